@@ -1,0 +1,39 @@
+"""Sequential decision problems with their presets, published values and reference lines."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.presets import Preset, preset
+from regretless.benchmarks.pricing import PricingBenchmark
+from regretless.benchmarks.published import Published, published
+from regretless.benchmarks.shortest_path import ShortestPathBenchmark
+from regretless.benchmarks.topk import TopKBenchmark
+from regretless.settings import require_known
+
+REGISTRY: dict[str, Callable[..., Benchmark]] = {
+    "topk": TopKBenchmark,
+    "shortest_path": ShortestPathBenchmark,
+    "pricing": PricingBenchmark,
+}
+
+
+def build(name: str, **options: Any) -> Benchmark:
+    """The benchmark called ``name``; ``options`` are its own (``options_of`` lists them)."""
+    require_known("benchmark", name, REGISTRY)
+    for option in options:
+        require_known(f"option of {name}", option, options_of(name))
+    return REGISTRY[name](**options)
+
+
+def options_of(name: str) -> dict[str, Any]:
+    """A benchmark's options with their defaults."""
+    require_known("benchmark", name, REGISTRY)
+    parameters = inspect.signature(REGISTRY[name]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
+
+
+__all__ = [
+    "REGISTRY", "Benchmark", "Preset", "Published", "Round", "build", "options_of", "preset", "published",
+]  # fmt: skip

@@ -1,0 +1,66 @@
+"""Reference lines: what a decision maker would lose who knows more, or less, than any policy. Computed from the stream."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from regretless.benchmarks.base import Benchmark, Round
+from regretless.types import Key
+
+
+class Reference(NamedTuple):
+    """A reference line: its name and mean final regret over the replications, with standard error."""
+
+    name: str
+    mean: float
+    standard_error: float
+
+
+class Tally(NamedTuple):
+    """Sums over the rounds of one replication's segment."""
+
+    best: Float[Array, ""]  # Σ min_w c·w
+    random: Float[Array, ""]  # Σ c·w*(N(0, I))
+    clairvoyant: Float[Array, ""] | None  # Σ c·w*(E[c|x])
+    cost: Float[Array, " d"] | None  # Σ c, for the best fixed decision; None if the feasible set changes
+
+
+def optimum(benchmark: Benchmark, rounds: Round) -> Float[Array, " rounds"]:
+    """``min over w of c·w`` for each round of one replication."""
+    costs = jax.vmap(benchmark.judged)(rounds)
+    return jnp.sum(costs * benchmark.oracle.solve(costs, rounds.instance).w, axis=1)
+
+
+def tally(benchmark: Benchmark, key: Key, rounds: Round, best: Float[Array, " rounds"]) -> Tally:
+    """The sums that the reference lines of one replication are made of, over these rounds."""
+    costs = jax.vmap(benchmark.judged)(rounds)
+
+    def spent(predictions: Float[Array, "rounds d"]) -> Float[Array, ""]:
+        return jnp.sum(costs * benchmark.oracle.solve(predictions, rounds.instance).w)
+
+    return Tally(
+        best=jnp.sum(best),
+        random=spent(jax.random.normal(key, costs.shape)),
+        clairvoyant=None if rounds.mean is None else spent(rounds.mean),
+        cost=jnp.sum(costs, axis=0) if rounds.instance is None else None,
+    )
+
+
+def references(benchmark: Benchmark, total: Tally) -> list[Reference]:
+    """The reference lines from the tally of the whole horizon, in float64 and with a leading axis of replications."""
+    total = jax.tree.map(np.asarray, total)
+    lines = [_line("random", total.random - total.best)]
+    if total.cost is not None:
+        fixed = np.asarray(benchmark.oracle.solve(jnp.asarray(total.cost)).w, np.float64)
+        lines.append(_line("best_fixed", np.sum(total.cost * fixed, axis=1) - total.best))
+    if total.clairvoyant is not None:
+        lines.append(_line("clairvoyant", total.clairvoyant - total.best))
+    return lines
+
+
+def _line(name: str, regret: Any) -> Reference:
+    error = float(np.std(regret, ddof=1) / len(regret) ** 0.5) if len(regret) > 1 else float("nan")
+    return Reference(name, float(np.mean(regret)), error)

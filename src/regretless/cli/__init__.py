@@ -1,0 +1,1 @@
+"""The command ``regretless``: one small file per verb that parses, calls and prints."""

@@ -1,0 +1,90 @@
+"""``regretless bench``: measure the program itself."""
+
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from regretless.cli import console
+from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.cli.environment import Device, configure
+
+app = typer.Typer(help="Measure speed and growth on this machine.", no_args_is_help=True)
+
+
+@app.command()
+def speed(
+    benchmark: Annotated[
+        list[str] | None, typer.Option(help="A benchmark to measure; repeatable.  [default: all three]")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Replications.")] = 30,
+    horizon: Annotated[int, typer.Option(min=10, help="Rounds of the policy-by-policy measurement.")] = 500,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Time every policy on every benchmark: all cells of the bandit table together, then policy by policy.
+
+    The first figure starts from a cold compilation cache, as a first 'regretless run' does; the others leave compilation out.
+    """
+    with clear_errors():
+        configure(device, compilation_cache=False)
+        from regretless import benchmarks as known
+        from regretless.settings import require_known
+        from regretless.studies import speed as measure
+
+        chosen = benchmark or list(measure.BENCHMARKS)
+        for name in chosen:
+            require_known("benchmark", name, known.REGISTRY)
+        with LiveProgress("all cells") as progress:
+            together = measure.all_cells(chosen, seeds, progress)
+        with LiveProgress("policy by policy") as progress:
+            rows = list(measure.each_cell(chosen, seeds, horizon, progress))
+        report({"all_cells": together, "cells": rows, "machine": measure.machine()}, "cells", format)
+
+
+@app.command()
+def scale(
+    horizon: Annotated[int, typer.Option(min=10, help="Rounds per measurement.")] = 50,
+    replications: Annotated[
+        list[int] | None, typer.Option(min=1, help="A number of replications; repeatable.  [default: 1 3 10 30 100]")
+    ] = None,
+    replication_horizon: Annotated[int, typer.Option(min=10, help="Rounds per number of replications.")] = 500,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Time DFHPG as the problem grows (top-k to 10,000 items, grids to 100 × 100) and as replications are added."""
+    with clear_errors():
+        configure(device, compilation_cache=False)
+        from regretless.studies import speed as measure
+
+        with LiveProgress("number of coordinates") as progress:
+            rows = list(measure.sizes(horizon, 2, progress))
+        with LiveProgress("number of replications") as progress:
+            counts = replications or [1, 3, 10, 30, 100]
+            rows += measure.replications(counts, replication_horizon, progress)
+        report({"rows": rows, "machine": measure.machine()}, "rows", format)
+
+
+def report(figures: dict[str, Any], rows: str, format: Format) -> None:
+    """Prints the figures."""
+    if format is Format.json:
+        print(json.dumps(figures, indent=2))
+        return
+    console.out.print(as_table(figures[rows]), highlight=False)
+    for name, part in figures.items():
+        if name != rows:
+            told = ", ".join(f"{key} {value}" for key, value in part.items() if value is not None)
+            console.out.print(f"{name}: {told}", highlight=False)
+
+
+def as_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Rows of figures; microseconds are per replication and round."""
+    rows = list(rows)
+    table = Table(caption="microseconds: per replication and round, compilation apart", caption_justify="left")
+    for key in rows[0]:
+        table.add_column(key, justify="left" if key in ("benchmark", "policy") else "right")
+    for row in rows:
+        table.add_row(*("–" if value is None else str(value) for value in row.values()))
+    return table

@@ -1,0 +1,92 @@
+"""How the program speaks: results on standard output, progress and errors on standard error."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from regretless.oracles import OracleError
+from regretless.settings import SettingsError
+
+out = Console()
+err = Console(stderr=True)
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+
+
+@contextlib.contextmanager
+def clear_errors() -> Iterator[None]:
+    """Bad input ends with exit code 2, a solver that fails with 1, Ctrl-C with 130; each with one plain message."""
+    try:
+        yield
+    except SettingsError as error:
+        err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(2) from None
+    except OracleError as error:
+        err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        err.print("\n[yellow]stopped[/]: nothing was written")
+        # A compilation cannot be interrupted; leaving without waiting for its thread is the clean way out.
+        os._exit(130)
+
+
+class LiveProgress:
+    """A progress bar that hears from ``simulate``: what is being done, how much is finished, how much there is."""
+
+    def __init__(self, label: str):
+        self.label = label
+        self.task: TaskID | None = None
+        self.what = ""
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=err,
+            transient=True,
+        )
+
+    def __enter__(self) -> "LiveProgress":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.bar.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if what != self.what:
+            if self.task is not None:
+                self.bar.remove_task(self.task)
+            self.what, self.task = what, self.bar.add_task(f"{self.label}: {what}", total=total)
+        assert self.task is not None
+        self.bar.update(self.task, completed=done, total=total)
+
+
+def parse_pairs(pairs: list[str]) -> dict[str, str]:
+    """``key=value`` words as a mapping."""
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise SettingsError(f"expected --set key=value, got {pair!r}")
+        values[key.strip()] = value.strip()
+    return values
+
+
+def number(value: float | None) -> str:
+    """A regret for people: three digits, or a dash."""
+    return "–" if value is None else f"{value:.3g}"

@@ -1,0 +1,31 @@
+"""What the program sets up before JAX starts: devices, and a cache of compiled programs between runs."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+Device = Literal["auto", "cpu", "gpu"]
+
+
+def cache_directory() -> Path:
+    """Where compiled programs are kept: ``$REGRETLESS_CACHE``, or ``regretless`` in the user's cache directory."""
+    if "REGRETLESS_CACHE" in os.environ:
+        return Path(os.environ["REGRETLESS_CACHE"])
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "regretless"
+
+
+def configure(device: Device = "auto", compilation_cache: bool = True) -> None:
+    """Chooses the backend, gives JAX one device per core on CPUs, and turns the compilation cache on."""
+    import jax
+
+    if device != "auto":
+        jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
+    jax.config.update("jax_num_cpu_devices", usable_cores())
+    if compilation_cache:
+        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "programs"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,26 @@
+"""The program's verbs in one place."""
+
+import typer
+
+from regretless.cli.bench import app as bench
+from regretless.cli.doctor import doctor
+from regretless.cli.list import list_
+from regretless.cli.run import EPILOG, run
+
+app = typer.Typer(
+    name="regretless",
+    help="On-policy decision-focused learning: predict costs, solve, act, learn from partial feedback.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("run", epilog=EPILOG)(run)
+app.command("list")(list_)
+app.command("doctor")(doctor)
+app.add_typer(bench, name="bench")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,150 @@
+"""``regretless run``: play policies on a benchmark and compare them with the published table."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from regretless.cli import console
+from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.cli.environment import Device, configure
+
+EPILOG = """
+Examples:
+
+regretless run topk                                    all six policies, 30 seeds, 2000 rounds
+
+regretless run pricing --policy dfhpg --policy greedy  two of them
+
+regretless run topk --degree 4 --feedback semi_bandit  other data, richer feedback
+
+regretless run topk --set surrogate=spo_plus --set alpha_max=0.5   single settings changed
+
+regretless list settings                               what --set knows
+"""
+
+
+def run(
+    benchmark: Annotated[str, typer.Argument(help="What to play on; see 'regretless list benchmarks'.")],
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all six]")
+    ] = None,
+    feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
+    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
+    model: Annotated[str, typer.Option(help="Model of the cost; see 'regretless list models'.")] = "gaussian_linear",
+    seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the others follow.")] = 0,
+    horizon: Annotated[int | None, typer.Option(min=1, help="How many rounds.  [default: the benchmark's own]")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change one setting, or one option of the benchmark; repeatable."
+        ),
+    ] = None,
+    preset: Annotated[Path | None, typer.Option(help="JSON file of settings instead of the tuned preset.")] = None,
+    delay: Annotated[int, typer.Option(min=0, help="Rounds that feedback takes to arrive.")] = 0,
+    missing: Annotated[
+        float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
+    ] = 0.0,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for result.json, traces (Parquet) and a picture.")] = None,
+    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
+) -> None:
+    """Play policies on a benchmark: mean regret ± standard error over seeds, beside the published values.
+
+    All policies meet the same contexts and costs. The reference lines say what random decisions, the best fixed decision in
+    hindsight and a decision maker who knows the conditional mean would lose.
+    """
+    with clear_errors():
+        configure(device)
+        from regretless.studies import experiment as studies
+
+        names = tuple(dict.fromkeys(policy)) if policy else studies.Experiment.model_fields["policies"].default
+        experiment = studies.Experiment(
+            benchmark=benchmark,
+            policies=names,
+            feedback=feedback,
+            degree=degree,
+            model=model,
+            seeds=seeds,
+            first_seed=first_seed,
+            horizon=horizon,
+            overrides=console.parse_pairs(set_ or []),
+            preset=None if preset is None else studies.read_preset(preset),
+            delay=delay,
+            missing=missing,
+        )
+        prepared = studies.prepare(experiment)
+        if out is not None:
+            writable(out)
+        for notice in prepared.notices:
+            console.err.print(f"[yellow]note:[/] {notice}", highlight=False)
+        with LiveProgress(f"{benchmark}, {feedback} feedback") as progress:
+            outcome = studies.run(experiment, progress)
+        result = outcome.to_dict()
+        if out is not None:
+            write(outcome, result, out)
+        if format is Format.json:
+            print(json.dumps(result, indent=2))
+        else:
+            show(result)
+            if out is not None:
+                console.out.print(
+                    f"\nwritten to {out}: result.json, regret.png, one Parquet trace per policy", highlight=False
+                )
+
+
+def writable(folder: Path) -> None:
+    """Refuses an output folder that cannot be written to, before anything runs."""
+    from regretless.settings import SettingsError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".writable").touch()
+        (folder / ".writable").unlink()
+    except OSError as error:
+        raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def show(result: dict[str, Any]) -> None:
+    """Prints the table."""
+    title = f"{result['benchmark']}, {result['feedback']} feedback"
+    if result["degree"] is not None:
+        title += f", degree {result['degree']}"
+    caption = (
+        f"final regret over {result['horizon']} rounds, {result['seeds']} replications from seed {result['first_seed']}, "
+        f"{result['model']}; compiled in {result['seconds']['compile']:.0f} s, ran in {result['seconds']['run']:.0f} s"
+    )
+    table = Table(title=title, caption=caption, title_style="bold", caption_justify="left")
+    for column in ("policy", "mean ± s.e.", "median", "published", "z"):
+        table.add_column(column, justify="left" if column == "policy" else "right")
+    for row in result["results"]:
+        note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
+        table.add_row(
+            row["policy"],
+            f"{console.number(row['mean'])} ± {console.number(row['standard_error'])}{note}",
+            console.number(row["median"]),
+            "–" if row["published_mean"] is None
+            else f"{console.number(row['published_mean'])} ± {console.number(row['published_standard_error'])}",
+            "–" if row["z"] is None else f"{row['z']:+.2f}",
+        )  # fmt: skip
+    table.add_section()
+    for line in result["references"]:
+        table.add_row(
+            f"[dim]{line['name']}[/]", f"{console.number(line['mean'])} ± {console.number(line['standard_error'])}"
+        )
+    console.out.print(table)
+
+
+def write(outcome: Any, result: dict[str, Any], folder: Path) -> None:
+    """Leaves the result, the traces and a picture in ``folder``."""
+    from regretless.report import regret_curves
+
+    for name, trace in outcome.simulation.traces.items():
+        trace.save(folder / f"{name}.parquet")
+    title = f"{result['benchmark']}, {result['feedback']} feedback, {result['seeds']} replications"
+    lines = {line["name"]: line["mean"] for line in result["references"]}
+    regret_curves(outcome.simulation.traces, lines, title, folder / "regret.png")
+    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,130 @@
+"""The nuisance ``f_φ(x) ≈ E[c|x]``: a point regression of the cost, fitted on whatever the feedback shows of it.
+
+Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``. ``MLPNuisance`` is what the published runs use;
+``LinearNuisance`` is the class of the theorems (Algorithm 1: projected SGD on ``‖v − H(w) f_φ(x)‖²``).
+"""
+
+import abc
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from regretless import nets
+from regretless.schedules import shifted_inverse
+from regretless.types import Context, Cost, Feedback, Key
+
+CLIP = 10.0
+WIDTH = 256
+
+
+class Nuisance(eqx.Module):
+    """A regression of the cost with its own optimiser; ``state`` holds both."""
+
+    @abc.abstractmethod
+    def init(self, key: Key) -> Any:
+        """Fresh parameters and optimiser state."""
+
+    @abc.abstractmethod
+    def predict(self, state: Any, context: Context) -> Cost:
+        """``f_φ(x)``."""
+
+    @abc.abstractmethod
+    def step(self, state: Any, context: Context, feedback: Feedback) -> tuple[Any, Float[Array, ""]]:
+        """One step on this round's loss: the new state and the norm of the gradient (before clipping)."""
+
+
+class MLPState(eqx.Module):
+    """Weights and Adam's moments."""
+
+    layers: nets.Layers
+    adam: nets.AdamState
+
+
+class MLPNuisance(Nuisance):
+    """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
+
+    ``support`` is a promise that the loss depends on at most that many rows of the context; back-propagation then leaves
+    out the others.
+    """
+
+    rate: Float[Array, ""]  # η_0 of the shifted-inverse schedule
+    dim: int = eqx.field(static=True)
+    context_shape: tuple[int, ...] = eqx.field(static=True)
+    support: int | None = eqx.field(static=True, default=None)
+
+    def init(self, key: Key) -> MLPState:
+        outputs = self.dim if len(self.context_shape) == 1 else 1
+        layers = nets.init_uniform(key, (self.context_shape[-1], WIDTH, WIDTH, outputs))
+        return MLPState(layers, nets.adam_init(layers))
+
+    def predict(self, state: MLPState, context: Context) -> Cost:
+        return nets.apply(state.layers, context).reshape(self.dim)
+
+    def step(self, state: MLPState, context: Context, feedback: Feedback) -> tuple[MLPState, Float[Array, ""]]:
+        output, inputs = nets.forward(state.layers, context)
+        cotangent = feedback.loss_gradient(output.reshape(self.dim))
+        if len(self.context_shape) == 2:
+            cotangent, inputs = self._relevant_rows(cotangent[:, None], inputs)
+        factors = nets.backward(state.layers, inputs, cotangent)
+        if len(self.context_shape) == 1:
+            # One sample: ‖h δᵀ‖ = ‖h‖‖δ‖, so that the gradient itself never has to be stored.
+            norm = jnp.sqrt(sum(jnp.sum(jnp.square(d)) * (1.0 + jnp.sum(jnp.square(h))) for h, d in factors))
+            grads = [nets.gradient(factor) for factor in factors]
+        else:
+            grads = [nets.gradient(factor) for factor in factors]
+            norm = nets.tree_norm(grads)
+        rate = shifted_inverse(self.rate, state.adam.count + 1)
+        layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale=nets.clip_factor(norm, CLIP))
+        return MLPState(layers, adam), norm
+
+    def _relevant_rows(self, cotangent: Array, inputs: list[Array]) -> tuple[Array, list[Array]]:
+        """Only the rows whose cotangent is not zero, as many as ``support`` promises at most."""
+        if self.support is None or self.support >= self.dim:
+            return cotangent, inputs
+        rows = jnp.nonzero(cotangent[:, 0], size=self.support, fill_value=self.dim)[0]
+        # A row that does not exist (padding) gets the last row's input and a cotangent of zero.
+        return jnp.take(cotangent, rows, axis=0, fill_value=0.0), [
+            jnp.take(h, rows, axis=0, mode="clip") for h in inputs
+        ]
+
+
+class LinearState(eqx.Module):
+    """``φ`` and the number of steps taken."""
+
+    phi: Float[Array, "..."]
+    count: Int[Array, ""]
+
+
+class LinearNuisance(Nuisance):
+    """``f_φ(x) = φ x`` (or ``X φ`` for feature rows) on the ball ``‖φ‖ ≤ radius``, by projected SGD on ``‖v − H f_φ(x)‖²``.
+
+    Step sizes of the paper's Proposition on nuisance regret: ``rule="adaptive"`` is ``η_t = rate / t`` with ``rate = 1/λ``,
+    ``rule="constant"`` is ``η_t = rate``.
+    """
+
+    rate: Float[Array, ""]
+    radius: Float[Array, ""]
+    dim: int = eqx.field(static=True)
+    context_shape: tuple[int, ...] = eqx.field(static=True)
+    rule: Literal["adaptive", "constant"] = eqx.field(static=True, default="adaptive")
+
+    def init(self, key: Key) -> LinearState:
+        features = self.context_shape[-1]
+        shape = (self.dim, features) if len(self.context_shape) == 1 else (features,)
+        return LinearState(jnp.zeros(shape), jnp.zeros((), jnp.int32))
+
+    def predict(self, state: LinearState, context: Context) -> Cost:
+        return state.phi @ context if len(self.context_shape) == 1 else context @ state.phi
+
+    def step(self, state: LinearState, context: Context, feedback: Feedback) -> tuple[LinearState, Float[Array, ""]]:
+        # The theorems' loss is the plain sum of squares: twice the number of rows times the mean of halves.
+        cotangent = 2.0 * jnp.sum(feedback.used()) * feedback.loss_gradient(self.predict(state, context))
+        grad = jnp.outer(cotangent, context) if len(self.context_shape) == 1 else cotangent @ context
+        count = state.count + 1
+        step = self.rate / count if self.rule == "adaptive" else self.rate
+        phi = state.phi - step * grad
+        norm = nets.tree_norm(phi)
+        phi = phi * jnp.minimum(1.0, self.radius / jnp.maximum(norm, 1e-30))
+        return LinearState(phi, count), nets.tree_norm(grad)

@@ -1,0 +1,209 @@
+"""Shortest path on a directed acyclic graph given as an edge list."""
+
+import functools
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from regretless.oracles.base import TraceableOracle
+from regretless.types import SOLVED, Cost, Instance, Solution
+
+UNROLLED_LEVELS = 16
+"""Graphs of at most this depth are unrolled, so that the compiler can fuse their levels; deeper ones loop over levels."""
+
+Edge = tuple[int, int]
+
+
+def grid_edges(rows: int, columns: int) -> list[Edge]:
+    """Edges of a grid whose steps go right or down, node ``(r, c)`` numbered ``r · columns + c``, node by node, right first.
+
+    >>> grid_edges(2, 2)
+    [(0, 1), (0, 2), (1, 3), (2, 3)]
+    """
+    if rows < 1 or columns < 1 or rows * columns < 2:
+        raise ValueError(f"grid: expected at least two nodes, got {rows} × {columns}")
+    edges = []
+    for r in range(rows):
+        for c in range(columns):
+            node = r * columns + c
+            if c + 1 < columns:
+                edges.append((node, node + 1))
+            if r + 1 < rows:
+                edges.append((node, node + columns))
+    return edges
+
+
+class ShortestPath(TraceableOracle):
+    """``S``: the paths from ``source`` to ``sink``, as 0/1 vectors over the edges; costs may be negative.
+
+    Dynamic programming level by level (a node's level is its longest distance from the source in edges), then a walk back
+    over the chosen edges; ties go to the edge listed first. An instance is a boolean vector of the edges that are open this
+    round (None: all of them).
+    """
+
+    edges: tuple[Edge, ...] = eqx.field(static=True)
+    source: int = eqx.field(static=True)
+    sink: int = eqx.field(static=True)
+
+    def __init__(self, edges: Sequence[Edge], source: int | None = None, sink: int | None = None):
+        listed = tuple((int(tail), int(head)) for tail, head in edges)
+        if not listed:
+            raise ValueError("shortest path: expected at least one edge, got none")
+        nodes = {node for edge in listed for node in edge}
+        self.edges = listed
+        self.source = min(nodes) if source is None else source
+        self.sink = max(nodes) if sink is None else sink
+        self.dim = len(listed)
+        _tables(self.edges, self.source, self.sink)  # refuses a graph with a cycle or without a path
+
+    @property
+    def support(self) -> int:
+        return len(_tables(self.edges, self.source, self.sink).edge)
+
+    def minimise(self, cost: Cost, instance: Instance) -> Solution:
+        table = _tables(self.edges, self.source, self.sink)
+        if instance is not None:
+            cost = jnp.where(instance, cost, jnp.inf)
+        cost = jnp.append(cost, jnp.inf)  # what padding costs
+        levels, width, degree = table.edge.shape
+        steps = levels if levels <= UNROLLED_LEVELS else 1
+
+        def forward(distance: Array, level: Any) -> tuple[Array, Array]:
+            start, edge, tail = level
+            through = distance[tail] + cost[edge]
+            best = jnp.argmin(through, axis=1)
+            nearest = jnp.min(through, axis=1)
+            return jax.lax.dynamic_update_slice(distance, nearest, (start,)), best
+
+        def backward(used: Array, level: Any) -> tuple[Array, None]:
+            start, out, best = level
+            visited = jnp.sum(used[out], axis=1)  # 1 for the level's node on the path, if it has one
+            incoming = visited[:, None] * (jnp.arange(degree) == best[:, None])
+            return jax.lax.dynamic_update_slice(used, incoming.reshape(-1).astype(used.dtype), (start * degree,)), None
+
+        starts = np.arange(1, levels + 1, dtype=np.int32) * width
+        distance = jnp.full((levels + 1) * width, jnp.inf, cost.dtype).at[0].set(0.0)
+        distance, best = jax.lax.scan(forward, distance, (starts, table.edge, table.tail), unroll=steps)
+        # One slot per (node, incoming edge), one that is always used (it marks the sink) and one that never is (padding).
+        used = jnp.zeros((levels + 1) * width * degree + 2, cost.dtype).at[-2].set(1.0)
+        used, _ = jax.lax.scan(backward, used, (starts, table.out, best), reverse=True, unroll=steps)
+        reached = jnp.isfinite(distance[table.sink]) | (instance is None)
+        return Solution(used[table.slot], jnp.where(reached, SOLVED, 1))
+
+    def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
+        tail, head = np.asarray(self.edges).T
+        count = int(max(tail.max(), head.max())) + 1
+        balance = jnp.zeros(count).at[tail].add(w).at[head].add(-w)
+        wanted = jnp.zeros(count).at[self.source].add(1.0).at[self.sink].add(-1.0)
+        allowed = 1.0 if instance is None else instance
+        return jnp.all((w == 0) | (w == allowed)) & jnp.all(balance == wanted)
+
+
+class _Tables(NamedTuple):
+    """The graph level by level, padded: node ``i`` of level ``l`` has number ``l · width + i`` here, the source number 0."""
+
+    edge: np.ndarray  # [levels, width, in-degree] incoming edges
+    tail: np.ndarray  # [levels, width, in-degree] numbers of the nodes they come from
+    out: np.ndarray  # [levels, width, out-degree] slots of the outgoing edges
+    slot: np.ndarray  # [d] slot of each edge
+    sink: int  # number of the sink
+
+
+@functools.lru_cache(maxsize=64)
+def _tables(edges: tuple[Edge, ...], source: int, sink: int) -> _Tables:
+    useful = _between(edges, source, sink)
+    level = _levels([edges[e] for e in useful])
+    depth = level[sink]
+    members: dict[int, list[int]] = defaultdict(list)
+    for node in sorted(level):
+        members[level[node]].append(node)
+    width = max(len(nodes) for nodes in members.values())
+    number = {node: lv * width + i for lv, nodes in members.items() for i, node in enumerate(nodes)}
+    incoming: dict[int, list[int]] = defaultdict(list)
+    outgoing: dict[int, list[int]] = defaultdict(list)
+    for e in useful:
+        tail, head = edges[e]
+        incoming[head].append(e)
+        outgoing[tail].append(e)
+    degree = max(len(es) for es in incoming.values())
+    always, never = (depth + 1) * width * degree, (depth + 1) * width * degree + 1
+    slot = np.full(len(edges), never, np.int32)
+    for node, es in incoming.items():
+        slot[es] = number[node] * degree + np.arange(len(es))
+    fan = max((len(es) for es in outgoing.values()), default=1)
+    edge = np.full((depth + 1, width, degree), len(edges), np.int32)
+    tails = np.zeros_like(edge)
+    out = np.full((depth + 1, width, fan), never, np.int32)
+    for node, lv in level.items():
+        row = number[node] - lv * width
+        for i, e in enumerate(incoming[node]):
+            edge[lv, row, i], tails[lv, row, i] = e, number[edges[e][0]]
+        for i, e in enumerate(outgoing[node]):
+            out[lv, row, i] = slot[e]
+    out[depth, number[sink] - depth * width, 0] = always
+    return _Tables(edge[1:], tails[1:], out[1:], slot, number[sink])
+
+
+def _between(edges: tuple[Edge, ...], source: int, sink: int) -> list[int]:
+    """Indices of the edges that lie on some path from source to sink; refuses a graph without one, or with a cycle."""
+    nodes = {node for edge in edges for node in edge}
+    for name, node in (("source", source), ("sink", sink)):
+        if node not in nodes:
+            raise ValueError(f"shortest path: {name} {node} is not a node of any edge")
+    if source == sink:
+        raise ValueError(f"shortest path: source and sink are the same node, {source}")
+    _refuse_cycle(edges, nodes)
+    after, before = _reach(edges, source), _reach([(head, tail) for tail, head in edges], sink)
+    if sink not in after:
+        raise ValueError(f"shortest path: the sink {sink} cannot be reached from the source {source}")
+    return [e for e, (tail, head) in enumerate(edges) if tail in after and head in before]
+
+
+def _reach(edges: Sequence[Edge], start: int) -> set[int]:
+    following: dict[int, list[int]] = defaultdict(list)
+    for tail, head in edges:
+        following[tail].append(head)
+    seen, queue = {start}, deque([start])
+    while queue:
+        for node in following[queue.popleft()]:
+            if node not in seen:
+                seen.add(node)
+                queue.append(node)
+    return seen
+
+
+def _refuse_cycle(edges: Sequence[Edge], nodes: set[int]) -> None:
+    left = nodes - set(_levels(edges))
+    if left:
+        some = ", ".join(map(str, sorted(left)[:5]))
+        raise ValueError(
+            f"shortest path: the graph has a cycle: it goes through, or lies before, the nodes {some}; expected none"
+        )
+
+
+def _levels(edges: Sequence[Edge]) -> dict[int, int]:
+    """Longest distance of each node from the nodes without incoming edges; nodes on or behind a cycle are left out."""
+    nodes = {node for edge in edges for node in edge}
+    waiting = dict.fromkeys(nodes, 0)
+    following: dict[int, list[int]] = defaultdict(list)
+    for tail, head in edges:
+        waiting[head] += 1
+        following[tail].append(head)
+    level = {node: 0 for node in nodes if waiting[node] == 0}
+    queue = deque(level)
+    depth = dict.fromkeys(nodes, 0)
+    while queue:
+        node = queue.popleft()
+        level[node] = depth[node]
+        for head in following[node]:
+            depth[head] = max(depth[head], depth[node] + 1)
+            waiting[head] -= 1
+            if waiting[head] == 0:
+                queue.append(head)
+    return level

@@ -1,0 +1,28 @@
+"""Learning algorithms, by name: each is built from settings for a problem."""
+
+from collections.abc import Callable
+
+from regretless.policies.base import Policy
+from regretless.policies.dfhpg import DFHPG
+from regretless.policies.dfhpg_variants import dfhpg, dfhpg_0, dfhpg_1
+from regretless.policies.problem import Problem
+from regretless.policies.regression import RegressionBandit, epsilon_greedy, greedy, thompson
+from regretless.settings import Settings, require_known
+
+REGISTRY: dict[str, Callable[[Settings, Problem], Policy]] = {
+    "greedy": greedy,
+    "epsilon_greedy": epsilon_greedy,
+    "thompson": thompson,
+    "dfhpg_1": dfhpg_1,
+    "dfhpg": dfhpg,
+    "dfhpg_0": dfhpg_0,
+}
+
+
+def build(name: str, settings: Settings, problem: Problem) -> Policy:
+    """The policy called ``name``."""
+    require_known("policy", name, REGISTRY)
+    return REGISTRY[name](settings, problem)
+
+
+__all__ = ["DFHPG", "REGISTRY", "Policy", "Problem", "RegressionBandit", "build"]

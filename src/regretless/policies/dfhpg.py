@@ -1,0 +1,131 @@
+"""DFHPG: decision-focused hybrid policy gradient, Algorithm 1 of the paper (`docs/algorithm.md` maps its equations)."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from regretless import control_variates, nets
+from regretless.gradients import hybrid, score_gradient, surrogate_gradient, trust_in_score
+from regretless.models.base import Model, Noise
+from regretless.nuisance import Nuisance
+from regretless.policies.base import Policy
+from regretless.schedules import Mixing, MixingState, shifted_inverse
+from regretless.surrogates.base import Surrogate
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
+
+CLIP = 10.0
+
+
+class DFHPGState(eqx.Module):
+    """What the next round needs."""
+
+    theta: Any  # θ, the policy
+    phi: Any  # φ, the nuisance with its optimiser
+    mixing: MixingState  # α
+    average: Float[Array, ""]  # moving average of y
+    memory: Any  # the surrogate's pool or scale
+    version: Int[Array, ""]  # learning steps so far
+
+
+class DFHPG(Policy):
+    """Plays ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)`` and learns ``θ`` from a score term and a decision-focused plug-in term.
+
+    ``surrogate`` None makes it the plug-in variant; ``nuisance`` None says that none is needed, because the whole cost is
+    seen or because ``score_only`` (α ≡ 1 with a moving average). Numbers: policy rate ``rate`` (η_0), mixing weight ``mixing``
+    (α), and ``late_clip``, ``late_limit`` for feedback on decisions of earlier parameters.
+    """
+
+    model: Model
+    nuisance: Nuisance | None
+    surrogate: Surrogate | None
+    mixing: Mixing
+    rate: Float[Array, ""]
+    late_clip: Float[Array, ""]
+    late_limit: Float[Array, ""]
+    baseline: Literal["moving_average", "nuisance_induced"] = eqx.field(static=True)
+    at: Literal["mean", "sample"] = eqx.field(static=True, default="mean")
+    normalise: bool = eqx.field(static=True, default=True)
+    score_only: bool = eqx.field(static=True, default=False)
+
+    def init(self, key: Key) -> DFHPGState:
+        theta_key, phi_key = jax.random.split(key)
+        return DFHPGState(
+            theta=self.model.init(theta_key),
+            phi=None if self.nuisance is None else self.nuisance.init(phi_key),
+            mixing=self.mixing.init(),
+            average=jnp.zeros(()),
+            memory=None if self.surrogate is None else self.surrogate.init(),
+            version=jnp.zeros((), jnp.int32),
+        )
+
+    def decide(self, key: Key, state: DFHPGState, context: Context, instance: Instance) -> Decision:
+        return self.act(self.model.draw(key), state, context, instance)
+
+    def act(self, noise: Noise, state: DFHPGState, context: Context, instance: Instance) -> Decision:
+        """The decision that this noise leads to."""
+        sample = self.model.sample(state.theta, context, noise)  # ĉ_t ~ p_θ(·|x_t)
+        solution = self.oracle.solve_one(sample, instance)  # w_t = w*(ĉ_t)
+        log_density = self.model.log_density(state.theta, context, sample)
+        return Decision(
+            state.version, context, instance, sample, noise, solution.w, solution.aux, solution.status, log_density,
+            state.version,
+        )  # fmt: skip
+
+    def learn(self, key: Key, state: DFHPGState, decision: Decision, feedback: Feedback) -> tuple[DFHPGState, Info]:
+        x, w, theta = decision.context, decision.w, state.theta
+        y, known = feedback.total(), feedback.complete()  # y_t = e(w_t)·v_t
+        alpha = state.mixing.alpha  # α_t, of the rounds before this one
+
+        before = self._costs(state.phi, x, feedback)  # f_φ(x) with the old φ
+        residual = y - before @ w
+        if self.baseline == "nuisance_induced":
+            b = control_variates.nuisance_induced(self.oracle, before, decision.instance)
+        else:
+            b = state.average
+
+        phi, phi_norm = state.phi, jnp.zeros(())
+        if self.nuisance is not None:
+            phi, phi_norm = self.nuisance.step(phi, x, feedback)  # nuisance update: φ_{t+1}
+        after = self._costs(phi, x, feedback)  # f_φ(x) with the new φ
+
+        age = state.version - decision.version
+        score = score_gradient(self.model, theta, decision, y - b, age == 0)
+        memory = state.memory
+        if self.score_only:
+            plug_in = jax.tree.map(jnp.zeros_like, score)
+        elif self.surrogate is None:
+            plug_in = score_gradient(self.model, theta, decision, after @ w - b, age == 0)
+        else:
+            point = self.model.mean(theta, x) if self.at == "mean" else decision.cost_sample
+            target = feedback.overwrite(after)  # c̃_t
+            slope, memory = self.surrogate(memory, point, target, self.surrogate.draw(key), decision.instance)
+            plug_in = surrogate_gradient(self.model, theta, decision, slope)
+
+        trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
+        g, norms = hybrid(alpha, score, plug_in, self.normalise, trust)
+        version = state.version + 1
+        theta = nets.sgd_step(theta, g, shifted_inverse(self.rate, version), CLIP)  # hybrid policy update: θ_{t+1}
+
+        mixing, average = state.mixing, state.average
+        if self.nuisance is not None:
+            mixing = _where(known, self.mixing.update(mixing, residual, y), mixing)
+        average = jnp.where(known, control_variates.moving_average(average, y), average)
+        finite = jnp.isfinite(norms["mixed_norm"] + phi_norm + residual)
+        info = {
+            "alpha": alpha, "baseline": b, "residual": residual, "total": y, "nuisance_norm": phi_norm, "trust": trust,
+            "complete": known, "finite": finite, **norms,
+        }  # fmt: skip
+        return DFHPGState(theta, phi, mixing, average, memory, version), info
+
+    def _costs(self, phi: Any, context: Context, feedback: Feedback) -> Cost:
+        """``f_φ(x)``; without a nuisance, what was seen of the cost (all of it under full feedback)."""
+        if self.nuisance is None:
+            return feedback.overwrite(jnp.zeros(self.oracle.dim))
+        return self.nuisance.predict(phi, context)
+
+
+def _where(condition: Array, new: Any, old: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)

@@ -1,0 +1,116 @@
+"""Compiled programs over replications: how a function of one replication becomes one program for all of them.
+
+A program is a function ``fn(shared, own)``: ``shared`` is the same for every replication, ``own`` has a leading axis of
+replications in every leaf. Replications are vmapped, and split over the devices of the backend (on CPUs: one device per
+core, if the program that uses this library asked JAX for that), which run side by side without waiting for each other.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+Body = Callable[[Any, Any], Any]
+Call = tuple[Body, Any, Any]
+Progress = Callable[[str, int, int], None]
+"""Hears what is being done, how much of it is finished and how much there is."""
+
+AXIS = "replications"
+CACHE_SIZE = 256
+
+_cache: OrderedDict[Any, Any] = OrderedDict()
+
+
+class Lanes:
+    """How replications are laid out: vmapped and split over devices, or one by one."""
+
+    def __init__(self, replications: int, vectorized: bool = True):
+        self.vectorized = vectorized
+        devices = jax.local_devices()[: max(1, replications)] if vectorized else jax.local_devices()[:1]
+        self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
+        self.width = len(devices)
+        self.compile_seconds = 0.0
+
+    def place(self, own: Any) -> Any:
+        """Puts leaves with a leading replication axis on their devices."""
+        if not self.vectorized:
+            return own
+        return jax.device_put(own, NamedSharding(self.mesh, PartitionSpec(AXIS)))
+
+    def wrap(self, fn: Body) -> Body:
+        """``fn`` over all replications."""
+        if not self.vectorized:
+            return fn
+        body = jax.vmap(fn, in_axes=(None, 0))
+        if self.width == 1:
+            return body
+        spec = PartitionSpec(AXIS)
+        return jax.shard_map(body, mesh=self.mesh, in_specs=(PartitionSpec(), spec), out_specs=spec, check_vma=False)
+
+    def run(self, fn: Body, shared: Any, own: Any) -> Any:
+        """``fn`` of these arguments over all replications; compiles if no program for their shapes is known."""
+        self.prepare([(fn, shared, own)])
+        arrays, static = eqx.partition((shared, own), _is_array)
+        return _cache[self._cache_key(fn, arrays, static)](*arrays)
+
+    def prepare(self, calls: Sequence[Call], progress: Progress = lambda what, done, total: None) -> None:
+        """Compiles what these calls need and is not known yet, side by side; Ctrl-C is heard while that goes on."""
+        parts = [(fn, *eqx.partition((shared, own), _is_array)) for fn, shared, own in calls]
+        missing = [part for part in parts if self._cache_key(*part) not in _cache]
+        if not missing:
+            return
+        began = time.perf_counter()
+        x64 = jax.config.read("jax_enable_x64")
+
+        def compile_one(fn: Body, arrays: Any, static: Any) -> Any:
+            with jax.enable_x64(x64):  # a setting of the calling thread
+                return self._compile(fn, arrays, static)
+
+        pool = ThreadPoolExecutor(max_workers=2)
+        try:
+            futures = [pool.submit(compile_one, *part) for part in missing]
+            waiting = set(futures)
+            while waiting:
+                progress("compiling", len(futures) - len(waiting), len(futures))
+                _, waiting = wait(waiting, timeout=0.2)
+            for part, future in zip(missing, futures, strict=True):
+                _cache[self._cache_key(*part)] = future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        while len(_cache) > CACHE_SIZE:
+            _cache.popitem(last=False)
+        self.compile_seconds += time.perf_counter() - began
+
+    def _cache_key(self, fn: Body, arrays: Any, static: Any) -> Any:
+        leaves, structure = jax.tree.flatten(static)
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
+        layout = (self.vectorized, tuple(self.mesh.devices.flat), jax.config.read("jax_enable_x64"))
+        return fn, tuple(leaves), structure, shapes, layout
+
+    def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
+        def flat(shared: Any, own: Any) -> Any:
+            static_shared, static_own = static
+            wrapped = self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_own)))
+            return wrapped(shared, own)
+
+        return jax.jit(flat).lower(*arrays).compile()
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic | jax.ShapeDtypeStruct)
+
+
+def leaf_bytes(tree: Any) -> int:
+    """Memory of all arrays in a tree."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(eqx.filter(tree, _has_size)))
+
+
+def _has_size(leaf: Any) -> bool:
+    return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.number)

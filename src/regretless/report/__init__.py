@@ -1,0 +1,5 @@
+"""Traces turned into pictures and tables."""
+
+from regretless.report.curves import regret_curves
+
+__all__ = ["regret_curves"]

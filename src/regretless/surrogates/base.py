@@ -1,0 +1,64 @@
+"""What a surrogate is: a gradient of a loss in the prediction ``ĉ`` that, unlike ``c·w*(ĉ)`` itself, says where to go.
+
+A surrogate says which cost vectors it needs solved (``queries``) and turns the solutions into a gradient; the solves of one
+call go to the oracle as one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from regretless.oracles.base import Oracle
+from regretless.types import Cost, Instance, Key
+
+Memory = Any
+"""What a surrogate remembers between calls (a pool, a scale), as a pytree; None if nothing."""
+
+
+class Surrogate(eqx.Module):
+    """``∇_ĉ ℓ(ĉ, c)`` for a prediction ``ĉ`` and a target ``c``."""
+
+    oracle: Oracle
+
+    @abc.abstractmethod
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Float[Array, "q d"]:
+        """The cost vectors whose solutions ``gradient`` needs."""
+
+    @abc.abstractmethod
+    def gradient(
+        self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Float[Array, "q d"]
+    ) -> Cost:
+        """``∇_ĉ ℓ`` from the solutions of ``queries``."""
+
+    def init(self) -> Memory:
+        """The memory at the start."""
+        return None
+
+    def draw(self, key: Key) -> Any:
+        """The noise of one call; None for a surrogate without any."""
+        return None
+
+    def remember(self, memory: Memory, solutions: Float[Array, "q d"]) -> Memory:
+        """The memory with this call's solutions, before the gradient is taken."""
+        return memory
+
+    def adapt(self, memory: Memory, gradient: Cost) -> Memory:
+        """The memory after the gradient is taken."""
+        return memory
+
+    def available(self, memory: Memory, instance: Instance) -> Memory:
+        """The memory without what is infeasible under ``instance``."""
+        return memory
+
+    def __call__(
+        self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance = None
+    ) -> tuple[Cost, Memory]:
+        """The gradient and the memory after this call."""
+        costs = self.queries(memory, prediction, target, noise)
+        solutions = self.oracle.solve_round(costs, instance).w
+        memory = self.remember(memory, solutions)
+        visible = memory if instance is None else self.available(memory, instance)
+        gradient = self.gradient(visible, prediction, target, noise, solutions)
+        return gradient, self.adapt(memory, gradient)

@@ -1,0 +1,62 @@
+"""A pool of feasible decisions seen so far: the last ``size`` distinct ones, kept in arrays of fixed shape."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from regretless.oracles.base import Oracle
+from regretless.types import Instance
+
+SIZE = 128
+NEVER = np.iinfo(np.int32).max
+
+
+class Pool(eqx.Module):
+    """Decisions with the time each was last added; a place with time 0 is empty."""
+
+    decisions: Float[Array, "size d"]
+    added: Int[Array, " size"]
+    clock: Int[Array, ""]
+
+    def present(self) -> Bool[Array, " size"]:
+        """Which places hold a decision."""
+        return self.added > 0
+
+    def count(self) -> Int[Array, ""]:
+        """How many decisions are held."""
+        return jnp.sum(self.present())
+
+    def costs(self, cost: Float[Array, " d"]) -> Float[Array, " size"]:
+        """``c·w`` of each decision, infinite for an empty place."""
+        return jnp.where(self.present(), self.decisions @ cost, jnp.inf)
+
+    def cheapest(self, cost: Float[Array, " d"]) -> Bool[Array, " size"]:
+        """Marks the decision of least ``c·w``, the oldest one on ties."""
+        costs = self.costs(cost)
+        age = jnp.where(self.present() & (costs == jnp.min(costs)), self.added, NEVER)
+        return (age == jnp.min(age)) & (age < NEVER)
+
+    def best(self, cost: Float[Array, " d"]) -> Float[Array, " d"]:
+        """The decision of least ``c·w``, the oldest one on ties."""
+        return self.cheapest(cost).astype(self.decisions.dtype) @ self.decisions
+
+    def available(self, oracle: Oracle, instance: Instance) -> "Pool":
+        """The pool without the decisions that are infeasible under ``instance``."""
+        feasible = jax.vmap(lambda w: oracle.feasible(w, instance))(self.decisions)
+        return Pool(self.decisions, jnp.where(feasible, self.added, 0), self.clock)
+
+
+def empty(dim: int, size: int = SIZE) -> Pool:
+    """A pool without decisions."""
+    return Pool(jnp.zeros((size, dim)), jnp.zeros(size, jnp.int32), jnp.zeros((), jnp.int32))
+
+
+def add(pool: Pool, w: Float[Array, " d"]) -> Pool:
+    """The pool with ``w`` as its newest decision; an equal one (to 8 decimals) is renewed, the oldest makes room if need be."""
+    clock = pool.clock + 1
+    same = pool.present() & jnp.all(jnp.abs(pool.decisions - w) < 0.5e-8, axis=1)
+    oldest = jnp.arange(pool.added.shape[0]) == jnp.argmin(pool.added)
+    place = jnp.where(jnp.any(same), same, oldest)
+    return Pool(jnp.where(place[:, None], w, pool.decisions), jnp.where(place, clock, pool.added), clock)

@@ -1,0 +1,136 @@
+"""What a simulated run leaves behind: the regret of every round, diagnostics of every tenth, seeds and configuration."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.special import stdtrit
+
+DIAGNOSTICS_EVERY = 10
+
+
+class Comparison(NamedTuple):
+    """Paired difference of final regret, first minus second, over the replications that both finished."""
+
+    mean: float
+    standard_error: float
+    low: float  # 95 % confidence interval
+    high: float
+    pairs: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """Replications of one policy on one benchmark.
+
+    ``regret`` is ``[replications, rounds]``, round by round; ``diverged_at`` holds the round in which a replication's state
+    stopped being finite, 0 if it never did. Diverged replications are counted, and left out of every average.
+    """
+
+    regret: np.ndarray
+    diagnostics: dict[str, np.ndarray]  # [replications, every tenth round]
+    diverged_at: np.ndarray
+    seeds: tuple[int, ...]
+    config: dict[str, Any]
+    decisions: np.ndarray | None = None  # [replications, rounds, d], if asked for
+
+    def __post_init__(self) -> None:
+        if len(self.regret) != len(self.seeds) or len(self.diverged_at) != len(self.seeds):
+            raise ValueError(f"expected one row of regret per seed ({len(self.seeds)}), got {len(self.regret)}")
+
+    @property
+    def finished(self) -> np.ndarray:
+        """Which replications stayed finite to the end."""
+        return self.diverged_at == 0
+
+    @property
+    def diverged(self) -> int:
+        """How many replications did not."""
+        return int(np.sum(~self.finished))
+
+    def cumulative(self) -> np.ndarray:
+        """Cumulative regret in float64, ``[replications, rounds]``."""
+        return np.cumsum(self.regret, axis=1, dtype=np.float64)
+
+    def final(self) -> np.ndarray:
+        """Final regret of the replications that stayed finite."""
+        return _final(self.regret[self.finished])
+
+    def mean(self) -> float:
+        """Mean final regret."""
+        return float(np.mean(self.final())) if self.finished.any() else math.nan
+
+    def standard_error(self) -> float:
+        """Standard error of the mean final regret (ddof = 1); nan with fewer than two replications."""
+        final = self.final()
+        return float(np.std(final, ddof=1) / len(final) ** 0.5) if len(final) > 1 else math.nan
+
+    def median(self) -> float:
+        """Median final regret."""
+        return float(np.median(self.final())) if self.finished.any() else math.nan
+
+    def compare(self, other: "Trace") -> Comparison:
+        """Final regret of this trace minus another's, paired by seed: both met the same contexts and costs."""
+        if self.seeds != other.seeds or self.regret.shape != other.regret.shape:
+            raise ValueError("a paired comparison needs the same seeds and the same horizon in both traces")
+        both = self.finished & other.finished
+        difference = _final(self.regret[both]) - _final(other.regret[both])
+        n = len(difference)
+        mean = float(np.mean(difference)) if n else math.nan
+        error = float(np.std(difference, ddof=1) / n**0.5) if n > 1 else math.nan
+        margin = float(stdtrit(n - 1, 0.975)) * error if n > 1 else math.nan
+        return Comparison(mean, error, mean - margin, mean + margin, n)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row per replication and round; diagnostics are present every tenth round."""
+        replications, rounds = self.regret.shape
+        table: dict[str, Any] = {
+            "seed": np.repeat(np.asarray(self.seeds), rounds),
+            "round": np.tile(np.arange(1, rounds + 1), replications),
+            "regret": self.regret.reshape(-1),
+            "cumulative_regret": self.cumulative().reshape(-1),
+        }
+        for name, values in self.diagnostics.items():
+            column = np.full((replications, rounds), np.nan)
+            column[:, DIAGNOSTICS_EVERY - 1 :: DIAGNOSTICS_EVERY] = values
+            table[name] = column.reshape(-1)
+        return pd.DataFrame(table)
+
+    def save(self, path: Path) -> None:
+        """Writes the trace as one Parquet file; seeds, configuration and divergence travel in its metadata."""
+        table = pa.Table.from_pandas(self.to_pandas().drop(columns="cumulative_regret"), preserve_index=False)
+        record = {
+            "seeds": self.seeds,
+            "config": self.config,
+            "diverged_at": self.diverged_at.tolist(),
+            "diagnostics": list(self.diagnostics),
+        }
+        pq.write_table(table.replace_schema_metadata({"regretless": json.dumps(record)}), path)
+
+    @classmethod
+    def load(cls, path: Path) -> "Trace":
+        """A trace that ``save`` wrote."""
+        table = pq.read_table(path)
+        record = json.loads((table.schema.metadata or {})[b"regretless"])
+        shape = (len(record["seeds"]), -1)
+        diagnostics = {
+            name: table[name].to_numpy().reshape(shape)[:, DIAGNOSTICS_EVERY - 1 :: DIAGNOSTICS_EVERY]
+            for name in record["diagnostics"]
+        }
+        return cls(
+            regret=table["regret"].to_numpy().reshape(shape),
+            diagnostics=diagnostics,
+            diverged_at=np.asarray(record["diverged_at"]),
+            seeds=tuple(record["seeds"]),
+            config=record["config"],
+        )
+
+
+def _final(regret: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sum(regret, axis=1, dtype=np.float64))
