@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from regretless import draws
 from regretless.types import Key
 
 
@@ -41,23 +42,18 @@ def init_uniform(key: Key, sizes: tuple[int, ...]) -> Layers:
     for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
         bound = fan_in**-0.5
         weight_key, bias_key = jax.random.split(jax.random.fold_in(key, i))
-        layers.append(
-            Dense(
-                jax.random.uniform(weight_key, (fan_in, fan_out), minval=-bound, maxval=bound),
-                jax.random.uniform(bias_key, (fan_out,), minval=-bound, maxval=bound),
-            )
-        )
+        weight = draws.uniform(weight_key, (fan_in, fan_out), -bound, bound)
+        layers.append(Dense(weight, draws.uniform(bias_key, (fan_out,), -bound, bound)))
     return layers
 
 
 def init_he(key: Key, sizes: tuple[int, ...]) -> Layers:
     """Weights N(0, 2/fan_in), biases zero."""
-    return [
-        Dense(
-            jax.random.normal(jax.random.fold_in(key, i), (fan_in, fan_out)) * (2.0 / fan_in) ** 0.5, jnp.zeros(fan_out)
-        )
-        for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes))
-    ]
+    layers = []
+    for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
+        weight = draws.normal(jax.random.fold_in(key, i), (fan_in, fan_out)) * (2.0 / fan_in) ** 0.5
+        layers.append(Dense(weight, jnp.zeros(fan_out)))
+    return layers
 
 
 def forward(layers: Layers, x: Float[Array, "*n in"]) -> tuple[Float[Array, "*n out"], list[Float[Array, "*n hidden"]]]:
@@ -94,7 +90,7 @@ def gradient(factors: Factors) -> Dense:
 
 def tree_norm(tree: Any) -> Norm:
     """L2 norm of all leaves together."""
-    return jnp.sqrt(sum((jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
 def clip_factor(norm: Norm, limit: float) -> Norm:

@@ -8,6 +8,7 @@ import abc
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -45,26 +46,28 @@ class MLPState(eqx.Module):
 class MLPNuisance(Nuisance):
     """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
 
-    ``support`` is a promise that the loss depends on at most that many rows of the context; back-propagation then leaves
-    out the others.
+    It computes in single precision, as in the published runs, unless ``double`` and the program allow more. ``support`` is
+    a promise that the loss depends on at most that many rows of the context; back-propagation then leaves out the others.
     """
 
     rate: Float[Array, ""]  # η_0 of the shifted-inverse schedule
     dim: int = eqx.field(static=True)
     context_shape: tuple[int, ...] = eqx.field(static=True)
     support: int | None = eqx.field(static=True, default=None)
+    double: bool = eqx.field(static=True, default=False)
 
     def init(self, key: Key) -> MLPState:
         outputs = self.dim if len(self.context_shape) == 1 else 1
-        layers = nets.init_uniform(key, (self.context_shape[-1], WIDTH, WIDTH, outputs))
+        layers = self._cast(nets.init_uniform(key, (self.context_shape[-1], WIDTH, WIDTH, outputs)))
         return MLPState(layers, nets.adam_init(layers))
 
     def predict(self, state: MLPState, context: Context) -> Cost:
-        return nets.apply(state.layers, context).reshape(self.dim)
+        return nets.apply(state.layers, self._cast(context)).reshape(self.dim).astype(jnp.result_type(float))
 
     def step(self, state: MLPState, context: Context, feedback: Feedback) -> tuple[MLPState, Float[Array, ""]]:
-        output, inputs = nets.forward(state.layers, context)
-        cotangent = feedback.loss_gradient(output.reshape(self.dim))
+        output, inputs = nets.forward(state.layers, self._cast(context))
+        prediction = output.reshape(self.dim).astype(jnp.result_type(float))
+        cotangent = self._cast(feedback.loss_gradient(prediction))
         if len(self.context_shape) == 2:
             cotangent, inputs = self._relevant_rows(cotangent[:, None], inputs)
         factors = nets.backward(state.layers, inputs, cotangent)
@@ -75,9 +78,14 @@ class MLPNuisance(Nuisance):
         else:
             grads = [nets.gradient(factor) for factor in factors]
             norm = nets.tree_norm(grads)
-        rate = shifted_inverse(self.rate, state.adam.count + 1)
+        rate = self._cast(shifted_inverse(jnp.asarray(self.rate), state.adam.count + 1))
         layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale=nets.clip_factor(norm, CLIP))
         return MLPState(layers, adam), norm
+
+    def _cast(self, tree: Any) -> Any:
+        """Arrays in the precision that this network computes in."""
+        kind = jnp.result_type(float) if self.double else jnp.float32
+        return jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), tree)
 
     def _relevant_rows(self, cotangent: Array, inputs: list[Array]) -> tuple[Array, list[Array]]:
         """Only the rows whose cotangent is not zero, as many as ``support`` promises at most."""

@@ -42,6 +42,7 @@ class Settings(BaseModel):
     nuisance: Literal["mlp", "linear_adaptive", "linear_constant"] = Field(
         "mlp", description="the network of the published runs, or the theory's linear class with one of its step sizes"
     )
+    nuisance_precision: Literal["single", "double"] = Field("single", description="of the nuisance network")
     nuisance_radius: float = Field(1e4, gt=0, description="radius of the ball that the linear nuisance is projected on")
     epsilon: float = Field(0.1, ge=0, le=1, description="probability of a random decision in epsilon_greedy")
     thompson_scale: float | None = Field(None, gt=0, description="σ of thompson; none: exploration_scale")

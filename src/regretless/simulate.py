@@ -9,17 +9,18 @@ in ``programs.py``.
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from regretless import feedback as feedbacks
 from regretless import rounds
 from regretless.benchmarks.base import Benchmark
 from regretless.benchmarks.references import Reference, Tally, references
-from regretless.feedback import Measurement
+from regretless.feedback import Measurement, check_linkage
 from regretless.policies.base import Policy
 from regretless.programs import Lanes, Progress, leaf_bytes
 from regretless.trace import DIAGNOSTICS_EVERY, Trace
@@ -63,6 +64,7 @@ def simulate_all(
     vectorized: bool = True,
     keep_decisions: bool = False,
     chunk: int | None = None,
+    precision: Literal["mixed", "single"] = "mixed",
     config: Mapping[str, Any] | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Simulation:
@@ -70,35 +72,36 @@ def simulate_all(
 
     Policies that differ in numbers only run in one compiled program. Feedback arrives ``delay`` rounds late, and each of its
     rows fails to arrive with probability ``missing``. ``vectorized=False`` runs every replication by itself, unbatched.
-    ``chunk`` is the largest number of replications that run together (default: what suits the memory).
+    ``chunk`` is the largest number of replications that run together (default: what suits the memory). ``precision="mixed"``
+    computes policies in float64 around a float32 nuisance, as the published runs did; ``"single"`` all in float32.
     """
     seeds = tuple(seeds)
     horizon = benchmark.horizon if horizon is None else horizon
     _check(policies, seeds, horizon, delay, missing)
     rule = benchmark.measurement(feedback) if isinstance(feedback, str) else feedback
     game = rounds.Game(benchmark, rule, delay, missing, keep_decisions)
-    groups = _groups(policies, merge=vectorized)
-    lengths = _segments(horizon)
-    limit = _memory_limit(groups, game, lengths[0]) if chunk is None else chunk
-    lanes = Lanes(min(len(seeds), limit), vectorized)
-    size = _chunk_size(len(seeds), limit if vectorized else 1, lanes.width)
-    run = _Run(game, groups, lengths, lanes, size, progress)
-    parts = [run.play(seeds[i : i + size], i, len(seeds)) for i in range(0, len(seeds), size)]
+    with jax.enable_x64(precision == "mixed"):
+        if rule not in feedbacks.REGISTRY.values():
+            _check_linkage(game)
+        run = _Run(
+            game, _groups(policies, merge=vectorized), _segments(horizon), len(seeds), vectorized, chunk, progress
+        )
+        parts = [run.play(seeds[i : i + run.size], i, len(seeds)) for i in range(0, len(seeds), run.size)]
     record = {
-        "benchmark": benchmark.describe(),
-        "feedback": rule.name,
-        "delay": delay,
-        "missing": missing,
+        "benchmark": benchmark.describe(), "feedback": rule.name, "delay": delay, "missing": missing, "precision": precision,
         **(config or {}),
-    }
+    }  # fmt: skip
     traces = {}
     for name in policies:
-        joined = jax.tree.map(lambda *leaves: np.concatenate(leaves), *(part.outcomes[name] for part in parts))
+        mine = _concatenated([part.outcomes[name] for part in parts])
         traces[name] = Trace(
-            joined.regret, joined.diagnostics, joined.diverged_at, seeds, {"policy": name, **record}, joined.decisions
+            mine.regret, mine.diagnostics, mine.diverged_at, seeds, {"policy": name, **record}, mine.decisions
         )
-    tallies = jax.tree.map(lambda *leaves: np.concatenate(leaves), *(part.tally for part in parts))
-    return Simulation(traces, references(benchmark, tallies), run.seconds)
+    return Simulation(traces, references(benchmark, _concatenated([part.tally for part in parts])), run.seconds)
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _check(policies: Mapping[str, Policy], seeds: Sequence[int], horizon: int, delay: int, missing: float) -> None:
@@ -110,6 +113,12 @@ def _check(policies: Mapping[str, Policy], seeds: Sequence[int], horizon: int, d
         raise ValueError(f"expected a horizon of at least 1 round, got {horizon}")
     if delay < 0 or not 0.0 <= missing < 1.0:
         raise ValueError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
+
+
+def _check_linkage(game: rounds.Game) -> None:
+    """Refuses a measurement from which the total cannot be recovered, on decisions of this very benchmark."""
+    first = rounds.draw(game, jax.random.key(0), jnp.int32(0), 8).rounds
+    check_linkage(game.rule, game.benchmark.oracle.solve(first.cost, first.instance))
 
 
 class _Group(NamedTuple):
@@ -203,11 +212,20 @@ class _Run:
     """Plays chunk after chunk of replications, all policies in step with one stream."""
 
     def __init__(
-        self, game: rounds.Game, groups: list[_Group], lengths: list[int], lanes: Lanes, size: int, progress: Progress
+        self,
+        game: rounds.Game,
+        groups: list[_Group],
+        lengths: list[int],
+        replications: int,
+        vectorized: bool,
+        chunk: int | None,
+        progress: Progress,
     ):
-        self.game, self.groups, self.lengths, self.lanes, self.size = game, groups, lengths, lanes, size
-        self.progress = progress
         self.began = time.perf_counter()
+        self.game, self.groups, self.lengths, self.progress = game, groups, lengths, progress
+        limit = (chunk or _memory_limit(groups, game, lengths[0])) if vectorized else 1
+        self.lanes = Lanes(min(replications, limit), vectorized)
+        self.size = _chunk_size(replications, limit, self.lanes.width)
 
     @property
     def seconds(self) -> dict[str, float]:

@@ -4,13 +4,12 @@ import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-from scipy.special import stdtrit
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DIAGNOSTICS_EVERY = 10
 
@@ -84,11 +83,13 @@ class Trace:
         n = len(difference)
         mean = float(np.mean(difference)) if n else math.nan
         error = float(np.std(difference, ddof=1) / n**0.5) if n > 1 else math.nan
-        margin = float(stdtrit(n - 1, 0.975)) * error if n > 1 else math.nan
+        margin = _student_t(n - 1) * error if n > 1 else math.nan
         return Comparison(mean, error, mean - margin, mean + margin, n)
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> "pd.DataFrame":
         """One row per replication and round; diagnostics are present every tenth round."""
+        import pandas as pd
+
         replications, rounds = self.regret.shape
         table: dict[str, Any] = {
             "seed": np.repeat(np.asarray(self.seeds), rounds),
@@ -104,6 +105,9 @@ class Trace:
 
     def save(self, path: Path) -> None:
         """Writes the trace as one Parquet file; seeds, configuration and divergence travel in its metadata."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         table = pa.Table.from_pandas(self.to_pandas().drop(columns="cumulative_regret"), preserve_index=False)
         record = {
             "seeds": self.seeds,
@@ -116,6 +120,8 @@ class Trace:
     @classmethod
     def load(cls, path: Path) -> "Trace":
         """A trace that ``save`` wrote."""
+        import pyarrow.parquet as pq
+
         table = pq.read_table(path)
         record = json.loads((table.schema.metadata or {})[b"regretless"])
         shape = (len(record["seeds"]), -1)
@@ -134,3 +140,10 @@ class Trace:
 
 def _final(regret: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum(regret, axis=1, dtype=np.float64))
+
+
+def _student_t(degrees: int) -> float:
+    """The 97.5 % quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.975))

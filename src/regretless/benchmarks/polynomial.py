@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.settings import SettingsError
 from regretless.types import Context, Key
@@ -24,13 +25,13 @@ class PolynomialBenchmark(Benchmark):
 
     def environment(self, key: Key) -> Float[Array, "d p"]:
         shape = (self.oracle.dim, self.context_shape[0])
-        return jax.random.bernoulli(key, 0.5, shape).astype(jnp.result_type(float))
+        return (draws.uniform(key, shape) < 0.5).astype(jnp.result_type(float))
 
     def round(self, key: Key, environment: Float[Array, "d p"], t: Int[Array, ""]) -> Round:
         context_key, noise_key = jax.random.split(key)
-        x = jax.random.normal(context_key, self.context_shape)
+        x = draws.normal(context_key, self.context_shape)
         low, high = 1.0 - self.noise_radius, 1.0 + self.noise_radius
-        xi = jax.random.uniform(noise_key, (self.oracle.dim,), minval=low, maxval=high)
+        xi = draws.uniform(noise_key, (self.oracle.dim,), low, high)
         mean = self.sign * (1.0 + (1.0 + environment @ x / self.context_shape[0] ** 0.5) ** self.degree)
         return Round(x, mean * xi, mean)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from regretless import oracles
+from regretless import draws, oracles
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.settings import SettingsError
 from regretless.types import Key
@@ -46,18 +46,18 @@ class PricingBenchmark(Benchmark):
         self.products, self.features, self.degree = products, features, degree
 
     def environment(self, key: Key) -> Float[Array, "products features"]:
-        directions = jax.random.normal(key, (self.products, self.features))
+        directions = draws.normal(key, (self.products, self.features))
         return directions / jnp.linalg.norm(directions, axis=1, keepdims=True)
 
     def round(self, key: Key, environment: Float[Array, "products features"], t: Int[Array, ""]) -> Round:
         context_key, shock_key, demand_key = jax.random.split(key, 3)
-        x = jax.random.normal(context_key, (self.features,))
+        x = draws.normal(context_key, (self.features,))
         appeal = jnp.abs(environment @ x) ** self.degree
         steepness = (1.0 - PRICES) ** self.degree
         demand = jax.nn.softplus(jnp.minimum(appeal[:, None] + steepness[None, :], DEMAND_CAP))
         demand = jnp.maximum(demand, 1e-6)
-        shock = jnp.exp(SHOCK_SCALE * jax.random.normal(shock_key) - SHOCK_SCALE**2 / 2)
-        sold = jax.random.poisson(demand_key, shock * demand).astype(demand.dtype)
+        shock = jnp.exp(SHOCK_SCALE * draws.normal(shock_key) - SHOCK_SCALE**2 / 2)
+        sold = jax.random.poisson(demand_key, (shock * demand).astype(jnp.float32)).astype(demand.dtype)
         prices = jnp.asarray(PRICES, demand.dtype)
         return Round(x, -(prices * sold).reshape(-1), -(prices * demand).reshape(-1))
 

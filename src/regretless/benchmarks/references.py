@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.types import Key
 
@@ -43,7 +44,7 @@ def tally(benchmark: Benchmark, key: Key, rounds: Round, best: Float[Array, " ro
 
     return Tally(
         best=jnp.sum(best),
-        random=spent(jax.random.normal(key, costs.shape)),
+        random=spent(draws.normal(key, costs.shape)),
         clairvoyant=None if rounds.mean is None else spent(rounds.mean),
         cost=jnp.sum(costs, axis=0) if rounds.instance is None else None,
     )

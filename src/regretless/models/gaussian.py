@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from regretless import nets
+from regretless import draws, nets
 from regretless.models.base import Model, Params
 from regretless.types import Context, Cost, Key
 
@@ -22,7 +22,7 @@ class _Gaussian(Model):
     scale: Float[Array, ""]  # σ
 
     def draw(self, key: Key) -> Cost:
-        return jax.random.normal(key, (self.dim,))
+        return draws.normal(key, (self.dim,))
 
     def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
         return self.mean(params, context) + self.scale * noise
@@ -46,7 +46,7 @@ class GaussianLinear(_Gaussian):
     def init(self, key: Key) -> Array:
         features = self.context_shape[-1]
         shape = (self.dim, features) if len(self.context_shape) == 1 else (features,)
-        return 0.01 * jax.random.normal(key, shape)
+        return 0.01 * draws.normal(key, shape)
 
     def mean(self, params: Array, context: Context) -> Cost:
         return params @ context if len(self.context_shape) == 1 else context @ params

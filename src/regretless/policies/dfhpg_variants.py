@@ -54,6 +54,7 @@ def _nuisance(settings: Settings, problem: Problem) -> Nuisance:
     # At α ≡ 1 the nuisance has no say in the gradient and stays at its initial weights.
     rate = number(0.0 if settings.alpha_min == 1.0 else settings.nuisance_lr)
     if settings.nuisance == "mlp":
-        return MLPNuisance(rate, oracle.dim, shape, oracle.support if problem.feedback.sparse else None)
+        support = oracle.support if problem.feedback.sparse else None
+        return MLPNuisance(rate, oracle.dim, shape, support, settings.nuisance_precision == "double")
     rule: Literal["adaptive", "constant"] = "adaptive" if settings.nuisance == "linear_adaptive" else "constant"
     return LinearNuisance(rate, number(settings.nuisance_radius), oracle.dim, shape, rule)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless import nets
+from regretless import draws, nets
 from regretless.feedback import Total
 from regretless.models.base import Model
 from regretless.policies.base import Policy
@@ -43,8 +43,8 @@ class RegressionBandit(Policy):
 
     def decide(self, key: Key, state: RegressionState, context: Context, instance: Instance) -> Decision:
         noise_key, coin_key = jax.random.split(key)
-        explore = jax.random.uniform(coin_key) < self.epsilon
-        return self.act(jax.random.normal(noise_key, (self.oracle.dim,)), explore, state, context, instance)
+        explore = draws.uniform(coin_key) < self.epsilon
+        return self.act(draws.normal(noise_key, (self.oracle.dim,)), explore, state, context, instance)
 
     def act(
         self, noise: Cost, explore: Bool[Array, ""], state: RegressionState, context: Context, instance: Instance

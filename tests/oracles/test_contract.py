@@ -1,0 +1,95 @@
+"""What every oracle must do: solve exactly (against all vertices), feasibly, batched as singly, the same way on ties."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regretless import oracles
+
+BRAIDED = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (1, 3), (3, 4), (2, 4), (2, 4)]  # skips levels, a double edge
+
+
+def cheapest_two(cost):
+    w = np.zeros(4)
+    w[np.argsort(cost, kind="stable")[:2]] = 1
+    return w
+
+
+CASES = {
+    "top_k": oracles.top_k(6, 2),
+    "top_k_all": oracles.top_k(3, 3),
+    "top_k_many": oracles.top_k(70, 1),
+    "grid": oracles.shortest_path(oracles.grid_edges(3, 3)),
+    "deep_grid": oracles.shortest_path(oracles.grid_edges(2, 20)),
+    "braided": oracles.shortest_path(BRAIDED),
+    "pricing": oracles.pricing(3, 3, 1, 1),
+    "pricing_no_budget": oracles.pricing(2, 4, 2, 0),
+    "pricing_all_promotions": oracles.pricing(2, 2, 2, 2),
+    "external": oracles.external(cheapest_two, 4, contains=lambda w: w.sum() == 2 and set(np.unique(w)) <= {0.0, 1.0}),
+}
+
+
+def vertices(oracle) -> np.ndarray:
+    """All decisions, by brute force: unit vectors for large top-k, paths by walking, else every 0/1 vector that is feasible."""
+    if isinstance(oracle, oracles.shortest_path):
+        return np.array(list(walks(oracle.edges, oracle.source, oracle.sink)))
+    if oracle.dim > 16:
+        return np.eye(oracle.dim)
+    candidates = np.array(list(itertools.product([0.0, 1.0], repeat=oracle.dim)))
+    return candidates[np.asarray(jax.vmap(oracle.feasible)(jnp.asarray(candidates)))]
+
+
+def walks(edges, node, sink, taken=()):
+    if node == sink:
+        yield np.isin(np.arange(len(edges)), taken).astype(float)
+    for index, (tail, head) in enumerate(edges):
+        if tail == node:
+            yield from walks(edges, head, sink, (*taken, index))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_exact_and_feasible(name):
+    oracle = CASES[name]
+    everything = vertices(oracle)
+    assert len(everything) >= 1
+    costs = np.asarray(jax.random.normal(jax.random.key(0), (200, oracle.dim)))
+    solution = oracle.solve(jnp.asarray(costs))
+    assert np.all(np.asarray(solution.status) == 0)
+    assert np.all(jax.vmap(oracle.feasible)(solution.w))
+    np.testing.assert_allclose(
+        np.sum(costs * np.asarray(solution.w), axis=1), np.min(costs @ everything.T, axis=1), rtol=1e-5, atol=1e-5
+    )
+    assert int(np.max(np.sum(np.asarray(solution.w) != 0, axis=1))) <= oracle.support
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(numbers=st.lists(st.integers(-2, 2), min_size=80, max_size=80))
+@settings(max_examples=20)
+def test_is_exact_and_repeatable_on_ties(name, numbers):
+    oracle = CASES[name]
+    cost = np.array(numbers[: oracle.dim], np.float32)
+    first = np.asarray(oracle.solve_one(jnp.asarray(cost)).w)
+    batch = np.asarray(oracle.solve(jnp.asarray(np.stack([-cost, cost, cost]))).w)
+    assert np.array_equal(first, batch[1])
+    assert np.array_equal(first, batch[2])
+    assert cost @ first == np.min(vertices(oracle) @ cost)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_jit_and_vmap_change_nothing(name):
+    oracle = CASES[name]
+    costs = jax.random.normal(jax.random.key(1), (3, 4, oracle.dim))
+    plain = np.stack([np.asarray(oracle.solve(row).w) for row in costs])
+    assert np.array_equal(plain, jax.jit(jax.vmap(lambda rows: oracle.solve(rows).w))(costs))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_round_shares_its_instance(name):
+    oracle = CASES[name]
+    costs = jax.random.normal(jax.random.key(2), (3, oracle.dim))
+    assert np.array_equal(oracle.solve_round(costs).w, oracle.solve(costs).w)

@@ -1,0 +1,99 @@
+"""DFHPG follows the recorded rounds: same decisions, and every quantity of the round within the stated tolerance."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import benchmarks, nets, policies
+from regretless.feedback import observe
+from regretless.policies import Problem
+from regretless.settings import Settings
+
+# Largest deviation allowed, relative to the largest value of the quantity in the trace: what is computed in float64 on both
+# sides is held to 1e-9, what inherits the recorded nuisance's float32 to the tolerances that came with the values.
+TOLERANCE = {
+    "mean_prediction": 1e-4,
+    "total": 1e-9,
+    "alpha": 1e-6,
+    "baseline": 6e-3,
+    "residual": 6e-3,
+    "score_grad_norm": 6e-3,
+    "surrogate_grad_norm": 6e-3,
+    "mixed_grad_norm": 6e-3,
+    "nuisance_after": 6e-3,
+    "theta_after": 1e-4,
+}
+NAMES = {
+    "total": "total",
+    "alpha": "alpha",
+    "baseline": "baseline",
+    "residual": "residual",
+    "score_norm": "score_grad_norm",
+    "plug_in_norm": "surrogate_grad_norm",
+    "mixed_norm": "mixed_grad_norm",
+}
+
+
+def settings_of(trace: dict[str, np.ndarray], mode: str) -> Settings:
+    given = {
+        key.removeprefix(f"{mode}/hp_"): value[()] for key, value in trace.items() if key.startswith(f"{mode}/hp_")
+    }
+    baseline = "moving_average" if given.pop("baseline") == "ema" else "nuisance_induced"
+    values = {key: value.item() if hasattr(value, "item") else str(value) for key, value in given.items()}
+    return Settings(**values, baseline=baseline)
+
+
+@pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])
+@pytest.mark.parametrize("name", ["topk", "shortest_path", "pricing"])
+@pytest.mark.usefixtures("float64")
+def test_follows_the_recorded_rounds(golden, name, mode):
+    trace = golden(f"dfhpg_{name}")
+    benchmark = benchmarks.build(name)
+    rule = benchmark.measurement(mode)
+    problem = Problem(benchmark.oracle, benchmark.context_shape, rule)
+    policy = policies.build("dfhpg", settings_of(trace, mode), problem)
+    state = eqx.tree_at(lambda s: s.theta, policy.init(jax.random.key(0)), jnp.asarray(trace["theta"]))
+    if policy.nuisance is not None:
+        layers = [
+            nets.Dense(jnp.asarray(trace[f"nuisance_w{i}"].T, float), jnp.asarray(trace[f"nuisance_b{i}"], float))
+            for i in (1, 2, 3)
+        ]
+        state = eqx.tree_at(lambda s: s.phi.layers, state, layers)
+    environment = trace.get("environment")
+
+    @jax.jit
+    def play(state, observation, cost, noise):
+        context = benchmark.context(environment, observation)
+        mean = policy.model.mean(state.theta, context)
+        decision = policy.act(noise, state, context, None)
+        state, info = policy.learn(jax.random.key(0), state, decision, observe(rule, decision, cost))
+        after = mean if policy.nuisance is None else policy.nuisance.predict(state.phi, context)
+        return state, decision.w, info, mean, after
+
+    worst: dict[str, float] = {}
+
+    def compare(quantity, ours, theirs):
+        if np.all(np.isnan(theirs)):
+            return  # no residual under full feedback
+        recorded = trace[f"{mode}/{quantity}"]
+        error = float(np.max(np.abs(ours - theirs)) / np.nanmax(np.abs(recorded)))
+        worst[quantity] = max(worst.get(quantity, 0.0), error)
+
+    rounds = len(trace[f"{mode}/total"])
+    for t in range(rounds):
+        arguments = trace["context"][t], trace["cost"][t], trace[f"{mode}/noise"][t]
+        state, w, info, mean, after = play(state, *arguments)
+        assert np.array_equal(w, trace[f"{mode}/decision"][t]), f"another decision in round {t + 1}"
+        compare("mean_prediction", mean, trace[f"{mode}/mean_prediction"][t])
+        for ours, theirs in NAMES.items():
+            compare(theirs, info[ours], trace[f"{mode}/{theirs}"][t])
+        if policy.nuisance is not None:
+            compare("nuisance_after", after, trace[f"{mode}/nuisance_after"][t])
+        if t % 10 == 9:
+            compare("theta_after", state.theta, trace[f"{mode}/theta_after"][t // 10])
+    assert rounds >= 60
+    assert {"total", "alpha", "theta_after", "mixed_grad_norm"} <= worst.keys()
+    beyond = {quantity: error for quantity, error in worst.items() if error > TOLERANCE[quantity]}
+    assert not beyond, f"largest relative deviations beyond tolerance: {beyond}"
