@@ -114,3 +114,9 @@ def leaf_bytes(tree: Any) -> int:
 
 def _has_size(leaf: Any) -> bool:
     return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.number)
+
+
+def forget() -> None:
+    """Drops every compiled program, so that the next run compiles anew."""
+    _cache.clear()
+    jax.clear_caches()

@@ -1,4 +1,3 @@
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -29,13 +28,12 @@ def bellman_ford(edges, source, sink, cost):
 
 
 @given(graphs(), st.integers(0, 2**31 - 1))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_agrees_with_bellman_ford_on_any_acyclic_graph(graph, seed):
     edges, source, sink = graph
     oracle = oracles.shortest_path(edges, source, sink)
     cost = np.random.default_rng(seed).normal(size=len(edges)).astype(np.float32)
-    with jax.disable_jit():
-        solution = oracle.solve_one(jnp.asarray(cost))
+    solution = oracle.solve_one(jnp.asarray(cost))
     assert oracle.feasible(solution.w)
     assert float(cost @ np.asarray(solution.w)) == pytest.approx(bellman_ford(edges, source, sink, cost), abs=1e-5)
 

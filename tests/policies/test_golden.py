@@ -42,7 +42,7 @@ def settings_of(trace: dict[str, np.ndarray], mode: str) -> Settings:
     }
     baseline = "moving_average" if given.pop("baseline") == "ema" else "nuisance_induced"
     values = {key: value.item() if hasattr(value, "item") else str(value) for key, value in given.items()}
-    return Settings(**values, baseline=baseline)
+    return Settings(**values, baseline=baseline, nuisance_precision="double")
 
 
 @pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])

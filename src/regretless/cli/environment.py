@@ -1,5 +1,6 @@
 """What the program sets up before JAX starts: devices, and a cache of compiled programs between runs."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Literal
@@ -20,7 +21,8 @@ def configure(device: Device = "auto", compilation_cache: bool = True) -> None:
 
     if device != "auto":
         jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
-    jax.config.update("jax_num_cpu_devices", usable_cores())
+    with contextlib.suppress(RuntimeError):  # JAX has started already: its devices stay as they are
+        jax.config.update("jax_num_cpu_devices", usable_cores())
     if compilation_cache:
         jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "programs"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -59,4 +59,9 @@ class TraceableOracle(Oracle):
         """``w*(c)`` of one cost vector."""
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        return jax.vmap(self.minimise)(costs, instances)
+        return _solve(self, jnp.asarray(costs), instances)
+
+
+@jax.jit
+def _solve(oracle: TraceableOracle, costs: Float[Array, "b d"], instances: Instance) -> Solution:
+    return jax.vmap(oracle.minimise)(costs, instances)

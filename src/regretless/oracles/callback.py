@@ -66,14 +66,22 @@ class External(Oracle):
         costs = jnp.asarray(costs)
         rows = costs.shape[0]
         shapes, structure = self.aux
-        aux = [jax.ShapeDtypeStruct((rows, *shape), dtype) for shape, dtype in shapes]
-        result = (
+        results = [
             jax.ShapeDtypeStruct((rows, self.dim), costs.dtype),
             jax.ShapeDtypeStruct((rows,), np.int32),
-            aux,
+            *(jax.ShapeDtypeStruct((rows, *shape), dtype) for shape, dtype in shapes),
+        ]
+        leaves, form = jax.tree.flatten(instances)
+        given = [costs, *map(jnp.asarray, leaves)]
+        kinds = tuple(leaf.dtype for leaf in given)
+        w, status, *aux = jax.pure_callback(
+            lambda *words: [_as_words(answer) for answer in self._call(form, *_from_words(words, kinds))],
+            [_word_shape(result) for result in results],
+            *map(_to_words, given),
+            vmap_method="broadcast_all",
         )
-        w, status, leaves = jax.pure_callback(self._call, result, costs, instances, vmap_method="broadcast_all")
-        return Solution(w, status, jax.tree.unflatten(structure, leaves))
+        w, status, *aux = (_to_numbers(*pair) for pair in zip((w, status, *aux), results, strict=True))
+        return Solution(w, status, jax.tree.unflatten(structure, aux))
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
         if self.contains is None:
@@ -91,11 +99,11 @@ class External(Oracle):
         error = self.last.error
         raise OracleError(f"the external solver failed: {error!r}") from error
 
-    def _call(self, costs: Any, instances: Any) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    def _call(self, form: Any, costs: np.ndarray, *leaves_of_instances: np.ndarray) -> list[np.ndarray]:
         """Host side, NumPy only: any number of leading axes comes in, one flat batch goes to the solver."""
-        lead = np.shape(costs)[:-1]
-        flat = np.asarray(costs).reshape(-1, self.dim)
-        rows = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *np.shape(leaf)[len(lead) :]), instances)
+        lead = costs.shape[:-1]
+        flat = costs.reshape(-1, self.dim)
+        rows = jax.tree.unflatten(form, [leaf.reshape(-1, *leaf.shape[len(lead) :]) for leaf in leaves_of_instances])
         w = np.zeros_like(flat)
         status = np.full(len(flat), SOLVED, np.int32)
         leaves = [np.zeros((len(flat), *shape), dtype) for shape, dtype in self.aux[0]]
@@ -104,11 +112,7 @@ class External(Oracle):
         else:
             for i in range(len(flat)):
                 self._fill(i, flat[i], jax.tree.map(lambda leaf, i=i: leaf[i], rows), w, status, leaves)
-        return (
-            w.reshape(*lead, self.dim),
-            status.reshape(lead),
-            [leaf.reshape(*lead, *leaf.shape[1:]) for leaf in leaves],
-        )
+        return [answer.reshape(*lead, *answer.shape[1:]) for answer in (w, status, *leaves)]
 
     def _fill(self, at: Any, cost: Any, instance: Any, w: Any, status: Any, leaves: list[Any]) -> None:
         try:
@@ -125,3 +129,30 @@ class External(Oracle):
         except Exception as error:
             self.last.error = error
             status[at] = 1
+
+
+# A callback runs in a thread of its own, where JAX knows nothing of the calling program's float64 mode and would cut numbers
+# down to float32. So 64-bit numbers travel as pairs of 32-bit words.
+
+
+def _to_words(leaf: Array) -> Array:
+    return jax.lax.bitcast_convert_type(leaf, jnp.uint32) if leaf.dtype.itemsize == 8 else leaf
+
+
+def _to_numbers(leaf: Array, wanted: jax.ShapeDtypeStruct) -> Array:
+    return jax.lax.bitcast_convert_type(leaf, wanted.dtype) if wanted.dtype.itemsize == 8 else leaf
+
+
+def _word_shape(wanted: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((*wanted.shape, 2), np.uint32) if wanted.dtype.itemsize == 8 else wanted
+
+
+def _from_words(words: tuple[Any, ...], kinds: tuple[Any, ...]) -> list[np.ndarray]:
+    return [
+        np.ascontiguousarray(leaf).view(kind)[..., 0] if kind.itemsize == 8 else np.asarray(leaf)
+        for leaf, kind in zip(words, kinds, strict=True)
+    ]
+
+
+def _as_words(answer: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(answer)[..., None].view(np.uint32) if answer.dtype.itemsize == 8 else answer

@@ -1,13 +1,15 @@
 """What a surrogate is: a gradient of a loss in the prediction ``ĉ`` that, unlike ``c·w*(ĉ)`` itself, says where to go.
 
 A surrogate says which cost vectors it needs solved (``queries``) and turns the solutions into a gradient; the solves of one
-call go to the oracle as one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends.
+call go to the oracle as one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings
+``ĉ`` is the prediction, ``c`` the target, ``w*`` the oracle.
 """
 
 import abc
 from typing import Any
 
 import equinox as eqx
+import numpy as np
 from jaxtyping import Array, Float
 
 from regretless.oracles.base import Oracle
@@ -15,6 +17,9 @@ from regretless.types import Cost, Instance, Key
 
 Memory = Any
 """What a surrogate remembers between calls (a pool, a scale), as a pytree; None if nothing."""
+
+TINY = 1e-7
+"""Added to the step sizes that gradients are divided by."""
 
 
 class Surrogate(eqx.Module):
@@ -57,8 +62,13 @@ class Surrogate(eqx.Module):
     ) -> tuple[Cost, Memory]:
         """The gradient and the memory after this call."""
         costs = self.queries(memory, prediction, target, noise)
-        solutions = self.oracle.solve_round(costs, instance).w
+        solutions = self.oracle.solve_round(costs, instance).w if len(costs) else costs
         memory = self.remember(memory, solutions)
         visible = memory if instance is None else self.available(memory, instance)
         gradient = self.gradient(visible, prediction, target, noise, solutions)
         return gradient, self.adapt(memory, gradient)
+
+
+def number(default: float) -> Any:
+    """A field that holds a number as an array leaf: its value may change without a new compilation."""
+    return eqx.field(converter=np.asarray, default=default)

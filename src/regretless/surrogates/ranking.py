@@ -1,49 +1,71 @@
-"""Surrogates that rank a pool of decisions: the prediction should order them as the target does (Mandi et al., 2022)."""
+"""Learning to rank a pool of decisions: the prediction should order them as the target does (Mandi et al., 2022)."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from regretless.surrogates import pool as pools
-from regretless.surrogates.base import Surrogate
+from regretless.surrogates.base import number
 from regretless.surrogates.pool import Pool
-from regretless.types import Cost, Instance
+from regretless.surrogates.pooled import Pooled
+from regretless.types import Cost
 
 
-class _Pooled(Surrogate):
-    """Adds ``w*(c)``, then ``w*(ĉ)``, to its pool at every call, before the gradient is taken."""
+class PointwiseLTR(Pooled):
+    """``(2/|P|) Σ ((ĉ − c)·w) w``: regress the cost of every decision in the pool.
 
-    def init(self) -> Pool:
-        return pools.empty(self.oracle.dim)
-
-    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
-        return jnp.stack([target, prediction])
-
-    def remember(self, memory: Pool, solutions: Float[Array, "2 d"]) -> Pool:
-        return pools.add(pools.add(memory, solutions[0]), solutions[1])
-
-    def available(self, memory: Pool, instance: Instance) -> Pool:
-        return memory.available(self.oracle, instance)
-
-
-class PairwiseDiff(_Pooled):
-    """``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``: regress the cost differences to the pool's best.
-
-    ``w_b`` is the pool's best decision under the target ``c``, ``R`` the rest; of decisions with exactly equal target cost
-    only the oldest counts.
+    Loss: ``(1/|P|) Σ ((ĉ − c)·w)²``.
     """
 
-    def gradient(
-        self, memory: Pool, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "2 d"]
-    ) -> Cost:
-        costs = memory.costs(target)
-        best = memory.cheapest(target)
-        rest = memory.present() & ~best & ~_repeated(memory, costs)
-        difference = best.astype(target.dtype) @ memory.decisions - memory.decisions
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+        error = jnp.where(pool.present(), pool.decisions @ (prediction - target), 0.0)
+        return 2.0 / jnp.maximum(pool.count(), 1) * (error @ pool.decisions)
+
+
+class PairwiseDiff(Pooled):
+    """``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``: regress the cost differences to the pool's best.
+
+    Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with ``R`` the pool without ``w_b``; of decisions with exactly equal target
+    cost only the oldest counts.
+    """
+
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+        first = pool.cheapest(target)
+        rest = pool.present() & ~first & ~_repeated(pool, pool.costs(target))
+        difference = first.astype(target.dtype) @ pool.decisions - pool.decisions
         weight = jnp.where(rest, difference @ (prediction - target), 0.0)
         return 2.0 / jnp.maximum(jnp.sum(rest), 1) * (weight @ difference)
 
 
-def _repeated(memory: Pool, costs: Float[Array, " size"]) -> Bool[Array, " size"]:
+class PairwiseLTR(Pooled):
+    """``(1/|R|) Σ (w_b − w_r)`` over the r with ``ĉ·w_b > ĉ·w_r − δ``: a hinge on every pair, default margin δ = 0.
+
+    Loss: ``(1/|R|) Σ_r max(0, δ + ĉ·w_b − ĉ·w_r)``, with ``R`` the pool without ``w_b``.
+    """
+
+    margin: Float[Array, ""] = number(0.0)  # δ
+
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+        first = pool.cheapest(target)
+        rest = pool.present() & ~first
+        w_b = first.astype(target.dtype) @ pool.decisions
+        wrong = rest & (w_b @ prediction > pool.decisions @ prediction - self.margin)
+        return (jnp.sum(wrong) * w_b - wrong.astype(target.dtype) @ pool.decisions) / jnp.maximum(jnp.sum(rest), 1)
+
+
+class ListwiseLTR(Pooled):
+    """``(1/τ) (softmax(−c·P/τ) − softmax(−ĉ·P/τ)) P``: cross entropy of the rankings, default temperature τ = 1.
+
+    Loss: ``−Σ softmax(−c·P/τ) log softmax(−ĉ·P/τ)``. The paper's appendix prints the gradient with the opposite sign.
+    """
+
+    temperature: Float[Array, ""] = number(1.0)  # τ
+
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+        wanted, given = (jax.nn.softmax(-pool.costs(cost) / self.temperature) for cost in (target, prediction))
+        return (wanted - given) @ pool.decisions / self.temperature
+
+
+def _repeated(pool: Pool, costs: Float[Array, " size"]) -> Bool[Array, " size"]:
     """Marks the decisions for which the pool holds an older one of exactly the same cost."""
-    older = memory.present()[None, :] & (memory.added[None, :] < memory.added[:, None])
+    older = pool.present()[None, :] & (pool.added[None, :] < pool.added[:, None])
     return jnp.any(older & (costs[None, :] == costs[:, None]), axis=1)

@@ -1,0 +1,127 @@
+"""The program as a person meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from regretless.cli.main import app
+from regretless.trace import Trace
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
+
+
+def test_run_prints_one_json_object():
+    result = runner.invoke(
+        app, ["run", "topk", "--seeds", "2", "--horizon", "30", "--policy", "greedy", "--format", "json"]
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["results"][0]["policy"] == "greedy"
+
+
+def test_run_prints_a_table_and_leaves_files(tmp_path):
+    out = tmp_path / "new" / "folder"
+    words = [
+        "run",
+        "topk",
+        "--seeds",
+        "3",
+        "--horizon",
+        "40",
+        "--policy",
+        "greedy",
+        "--policy",
+        "thompson",
+        "--out",
+        str(out),
+    ]
+    result = runner.invoke(app, words)
+    assert result.exit_code == 0, result.output
+    for word in ("greedy", "thompson", "best_fixed", "clairvoyant", "median", "published"):
+        assert word in result.stdout
+    assert Trace.load(out / "greedy.parquet").regret.shape == (3, 40)
+    assert json.loads((out / "result.json").read_text())["seeds"] == 3
+    assert (out / "regret.png").read_bytes().startswith(b"\x89PNG")
+    assert len((out / "regret.png").read_bytes()) > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "tpk"], "unknown benchmark 'tpk'; did you mean 'topk'?"),
+        (["run", "topk", "--policy", "gredy"], "unknown policy 'gredy'; did you mean 'greedy'?"),
+        (["run", "topk", "--set", "alpha_maxx=0.1"], "unknown setting 'alpha_maxx'; did you mean 'alpha_max'?"),
+        (["run", "topk", "--set", "alpha_max"], "expected --set key=value, got 'alpha_max'"),
+        (["run", "topk", "--set", "policy_lr=nan"], "Input should be a finite number"),
+        (["run", "topk", "--preset", "missing.json"], "cannot read preset missing.json: No such file"),
+        (["run", "topk", "--seeds", "0"], "should be greater than or equal to 1"),
+        (["run", "topk", "--horizn", "9"], "No such option: --horizn"),
+        (["run", "topk", "--device", "abacus"], "'abacus' is not one of"),
+        (["run", "topk", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["list", "oracels"], "unknown list 'oracels'"),
+        (["bench", "speed", "--benchmark", "topq"], "unknown benchmark 'topq'; did you mean 'topk'?"),
+    ],
+)
+def test_bad_input_ends_with_exit_code_2_and_a_clear_word(words, message):
+    result = runner.invoke(app, words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("kind", ["benchmarks", "policies", "surrogates", "models", "feedback", "settings"])
+def test_lists_have_a_word_about_each_entry(kind):
+    result = runner.invoke(app, ["list", kind, "--format", "json"])
+    assert result.exit_code == 0
+    entries = json.loads(result.stdout)
+    assert entries
+    assert all(entry["name"] and len(entry["summary"]) > 10 for entry in entries)
+    assert runner.invoke(app, ["list", kind]).exit_code == 0
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["list"], ["bench", "speed"], ["bench", "scale"], ["doctor"]])
+def test_help_teaches(words):
+    result = runner.invoke(app, [*words, "--help"])
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+    if words == ["run"]:
+        assert "regretless run topk" in result.stdout
+
+
+def test_doctor_finds_nothing_wrong():
+    result = runner.invoke(app, ["doctor", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    findings = json.loads(result.stdout)
+    assert findings["problems"] == []
+    assert findings["devices"]
+
+
+def test_bench_speed_measures_each_cell():
+    words = ["bench", "speed", "--benchmark", "topk", "--seeds", "2", "--horizon", "20", "--format", "json"]
+    figures = json.loads(runner.invoke(app, words).stdout)
+    assert len(figures["cells"]) == 6
+    assert all(row["microseconds"] > 0 for row in figures["cells"])
+    assert figures["all_cells"]["ratio"] is None, "two seeds are not the authors' thirty"
+
+
+def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
+    words = [sys.executable, "-m", "regretless", "run", "topk", "--horizon", "200000", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": "cpu"}
+    )
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"stopped" in said
+    assert b"Traceback" not in said
+    assert not (tmp_path / "out" / "result.json").exists()

@@ -1,0 +1,103 @@
+"""Surrogates that have a loss: the gradient equals finite differences of that loss where it is differentiable."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import oracles, surrogates
+from regretless.surrogates import pool as pools
+
+ORACLE = oracles.top_k(8, 3)
+
+
+def value(cost):
+    """``min over w in S of c·w``."""
+    return cost @ solution(cost)
+
+
+def solution(cost):
+    return np.asarray(ORACLE.solve_one(jnp.asarray(cost)).w)
+
+
+def spo_plus(p, c, pool, noise):
+    best = solution(c)
+    return -value(2 * p - c) + 2 * p @ best - c @ best
+
+
+def pairs(c, pool):
+    """The pool's best under the target, and the rest."""
+    best = pool[np.argmin(pool @ c)]
+    return best, pool[np.any(pool != best, axis=1)]
+
+
+def pairwise_diff(p, c, pool, noise):
+    best, rest = pairs(c, pool)
+    return np.mean(((best - rest) @ (p - c)) ** 2)
+
+
+def pairwise_ltr(p, c, pool, noise):
+    best, rest = pairs(c, pool)
+    return np.mean(np.maximum(0, (best - rest) @ p))
+
+
+def listwise_ltr(p, c, pool, noise):
+    return -np.sum(np.asarray(jax.nn.softmax(-pool @ c) * jax.nn.log_softmax(-pool @ p)))
+
+
+def pfyl(p, c, pool, noise):
+    return p @ solution(c) - np.mean([value(p + row) for row in noise])
+
+
+LOSSES = {
+    "mse": lambda p, c, pool, noise: np.sum((p - c) ** 2),
+    "spo_plus": spo_plus,
+    "mse_spo_plus": lambda p, c, pool, noise: 0.5 * np.sum((p - c) ** 2) + 0.5 * spo_plus(p, c, pool, noise),
+    "pg": lambda p, c, pool, noise: (value(p) - value(p - 0.1 * c)) / 0.1,
+    "pfyl": pfyl,
+    "nce": lambda p, c, pool, noise: np.mean((solution(c) - pool) @ p),
+    "nce_c": lambda p, c, pool, noise: np.mean((solution(c) - pool) @ (p - c)),
+    "contrastive_map": lambda p, c, pool, noise: np.max((solution(c) - pool) @ p),
+    "map_c": lambda p, c, pool, noise: np.max((solution(c) - pool) @ (p - c)),
+    "pointwise_ltr": lambda p, c, pool, noise: np.mean((pool @ (p - c)) ** 2),
+    "pairwise_diff": pairwise_diff,
+    "pairwise_ltr": pairwise_ltr,
+    "listwise_ltr": listwise_ltr,
+    "spo_caching": lambda p, c, pool, noise: 0.5 * np.max((solution(c) - pool) @ (2 * p - c)),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.usefixtures("float64")
+def test_gradient_is_the_slope_of_the_loss(name):
+    surrogate = surrogates.REGISTRY[name](ORACLE)
+    for seed in range(5):
+        prediction, target, *others = np.random.default_rng(seed).normal(size=(8, 8))
+        memory = surrogate.init()
+        for cost in others if memory is not None else ():
+            memory = pools.add(memory, ORACLE.solve_one(jnp.asarray(cost)).w)
+        noise = surrogate.draw(jax.random.key(seed))
+        gradient, memory = surrogate(memory, jnp.asarray(prediction), jnp.asarray(target), noise)
+        pool = None if memory is None else np.unique(np.asarray(memory.decisions)[np.asarray(memory.present())], axis=0)
+        direction = np.random.default_rng(100 + seed).normal(size=8)
+        h = 1e-5
+        ahead, behind = (LOSSES[name](prediction + s * h * direction, target, pool, noise) for s in (1, -1))
+        # The divisor of pg carries a guard of 1e-7 against zero steps: a relative difference of 1e-6.
+        assert float(gradient @ direction) == pytest.approx((ahead - behind) / (2 * h), rel=1e-5, abs=1e-7)
+
+
+def test_the_others_have_no_loss_and_say_so():
+    assert set(surrogates.REGISTRY) - set(LOSSES) == {"dbb", "imle", "aimle", "nid", "dpo"}
+
+
+def test_pairwise_diff_counts_equal_target_costs_once():
+    """With target cost only in the first coordinate, decisions that agree there are equals: the oldest stands for all."""
+    surrogate = surrogates.REGISTRY["pairwise_diff"](oracles.top_k(4, 1))
+    target, prediction = jnp.array([-1.0, 0.0, 0.0, 0.0]), jnp.array([0.5, 1.0, 2.0, 3.0])
+    memory = surrogate.init()
+    for w in (jnp.eye(4)[2], jnp.eye(4)[1]):
+        memory = pools.add(memory, w)
+    gradient, _ = surrogate(memory, prediction, target, None)
+    # Pool, oldest first: w₂, w₁, w*(c) = w₀ (also w*(ĉ)). w₁ has the target cost of w₂, which is older.
+    difference = jnp.eye(4)[0] - jnp.eye(4)[2]
+    np.testing.assert_allclose(gradient, 2 * ((prediction - target) @ difference) * difference, rtol=1e-6)

@@ -1,0 +1,87 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from regretless import feedback, nets, oracles
+from regretless.nuisance import LinearNuisance, MLPNuisance
+from regretless.types import Feedback
+
+DIM = 6
+SHAPES = {"vector": (3,), "rows": (DIM, 3)}
+
+
+def seen(rule, shape, seed):
+    keys = jax.random.split(jax.random.key(seed), 2)
+    w = oracles.top_k(DIM, 2).solve_one(jax.random.normal(keys[0], (DIM,))).w
+    operator, linkage = rule.measure(w, None)
+    return Feedback(operator, linkage, operator.matvec(20 * jax.random.normal(keys[1], (DIM,))))
+
+
+@pytest.mark.parametrize("mode", feedback.REGISTRY)
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.usefixtures("float64")
+def test_step_is_adam_on_the_clipped_gradient_of_the_stated_loss(mode, shape):
+    rule = feedback.REGISTRY[mode]
+    model = MLPNuisance(np.array(0.05), DIM, shape, 2 if rule.sparse else None, double=True)
+    state = model.init(jax.random.key(0))
+    layers, reference = state.layers, optax.adam(lambda t: 0.05 * 101 / (t + 101))
+    their_state = reference.init(layers)
+    for t in range(4):
+        context, got = jax.random.normal(jax.random.key(t), shape), seen(rule, shape, t)
+
+        def loss(layers, context=context, got=got):
+            prediction = nets.apply(layers, context).reshape(DIM)
+            error = jnp.where(got.used(), got.operator.matvec(prediction) - got.values, 0.0)
+            return 0.5 * jnp.sum(jnp.square(error)) / jnp.sum(got.used())
+
+        grads = jax.grad(loss)(layers)
+        norm = optax.tree.norm(grads)
+        grads = jax.tree.map(lambda g, norm=norm: g * jnp.minimum(1.0, 10.0 / norm), grads)
+        updates, their_state = reference.update(grads, their_state)
+        layers = optax.apply_updates(layers, updates)
+        state, reported = model.step(state, context, got)
+        assert float(reported) == pytest.approx(float(norm), rel=1e-9)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-10), state.layers, layers)
+
+
+def test_rows_that_cannot_matter_may_be_left_out():
+    context, got = jax.random.normal(jax.random.key(0), SHAPES["rows"]), seen(feedback.Bandit(), SHAPES["rows"], 1)
+    states = []
+    for support in (None, 2, 4):
+        model = MLPNuisance(np.array(0.05), DIM, SHAPES["rows"], support)
+        states.append(model.step(model.init(jax.random.key(0)), context, got)[0])
+    for other in states[1:]:
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), states[0], other)
+
+
+@pytest.mark.usefixtures("float64")
+def test_single_precision_unless_double_is_asked_for():
+    for double, kind in ((False, np.float32), (True, np.float64)):
+        model = MLPNuisance(np.array(0.05), DIM, SHAPES["vector"], None, double)
+        state, _ = model.step(model.init(jax.random.key(0)), jnp.ones(3), seen(feedback.Bandit(), (3,), 0))
+        assert {leaf.dtype for leaf in jax.tree.leaves(state.layers)} == {np.dtype(kind)}
+        assert model.predict(state, jnp.ones(3)).dtype == np.float64
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("rule", ["adaptive", "constant"])
+@pytest.mark.usefixtures("float64")
+def test_linear_class_takes_projected_gradient_steps(shape, rule):
+    model = LinearNuisance(np.array(0.01), np.array(1e9), DIM, shape, rule)
+    state = model.init(jax.random.key(0))
+    phi = state.phi
+    for t in range(1, 4):
+        context, got = jax.random.normal(jax.random.key(t), shape), seen(feedback.SemiBandit(), shape, t)
+
+        def loss(phi, context=context, got=got):
+            prediction = phi @ context if len(shape) == 1 else context @ phi
+            return jnp.sum(jnp.square(got.values - got.operator.matvec(prediction)))
+
+        phi = phi - (0.01 / t if rule == "adaptive" else 0.01) * jax.grad(loss)(phi)
+        state, _ = model.step(state, context, got)
+    np.testing.assert_allclose(state.phi, phi, rtol=1e-9)
+    bounded = LinearNuisance(np.array(0.01), np.array(0.5), DIM, shape, rule)
+    state, _ = bounded.step(bounded.init(jax.random.key(0)), jnp.ones(shape), seen(feedback.Full(), shape, 0))
+    assert float(nets.tree_norm(state.phi)) == pytest.approx(0.5)
