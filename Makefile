@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint docs lock clean
+.PHONY: help demo test lint docs mutants lock clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -31,6 +31,9 @@ lint: .venv/ready ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutants: .venv/ready ## break one line at a time and demand that a test fails (some minutes)
+	$(BIN)/python tools/mutants.py
 
 docs: .venv/docs-ready ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet

@@ -93,6 +93,10 @@ def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
     np.testing.assert_allclose(alone.regret, longer.regret[:, :40], rtol=1e-6, atol=1e-9)
     assert longer.regret.shape == (4, 257)
     assert longer.diagnostics["residual"].shape == (4, 25)
+    uneven = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=395)  # five segments of 79 rounds
+    for name in ("residual", "total"):
+        np.testing.assert_allclose(alone.diagnostics[name], longer.diagnostics[name][:, :4], rtol=1e-6)
+        np.testing.assert_allclose(longer.diagnostics[name], uneven.diagnostics[name][:, :25], rtol=1e-4, atol=1e-6)
     shifted = simulate(make("greedy", TOY), TOY, seeds=range(2, 6), horizon=40)
     np.testing.assert_allclose(alone.regret[2:], shifted.regret[:2], rtol=1e-6, atol=1e-9)
 

@@ -61,9 +61,9 @@ def forward(layers: Layers, x: Float[Array, "*n in"]) -> tuple[Float[Array, "*n 
     inputs = []
     for layer in layers[:-1]:
         inputs.append(x)
-        x = jax.nn.relu(x @ layer.weight + layer.bias)
+        x = jax.nn.relu(_product(x, layer.weight) + layer.bias)
     inputs.append(x)
-    return x @ layers[-1].weight + layers[-1].bias, inputs
+    return _product(x, layers[-1].weight) + layers[-1].bias, inputs
 
 
 def apply(layers: Layers, x: Float[Array, "*n in"]) -> Float[Array, "*n out"]:
@@ -76,7 +76,7 @@ def backward(layers: Layers, inputs: list[Array], cotangent: Float[Array, "*n ou
     factors = []
     for layer, h in zip(reversed(layers), reversed(inputs), strict=True):
         factors.append(Factors(h, cotangent))
-        cotangent = (cotangent @ layer.weight.T) * (h > 0)
+        cotangent = _product(cotangent, layer.weight.T) * (h > 0)
     return factors[::-1]
 
 
@@ -85,7 +85,12 @@ def gradient(factors: Factors) -> Dense:
     h, delta = factors
     if h.ndim == 1:
         return Dense(h[:, None] * delta[None, :], delta)
-    return Dense(h.T @ delta, jnp.sum(delta, axis=0))
+    return Dense(_product(h.T, delta), jnp.sum(delta, axis=0))
+
+
+def _product(a: Array, b: Array) -> Array:
+    """``a @ b`` in the full precision of its numbers, also on accelerators that would rather round them."""
+    return jnp.matmul(a, b, precision="highest")
 
 
 def tree_norm(tree: Any) -> Norm:

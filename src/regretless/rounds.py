@@ -14,6 +14,7 @@ from regretless.benchmarks.base import Benchmark, Round
 from regretless.benchmarks.references import Tally, optimum, tally
 from regretless.feedback import Measurement, observe
 from regretless.policies.base import Policy
+from regretless.trace import DIAGNOSTICS_EVERY
 from regretless.types import Decision, Feedback, Info, Key
 
 ENVIRONMENT, STREAM, MISSING, REFERENCES, START, DECIDE, LEARN = range(7)
@@ -52,11 +53,11 @@ class Carry(eqx.Module):
 
 
 class Record(eqx.Module):
-    """What a round leaves behind."""
+    """What a segment leaves behind."""
 
-    regret: Float[Array, ""]
-    info: Info
-    w: Float[Array, " d"] | None
+    regret: Float[Array, " length"]
+    info: Info  # of rounds 10, 20, …: one entry more than the segment can have, the last may be a repetition
+    w: Float[Array, "length d"] | None
 
 
 def draw(game: Game, seed_key: Key, start: Int[Array, ""], length: int) -> Segment:
@@ -85,7 +86,7 @@ def play(
     """Plays a segment: observe, decide, see the feedback, learn."""
     environment = game.benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
 
-    def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, Record]:
+    def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, Any]:
         t, played, best = now
         decision, feedback = _act(policy, game, carry.state, seed_key, environment, played, t)
         judged = game.benchmark.judged(played)
@@ -95,10 +96,14 @@ def play(
         diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)
         failed = jnp.maximum(carry.failed, jnp.abs(decision.status).astype(jnp.int32))
         carry = Carry(carry.state, carry.pending, diverged_at, failed)
-        return carry, Record(regret, info, decision.w if game.keep_decisions else None)
+        return carry, (regret, info, decision.w if game.keep_decisions else None)
 
-    times = start + 1 + jnp.arange(segment.best.shape[0], dtype=jnp.int32)
-    return jax.lax.scan(one, carry, (times, segment.rounds, segment.best))
+    length = segment.best.shape[0]
+    times = start + 1 + jnp.arange(length, dtype=jnp.int32)
+    carry, (regret, info, w) = jax.lax.scan(one, carry, (times, segment.rounds, segment.best))
+    tenth = (-1 - start) % DIAGNOSTICS_EVERY + DIAGNOSTICS_EVERY * jnp.arange(length // DIAGNOSTICS_EVERY + 1)
+    info = jax.tree.map(lambda leaf: leaf[jnp.minimum(tenth, length - 1)].astype(jnp.float32), info)
+    return carry, Record(regret, info, w)
 
 
 def _first(game: Game, seed_key: Key) -> tuple[PyTree, Round, Array]:

@@ -261,7 +261,8 @@ class _Run:
         tally = jax.tree.map(lambda *parts: np.sum(parts, axis=0), *tallies)
         outcomes: dict[str, _Outcome] = {}
         for group, carry, parts in zip(self.groups, carries, records, strict=True):
-            outcomes |= _outcomes(group, self._own(carry, len(seeds)), [self._own(part, len(seeds)) for part in parts])
+            diverged_at = self._own(carry.diverged_at, len(seeds))
+            outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
         return _Part(outcomes, self._own(tally, len(seeds)))
 
     def _own(self, tree: Any, count: int) -> Any:
@@ -271,15 +272,25 @@ class _Run:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
 
 
-def _outcomes(group: _Group, carry: rounds.Carry, records: list[rounds.Record]) -> dict[str, _Outcome]:
+def _outcomes(group: _Group, diverged_at: np.ndarray, records: list[rounds.Record]) -> dict[str, _Outcome]:
     """A chunk's results, policy by policy: leading axes are replications and, in a group of several, policies."""
     several = len(group.names) > 1
     axis = 2 if several else 1
-    whole = jax.tree.map(lambda *parts: np.concatenate(parts, axis=axis), *records)
     outcomes = {}
+    start, diagnostics = 0, []
+    for record in records:
+        length = record.regret.shape[axis]
+        count = (start + length) // DIAGNOSTICS_EVERY - start // DIAGNOSTICS_EVERY
+        diagnostics.append({key: value[..., :count] for key, value in record.info.items()})
+        start += length
+    joined = lambda parts: jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)  # noqa: E731
+    whole = (
+        joined([record.regret for record in records]),
+        joined(diagnostics),
+        joined([record.w for record in records]),
+    )
     for position, name in enumerate(group.names):
-        mine = jax.tree.map(lambda leaf, i=position: leaf[:, i] if several else leaf, (whole, carry.diverged_at))
-        record, diverged_at = mine
-        sparse = {key: value[:, DIAGNOSTICS_EVERY - 1 :: DIAGNOSTICS_EVERY] for key, value in record.info.items()}
-        outcomes[name] = _Outcome(record.regret, sparse, diverged_at, record.w)
+        mine = jax.tree.map(lambda leaf, i=position: leaf[:, i] if several else leaf, (*whole, diverged_at))
+        regret, sparse, decisions, at = mine
+        outcomes[name] = _Outcome(regret, sparse, at, decisions)
     return outcomes

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DIAGNOSTICS_EVERY = 10
+"""Diagnostics are kept of every tenth round."""
 
 
 class Comparison(NamedTuple):

@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float
 from regretless.oracles.base import TraceableOracle
 from regretless.types import SOLVED, Cost, Instance, Solution
 
-UNROLLED_LEVELS = 16
-"""Graphs of at most this depth are unrolled, so that the compiler can fuse their levels; deeper ones loop over levels."""
+LISTED_PATHS = 256
+"""A graph with at most this many paths is solved by comparing all of them, which is one product and one argmin."""
 
 Edge = tuple[int, int]
 
@@ -42,9 +42,9 @@ def grid_edges(rows: int, columns: int) -> list[Edge]:
 class ShortestPath(TraceableOracle):
     """``S``: the paths from ``source`` to ``sink``, as 0/1 vectors over the edges; costs may be negative.
 
-    Dynamic programming level by level (a node's level is its longest distance from the source in edges), then a walk back
-    over the chosen edges; ties go to the edge listed first. An instance is a boolean vector of the edges that are open this
-    round (None: all of them).
+    A small graph compares its paths. A larger one is solved by dynamic programming level by level (a node's level is its
+    longest distance from the source in edges) and a walk back over the chosen edges, ties to the edge listed first. An
+    instance is a boolean vector of the edges that are open this round (None: all of them).
     """
 
     edges: tuple[Edge, ...] = eqx.field(static=True)
@@ -67,19 +67,36 @@ class ShortestPath(TraceableOracle):
         return len(_tables(self.edges, self.source, self.sink).edge)
 
     def minimise(self, cost: Cost, instance: Instance) -> Solution:
-        table = _tables(self.edges, self.source, self.sink)
+        paths = _paths(self.edges, self.source, self.sink)
+        if paths is None:
+            w, length = self._by_levels(cost if instance is None else jnp.where(instance, cost, jnp.inf))
+        else:
+            w, length = self._by_comparison(cost, instance, paths)
+        reached = jnp.isfinite(length) | (instance is None)
+        return Solution(w, jnp.where(reached, SOLVED, 1))
+
+    def _by_comparison(
+        self, cost: Cost, instance: Instance, paths: np.ndarray
+    ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
+        """All path lengths at once; paths over a closed edge are infinitely long."""
+        rows = jnp.asarray(paths, cost.dtype)
+        lengths = jnp.matmul(rows, cost, precision="highest")
         if instance is not None:
-            cost = jnp.where(instance, cost, jnp.inf)
+            lengths = jnp.where(rows @ (~instance).astype(cost.dtype) > 0, jnp.inf, lengths)
+        best = jnp.argmin(lengths)
+        return rows[best], lengths[best]
+
+    def _by_levels(self, cost: Cost) -> tuple[Float[Array, " d"], Float[Array, ""]]:
+        """Distances forwards from level to level, then the used edges backwards."""
+        table = _tables(self.edges, self.source, self.sink)
         cost = jnp.append(cost, jnp.inf)  # what padding costs
         levels, width, degree = table.edge.shape
-        steps = levels if levels <= UNROLLED_LEVELS else 1
 
         def forward(distance: Array, level: Any) -> tuple[Array, Array]:
             start, edge, tail = level
             through = distance[tail] + cost[edge]
-            best = jnp.argmin(through, axis=1)
             nearest = jnp.min(through, axis=1)
-            return jax.lax.dynamic_update_slice(distance, nearest, (start,)), best
+            return jax.lax.dynamic_update_slice(distance, nearest, (start,)), jnp.argmin(through, axis=1)
 
         def backward(used: Array, level: Any) -> tuple[Array, None]:
             start, out, best = level
@@ -89,12 +106,11 @@ class ShortestPath(TraceableOracle):
 
         starts = np.arange(1, levels + 1, dtype=np.int32) * width
         distance = jnp.full((levels + 1) * width, jnp.inf, cost.dtype).at[0].set(0.0)
-        distance, best = jax.lax.scan(forward, distance, (starts, table.edge, table.tail), unroll=steps)
+        distance, best = jax.lax.scan(forward, distance, (starts, table.edge, table.tail))
         # One slot per (node, incoming edge), one that is always used (it marks the sink) and one that never is (padding).
         used = jnp.zeros((levels + 1) * width * degree + 2, cost.dtype).at[-2].set(1.0)
-        used, _ = jax.lax.scan(backward, used, (starts, table.out, best), reverse=True, unroll=steps)
-        reached = jnp.isfinite(distance[table.sink]) | (instance is None)
-        return Solution(used[table.slot], jnp.where(reached, SOLVED, 1))
+        used, _ = jax.lax.scan(backward, used, (starts, table.out, best), reverse=True)
+        return used[table.slot], distance[table.sink]
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
         tail, head = np.asarray(self.edges).T
@@ -103,6 +119,29 @@ class ShortestPath(TraceableOracle):
         wanted = jnp.zeros(count).at[self.source].add(1.0).at[self.sink].add(-1.0)
         allowed = 1.0 if instance is None else instance
         return jnp.all((w == 0) | (w == allowed)) & jnp.all(balance == wanted)
+
+
+@functools.lru_cache(maxsize=64)
+def _paths(edges: tuple[Edge, ...], source: int, sink: int) -> np.ndarray | None:
+    """All paths as 0/1 rows in the order of their edges, or None if there are more than LISTED_PATHS."""
+    useful = _between(edges, source, sink)
+    following: dict[int, list[int]] = defaultdict(list)
+    for e in useful:
+        following[edges[e][0]].append(e)
+    found: list[list[int]] = []
+    open_ends: list[list[int]] = [[e] for e in reversed(following[source])]
+    while open_ends:
+        path = open_ends.pop()
+        node = edges[path[-1]][1]
+        if node == sink:
+            found.append(path)
+        open_ends += [[*path, e] for e in reversed(following[node])]
+        if len(found) + len(open_ends) > LISTED_PATHS:
+            return None
+    rows = np.zeros((len(found), len(edges)))
+    for row, path in zip(rows, found, strict=True):
+        row[path] = 1.0
+    return rows
 
 
 class _Tables(NamedTuple):
