@@ -2,29 +2,28 @@
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.policies import Policy, Problem
-from regretless.settings import Settings, SettingsError
-from regretless.simulate import Simulation, simulate, simulate_all
-from regretless.trace import Comparison, Trace
-from regretless.types import Decision, Feedback, Solution
+from regretless.settings import Settings
+from regretless.simulate import simulate, simulate_all
+from regretless.studies import Experiment, run
+from regretless.trace import Trace
+from regretless.types import Decision, Feedback
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Comparison",
     "Decision",
+    "Experiment",
     "Feedback",
     "Policy",
     "Problem",
     "Settings",
-    "SettingsError",
-    "Simulation",
-    "Solution",
     "Trace",
     "benchmarks",
     "feedback",
     "models",
     "oracles",
     "policies",
+    "run",
     "simulate",
     "simulate_all",
     "surrogates",

@@ -11,7 +11,7 @@ Scalar = Float[Array, ""]
 
 def shifted_inverse(initial: Scalar, t: Int[Array, ""]) -> Scalar:
     """``η_t = η_0 · 101 / (t + 100)`` for ``t = 1, 2, …``: the initial rate at the first step, half of it after a hundred."""
-    return initial * 101.0 / (t.astype(initial.dtype) + 100.0)
+    return initial * 101.0 / (t + 100.0)
 
 
 class MixingState(eqx.Module):

@@ -31,6 +31,12 @@ class Trace:
 
     ``regret`` is ``[replications, rounds]``, round by round; ``diverged_at`` holds the round in which a replication's state
     stopped being finite, 0 if it never did. Diverged replications are counted, and left out of every average.
+
+    >>> import numpy as np
+    >>> regret = np.array([[4.0, 2.0], [6.0, 4.0]])
+    >>> trace = Trace(regret, {}, np.zeros(2, int), (0, 1), {})
+    >>> trace.mean(), trace.standard_error()
+    (8.0, 2.0)
     """
 
     regret: np.ndarray

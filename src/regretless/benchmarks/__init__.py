@@ -1,4 +1,10 @@
-"""Sequential decision problems with their presets, published values and reference lines."""
+"""Sequential decision problems with their presets, published values and reference lines.
+
+>>> import regretless as rg
+>>> bench = rg.benchmarks.build("shortest_path", degree=4)
+>>> bench.oracle.dim, bench.context_shape, bench.horizon
+(40, (10,), 2000)
+"""
 
 import inspect
 from collections.abc import Callable

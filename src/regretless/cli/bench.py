@@ -11,6 +11,14 @@ from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
 from regretless.cli.environment import Device, configure
 
+LABELS = {
+    "microseconds": "µs",
+    "run_seconds": "run s",
+    "compile_seconds": "compile s",
+    "authors_microseconds": "authors' µs",
+    "ratio": "times faster",
+}
+
 app = typer.Typer(help="Measure speed and growth on this machine.", no_args_is_help=True)
 
 
@@ -82,9 +90,9 @@ def report(figures: dict[str, Any], rows: str, format: Format) -> None:
 def as_table(rows: Iterable[dict[str, Any]]) -> Table:
     """Rows of figures; microseconds are per replication and round."""
     rows = list(rows)
-    table = Table(caption="microseconds: per replication and round, compilation apart", caption_justify="left")
+    table = Table(caption="µs: per replication and round, compilation apart", caption_justify="left")
     for key in rows[0]:
-        table.add_column(key, justify="left" if key in ("benchmark", "policy") else "right")
+        table.add_column(LABELS.get(key, key), justify="left" if key in ("benchmark", "policy") else "right")
     for row in rows:
         table.add_row(*("–" if value is None else str(value) for value in row.values()))
     return table

@@ -124,17 +124,15 @@ def show(result: dict[str, Any]) -> None:
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
         table.add_row(
             row["policy"],
-            f"{console.number(row['mean'])} ± {console.number(row['standard_error'])}{note}",
+            console.spread(row["mean"], row["standard_error"]) + note,
             console.number(row["median"]),
             "–" if row["published_mean"] is None
-            else f"{console.number(row['published_mean'])} ± {console.number(row['published_standard_error'])}",
+            else console.spread(row["published_mean"], row["published_standard_error"]),
             "–" if row["z"] is None else f"{row['z']:+.2f}",
         )  # fmt: skip
     table.add_section()
     for line in result["references"]:
-        table.add_row(
-            f"[dim]{line['name']}[/]", f"{console.number(line['mean'])} ± {console.number(line['standard_error'])}"
-        )
+        table.add_row(f"[dim]{line['name']}[/]", console.spread(line["mean"], line["standard_error"]))
     console.out.print(table)
 
 

@@ -1,4 +1,12 @@
-"""Feasible sets: each solves ``min c·w over w in S`` for many costs at once, exactly, the same way every time on ties."""
+"""Feasible sets: each solves ``min c·w over w in S`` for many costs at once, exactly, the same way every time on ties.
+
+>>> import jax.numpy as jnp, regretless as rg
+>>> rg.oracles.top_k(4, 2).solve(jnp.array([[3.0, 1.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]])).w.tolist()
+[[0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
+>>> streets = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]
+>>> rg.oracles.shortest_path(streets, "depot", "shop").solve_one(jnp.array([1.0, 5.0, 1.0, 0.0])).w.tolist()
+[1.0, 0.0, 1.0, 0.0]
+"""
 
 from regretless.oracles.base import Oracle, OracleError, TraceableOracle
 from regretless.oracles.callback import External as external

@@ -2,7 +2,7 @@
 
 import functools
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,10 +17,11 @@ from regretless.types import SOLVED, Cost, Instance, Solution
 LISTED_PATHS = 256
 """A graph with at most this many paths is solved by comparing all of them, which is one product and one argmin."""
 
-Edge = tuple[int, int]
+Node = Hashable
+Edge = tuple[Node, Node]
 
 
-def grid_edges(rows: int, columns: int) -> list[Edge]:
+def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
     """Edges of a grid whose steps go right or down, node ``(r, c)`` numbered ``r · columns + c``, node by node, right first.
 
     >>> grid_edges(2, 2)
@@ -42,24 +43,23 @@ def grid_edges(rows: int, columns: int) -> list[Edge]:
 class ShortestPath(TraceableOracle):
     """``S``: the paths from ``source`` to ``sink``, as 0/1 vectors over the edges; costs may be negative.
 
+    Nodes are numbers or names; by default the first edge begins at the source and the last one ends at the sink.
     A small graph compares its paths. A larger one is solved by dynamic programming level by level (a node's level is its
     longest distance from the source in edges) and a walk back over the chosen edges, ties to the edge listed first. An
     instance is a boolean vector of the edges that are open this round (None: all of them).
     """
 
     edges: tuple[Edge, ...] = eqx.field(static=True)
-    source: int = eqx.field(static=True)
-    sink: int = eqx.field(static=True)
+    source: Node = eqx.field(static=True)
+    sink: Node = eqx.field(static=True)
 
-    def __init__(self, edges: Sequence[Edge], source: int | None = None, sink: int | None = None):
-        listed = tuple((int(tail), int(head)) for tail, head in edges)
-        if not listed:
+    def __init__(self, edges: Sequence[Edge], source: Node = None, sink: Node = None):
+        if not len(edges):
             raise ValueError("shortest path: expected at least one edge, got none")
-        nodes = {node for edge in listed for node in edge}
-        self.edges = listed
-        self.source = min(nodes) if source is None else source
-        self.sink = max(nodes) if sink is None else sink
-        self.dim = len(listed)
+        self.edges = tuple((tail, head) for tail, head in edges)
+        self.source = self.edges[0][0] if source is None else source
+        self.sink = self.edges[-1][1] if sink is None else sink
+        self.dim = len(self.edges)
         _tables(self.edges, self.source, self.sink)  # refuses a graph with a cycle or without a path
 
     @property
@@ -113,19 +113,19 @@ class ShortestPath(TraceableOracle):
         return used[table.slot], distance[table.sink]
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        tail, head = np.asarray(self.edges).T
-        count = int(max(tail.max(), head.max())) + 1
-        balance = jnp.zeros(count).at[tail].add(w).at[head].add(-w)
-        wanted = jnp.zeros(count).at[self.source].add(1.0).at[self.sink].add(-1.0)
+        place = {node: i for i, node in enumerate(_nodes(self.edges))}
+        tail, head = (np.array([place[edge[end]] for edge in self.edges]) for end in (0, 1))
+        balance = jnp.zeros(len(place)).at[tail].add(w).at[head].add(-w)
+        wanted = jnp.zeros(len(place)).at[place[self.source]].add(1.0).at[place[self.sink]].add(-1.0)
         allowed = 1.0 if instance is None else instance
         return jnp.all((w == 0) | (w == allowed)) & jnp.all(balance == wanted)
 
 
 @functools.lru_cache(maxsize=64)
-def _paths(edges: tuple[Edge, ...], source: int, sink: int) -> np.ndarray | None:
+def _paths(edges: tuple[Edge, ...], source: Node, sink: Node) -> np.ndarray | None:
     """All paths as 0/1 rows in the order of their edges, or None if there are more than LISTED_PATHS."""
     useful = _between(edges, source, sink)
-    following: dict[int, list[int]] = defaultdict(list)
+    following: dict[Any, list[Any]] = defaultdict(list)
     for e in useful:
         following[edges[e][0]].append(e)
     found: list[list[int]] = []
@@ -155,17 +155,17 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _tables(edges: tuple[Edge, ...], source: int, sink: int) -> _Tables:
+def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _Tables:
     useful = _between(edges, source, sink)
     level = _levels([edges[e] for e in useful])
     depth = level[sink]
-    members: dict[int, list[int]] = defaultdict(list)
-    for node in sorted(level):
+    members: dict[Any, list[Any]] = defaultdict(list)
+    for node in level:
         members[level[node]].append(node)
     width = max(len(nodes) for nodes in members.values())
     number = {node: lv * width + i for lv, nodes in members.items() for i, node in enumerate(nodes)}
-    incoming: dict[int, list[int]] = defaultdict(list)
-    outgoing: dict[int, list[int]] = defaultdict(list)
+    incoming: dict[Any, list[Any]] = defaultdict(list)
+    outgoing: dict[Any, list[Any]] = defaultdict(list)
     for e in useful:
         tail, head = edges[e]
         incoming[head].append(e)
@@ -189,9 +189,9 @@ def _tables(edges: tuple[Edge, ...], source: int, sink: int) -> _Tables:
     return _Tables(edge[1:], tails[1:], out[1:], slot, number[sink])
 
 
-def _between(edges: tuple[Edge, ...], source: int, sink: int) -> list[int]:
+def _between(edges: tuple[Edge, ...], source: Node, sink: Node) -> list[int]:
     """Indices of the edges that lie on some path from source to sink; refuses a graph without one, or with a cycle."""
-    nodes = {node for edge in edges for node in edge}
+    nodes = _nodes(edges)
     for name, node in (("source", source), ("sink", sink)):
         if node not in nodes:
             raise ValueError(f"shortest path: {name} {node} is not a node of any edge")
@@ -204,8 +204,13 @@ def _between(edges: tuple[Edge, ...], source: int, sink: int) -> list[int]:
     return [e for e, (tail, head) in enumerate(edges) if tail in after and head in before]
 
 
-def _reach(edges: Sequence[Edge], start: int) -> set[int]:
-    following: dict[int, list[int]] = defaultdict(list)
+def _nodes(edges: Sequence[Edge]) -> list[Node]:
+    """Every node once, in the order of the edges."""
+    return list(dict.fromkeys(node for edge in edges for node in edge))
+
+
+def _reach(edges: Sequence[Edge], start: Node) -> set[Node]:
+    following: dict[Any, list[Any]] = defaultdict(list)
     for tail, head in edges:
         following[tail].append(head)
     seen, queue = {start}, deque([start])
@@ -217,20 +222,20 @@ def _reach(edges: Sequence[Edge], start: int) -> set[int]:
     return seen
 
 
-def _refuse_cycle(edges: Sequence[Edge], nodes: set[int]) -> None:
-    left = nodes - set(_levels(edges))
+def _refuse_cycle(edges: Sequence[Edge], nodes: Iterable[Node]) -> None:
+    left = set(nodes) - set(_levels(edges))
     if left:
-        some = ", ".join(map(str, sorted(left)[:5]))
+        some = ", ".join(sorted(map(str, left))[:5])
         raise ValueError(
             f"shortest path: the graph has a cycle: it goes through, or lies before, the nodes {some}; expected none"
         )
 
 
-def _levels(edges: Sequence[Edge]) -> dict[int, int]:
+def _levels(edges: Sequence[Edge]) -> dict[Node, int]:
     """Longest distance of each node from the nodes without incoming edges; nodes on or behind a cycle are left out."""
-    nodes = {node for edge in edges for node in edge}
+    nodes = _nodes(edges)
     waiting = dict.fromkeys(nodes, 0)
-    following: dict[int, list[int]] = defaultdict(list)
+    following: dict[Any, list[Any]] = defaultdict(list)
     for tail, head in edges:
         waiting[head] += 1
         following[tail].append(head)

@@ -1,4 +1,15 @@
-"""Learning algorithms, by name: each is built from settings for a problem."""
+"""Learning algorithms, by name: each is built from settings for a problem.
+
+>>> import jax, jax.numpy as jnp, regretless as rg
+>>> problem = rg.Problem(rg.oracles.top_k(4, 2), context_shape=(3,), feedback=rg.feedback.Bandit())
+>>> policy = rg.policies.build("dfhpg", rg.Settings(surrogate="spo_plus"), problem)
+>>> state = policy.init(jax.random.key(0))
+>>> decision = policy.decide(jax.random.key(1), state, jnp.ones(3), None)
+>>> seen = rg.feedback.observe(problem.feedback, decision, cost=jnp.array([1.0, 2.0, 3.0, 4.0]))
+>>> state, info = policy.learn(jax.random.key(2), state, decision, seen)
+>>> int(state.version)
+1
+"""
 
 from collections.abc import Callable
 

@@ -43,6 +43,6 @@ def regret_curves(traces: Mapping[str, Trace], references: Mapping[str, float], 
             axes.annotate(name, (horizon, regret / horizon), ha="right", va="bottom", fontsize=8, color="#444444")
     axes.set(title=title, xlabel="round", ylabel="average regret per round", yscale="log", xlim=(1, horizon))
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, ncols=2)
+    figure.legend(loc="outside lower center", frameon=False, ncols=6)
     with matplotlib.rc_context({"svg.hashsalt": "regretless"}):
         figure.savefig(path, dpi=150)

@@ -20,7 +20,13 @@ PUBLISHED_MODEL = "gaussian_linear"
 
 
 class Experiment(BaseModel):
-    """What to run; ``overrides`` replace single settings of the preset or options of the benchmark."""
+    """What to run; ``overrides`` replace single settings of the preset or options of the benchmark.
+
+    >>> import regretless as rg
+    >>> outcome = rg.run(rg.Experiment(benchmark="topk", policies=("greedy",), seeds=2, horizon=20, overrides={"k": "3"}))
+    >>> outcome.to_dict()["results"][0]["policy"]
+    'greedy'
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,12 @@
-"""Surrogate losses for the decision-focused branch, by name."""
+"""Surrogate losses for the decision-focused branch, by name.
+
+>>> import jax.numpy as jnp, regretless as rg
+>>> spo_plus = rg.surrogates.REGISTRY["spo_plus"](rg.oracles.top_k(3, 1))
+>>> prediction, target = jnp.array([2.0, 1.0, 3.0]), jnp.array([1.0, 2.0, 3.0])
+>>> gradient, memory = spo_plus(spo_plus.init(), prediction, target, noise=None)
+>>> gradient.tolist()  # raises the predicted cost of item 1, which looks cheap and is not
+[2.0, -2.0, 0.0]
+"""
 
 from collections.abc import Callable
 
