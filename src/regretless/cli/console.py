@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
@@ -12,6 +13,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from regretless.oracles import OracleError
 from regretless.settings import SettingsError
+
+LOG_SECONDS = 10.0
 
 out = Console()
 err = Console(stderr=True)
@@ -48,6 +51,7 @@ class LiveProgress:
         self.label = label
         self.task: TaskID | None = None
         self.what = ""
+        self.logged = 0.0
         self.bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -61,19 +65,29 @@ class LiveProgress:
         )
 
     def __enter__(self) -> "LiveProgress":
-        self.bar.start()
+        if err.is_terminal:
+            self.bar.start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self.bar.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if what != self.what:
+        if not err.is_terminal:
+            self._log(what, done, total)
+        elif what != self.what or self.task is None:
             if self.task is not None:
                 self.bar.remove_task(self.task)
-            self.what, self.task = what, self.bar.add_task(f"{self.label}: {what}", total=total)
-        assert self.task is not None
-        self.bar.update(self.task, completed=done, total=total)
+            self.what, self.task = what, self.bar.add_task(f"{self.label}: {what}", total=total, completed=done)
+        else:
+            self.bar.update(self.task, completed=done, total=total)
+
+    def _log(self, what: str, done: int, total: int) -> None:
+        """A line now and then where no bar can be drawn."""
+        now = time.monotonic()
+        if what != self.what or now - self.logged > LOG_SECONDS:
+            self.what, self.logged = what, now
+            err.print(f"{self.label}: {what}, {100 * done // max(total, 1)} %", highlight=False)
 
 
 def parse_pairs(pairs: list[str]) -> dict[str, str]:
