@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, feedback, oracles, policies, programs, rounds
+from regretless.benchmarks import Round
 from regretless.feedback import observe
 from regretless.policies import Problem
 from regretless.settings import Settings
@@ -210,6 +211,29 @@ def test_wrong_linkage_is_refused_before_anything_runs():
     wrong = feedback.Linear(lambda w, aux: jnp.ones((1, DIM)), lambda w, aux: jnp.ones(1), label="everything")
     with pytest.raises(ValueError, match="'everything': expected H"):
         simulate(make("greedy", TOY), TOY, feedback=wrong, seeds=range(2), horizon=10)
+
+
+class Spoilt(Toy):
+    """A toy whose costs stop being numbers in round 7, or whose contexts have another shape than promised."""
+
+    def round(self, key, environment, t):
+        played = super().round(key, environment, t)
+        return Round(played.observation, jnp.where(t >= 7, jnp.nan, played.cost), played.mean)
+
+
+class Misshapen(Toy):
+    def context(self, environment, observation):
+        return observation[:2]
+
+
+def test_streams_that_cannot_be_used_are_refused():
+    with pytest.raises(ValueError, match="'toy': expected finite contexts and costs, but round 7"):
+        simulate(make("greedy", Spoilt()), Spoilt(), seeds=range(2), horizon=20)
+    with pytest.raises(ValueError, match=r"'toy': expected a context of shape \(3,\), got \(2,\)"):
+        simulate(make("greedy", Misshapen()), Misshapen(), seeds=range(2), horizon=20)
+    policy = make("dfhpg", TOY)
+    with pytest.raises(ValueError, match=r"context: expected shape \(3,\), got \(4,\)"):
+        policy.decide(jax.random.key(0), policy.init(jax.random.key(0)), jnp.ones(4), None)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ class Segment(NamedTuple):
     rounds: Round  # leading axis of rounds
     best: Float[Array, " length"]  # min c·w of each round
     tally: Tally
+    unusable: Int[Array, ""]  # first round that holds a number that is not finite, 0 if none does
 
 
 class Carry(eqx.Module):
@@ -67,7 +68,28 @@ def draw(game: Game, seed_key: Key, start: Int[Array, ""], length: int) -> Segme
     times = start + 1 + jnp.arange(length, dtype=jnp.int32)
     rounds = jax.vmap(lambda t: benchmark.round(purpose_key(seed_key, STREAM, t), environment, t))(times)
     best = optimum(benchmark, rounds)
-    return Segment(rounds, best, tally(benchmark, purpose_key(seed_key, REFERENCES, start), rounds, best))
+    finite = jnp.isfinite(best)
+    for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
+        finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
+    unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
+    return Segment(rounds, best, tally(benchmark, purpose_key(seed_key, REFERENCES, start), rounds, best), unusable)
+
+
+def check_shapes(game: Game) -> None:
+    """Refuses a benchmark whose rounds do not have the shapes that it promises."""
+    benchmark = game.benchmark
+
+    def first(key: Key) -> tuple[Any, Any]:
+        environment, played, _ = _first(game, key)
+        return benchmark.context(environment, played.observation), played.cost
+
+    context, cost = jax.eval_shape(first, jax.random.key(0))
+    for what, shape, promised in (
+        ("context", context.shape, benchmark.context_shape),
+        ("cost", cost.shape, (benchmark.oracle.dim,)),
+    ):
+        if shape != promised:
+            raise ValueError(f"benchmark {benchmark.name!r}: expected a {what} of shape {promised}, got {shape}")
 
 
 def begin(policy: Policy, game: Game, seed_key: Key) -> Carry:

@@ -25,6 +25,9 @@ class Settings(BaseModel):
     policy_lr: float = Field(
         0.05, gt=0, description="η_0 of θ (and of the regression in greedy, epsilon_greedy, thompson)"
     )
+    policy_schedule: Literal["shifted_inverse", "constant"] = Field(
+        "shifted_inverse", description="how the policy's learning rate falls (the theorems keep it constant)"
+    )
     nuisance_lr: float = Field(0.01, ge=0, description="η_0 of φ")
     surrogate: str = Field("spo_plus", description="surrogate loss of the decision-focused branch")
     exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
@@ -35,7 +38,9 @@ class Settings(BaseModel):
     alpha_target: Literal["reliability", "minimum"] = Field(
         "reliability", description="where α goes: with the nuisance's error, or simply to alpha_min"
     )
-    baseline: Literal["moving_average", "nuisance_induced"] = Field("moving_average", description="b of the score term")
+    baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
+        "moving_average", description="b of the score term"
+    )
     normalize_gradients: bool = Field(True, description="scale both gradients to norm 1 before mixing")
     surrogate_at: Literal["mean", "sample"] = Field("mean", description="where the surrogate is evaluated")
     variant: Literal["surrogate", "plug_in"] = Field("surrogate", description="the (1 − α) branch of Algorithm 1")

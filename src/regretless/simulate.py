@@ -81,6 +81,7 @@ def simulate_all(
     rule = benchmark.measurement(feedback) if isinstance(feedback, str) else feedback
     game = rounds.Game(benchmark, rule, delay, missing, keep_decisions)
     with jax.enable_x64(precision == "mixed"):
+        rounds.check_shapes(game)
         if rule not in feedbacks.REGISTRY.values():
             _check_linkage(game)
         run = _Run(
@@ -244,6 +245,12 @@ class _Run:
         tallies, start = [], 0
         for length in self.lengths:
             segment = self.lanes.run(_draw, (self.game, jnp.int32(start), length), keys)
+            bad = np.asarray(segment.unusable)
+            if np.any(bad):
+                raise ValueError(
+                    f"benchmark {self.game.benchmark.name!r}: expected finite contexts and costs, "
+                    f"but round {bad[bad > 0].min()} holds a number that is not"
+                )
             calls = [
                 (_play, (group, self.game, jnp.int32(start)), (keys, carry, segment))
                 for group, carry in zip(self.groups, carries, strict=True)

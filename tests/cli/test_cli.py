@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -115,12 +114,16 @@ def test_bench_speed_measures_each_cell():
 
 def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
     words = [sys.executable, "-m", "regretless", "run", "topk", "--horizon", "200000", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ, "JAX_PLATFORMS": "cpu"}
-    )
-    time.sleep(8)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    ) as process:
+        try:
+            first = process.stderr.readline()  # the first line of progress: it is at work now
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert b"topk" in first
     assert process.returncode == 130
     assert b"stopped" in said
     assert b"Traceback" not in said

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from enum import StrEnum
@@ -30,6 +32,8 @@ class Format(StrEnum):
 @contextlib.contextmanager
 def clear_errors() -> Iterator[None]:
     """Bad input ends with exit code 2, a solver that fails with 1, Ctrl-C with 130; each with one plain message."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _stop)
     try:
         yield
     except SettingsError as error:
@@ -38,10 +42,16 @@ def clear_errors() -> Iterator[None]:
     except OracleError as error:
         err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
-        err.print("\n[yellow]stopped[/]: nothing was written")
-        # A compilation cannot be interrupted; leaving without waiting for its thread is the clean way out.
-        os._exit(130)
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _stop(signum: int, frame: Any) -> None:
+    """Ctrl-C: leaves at once, because a compilation cannot be interrupted and an exception may be lost in a callback."""
+    show_cursor = b"\x1b[?25h" if err.is_terminal else b""
+    os.write(2, show_cursor + b"\nstopped: nothing was written\n")
+    os._exit(130)
 
 
 class LiveProgress:

@@ -18,6 +18,11 @@ class Model(eqx.Module):
     dim: int = eqx.field(static=True)  # number of cost coordinates
     context_shape: tuple[int, ...] = eqx.field(static=True)
 
+    def require(self, context: Context) -> None:
+        """Refuses a context of another shape than this model was built for."""
+        if context.shape != self.context_shape:
+            raise ValueError(f"context: expected shape {self.context_shape}, got {context.shape}")
+
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
         """Fresh parameters."""

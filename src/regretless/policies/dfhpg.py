@@ -45,10 +45,11 @@ class DFHPG(Policy):
     rate: Float[Array, ""]
     late_clip: Float[Array, ""]
     late_limit: Float[Array, ""]
-    baseline: Literal["moving_average", "nuisance_induced"] = eqx.field(static=True)
+    baseline: Literal["moving_average", "nuisance_induced", "none"] = eqx.field(static=True)
     at: Literal["mean", "sample"] = eqx.field(static=True, default="mean")
     normalise: bool = eqx.field(static=True, default=True)
     score_only: bool = eqx.field(static=True, default=False)
+    constant_rate: bool = eqx.field(static=True, default=False)
 
     def init(self, key: Key) -> DFHPGState:
         theta_key, phi_key = jax.random.split(key)
@@ -66,6 +67,7 @@ class DFHPG(Policy):
 
     def act(self, noise: Noise, state: DFHPGState, context: Context, instance: Instance) -> Decision:
         """The decision that this noise leads to."""
+        self.model.require(context)
         sample = self.model.sample(state.theta, context, noise)  # ĉ_t ~ p_θ(·|x_t)
         solution = self.oracle.solve_one(sample, instance)  # w_t = w*(ĉ_t)
         log_density = self.model.log_density(state.theta, context, sample)
@@ -81,9 +83,10 @@ class DFHPG(Policy):
 
         before = self._costs(state.phi, x, feedback)  # f_φ(x) with the old φ
         residual = y - before @ w
+        b = jnp.zeros(())
         if self.baseline == "nuisance_induced":
             b = control_variates.nuisance_induced(self.oracle, before, decision.instance)
-        else:
+        elif self.baseline == "moving_average":
             b = state.average
 
         phi, phi_norm = state.phi, jnp.zeros(())
@@ -107,7 +110,8 @@ class DFHPG(Policy):
         trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, self.normalise, trust)
         version = state.version + 1
-        theta = nets.sgd_step(theta, g, shifted_inverse(self.rate, version), CLIP)  # hybrid policy update: θ_{t+1}
+        rate = self.rate if self.constant_rate else shifted_inverse(self.rate, version)
+        theta = nets.sgd_step(theta, g, rate, CLIP)  # hybrid policy update: θ_{t+1}
 
         mixing, average = state.mixing, state.average
         if self.nuisance is not None:

@@ -33,6 +33,7 @@ def dfhpg(settings: Settings, problem: Problem) -> DFHPG:
         baseline=settings.baseline,
         at=settings.surrogate_at,
         normalise=settings.normalize_gradients,
+        constant_rate=settings.policy_schedule == "constant",
     )
 
 

@@ -50,6 +50,7 @@ class RegressionBandit(Policy):
         self, noise: Cost, explore: Bool[Array, ""], state: RegressionState, context: Context, instance: Instance
     ) -> Decision:
         """The decision that this noise and this coin lead to."""
+        self.model.require(context)
         sample = jnp.where(explore, noise, self.model.mean(state.theta, context) + self.scale * noise)
         solution = self.oracle.solve_one(sample, instance)
         return Decision(
