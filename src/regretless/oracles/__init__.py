@@ -13,6 +13,7 @@ from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
 from regretless.oracles.dag import grid_edges
 from regretless.oracles.price_levels import Pricing as pricing
+from regretless.oracles.pyepo import from_pyepo
 from regretless.oracles.topk import TopK as top_k
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "OracleError",
     "TraceableOracle",
     "external",
+    "from_pyepo",
     "grid_edges",
     "pricing",
     "shortest_path",
