@@ -43,7 +43,9 @@ def test_learns(name, model):
     No surrogate is left out. What holds for α = 0 is the surrogate's doing alone, and the wrong sign would not pass.
     """
     policies = [
-        make("dfhpg", TOY, "full", model, surrogate=name, alpha_max=a, alpha_min=a, policy_lr=0.1, exploration_scale=0.1)
+        make(
+            "dfhpg", TOY, "full", model, surrogate=name, alpha_max=a, alpha_min=a, policy_lr=0.1, exploration_scale=0.1
+        )
         for a in ALPHAS
     ]
     keys, segment, random = stream()
