@@ -34,33 +34,32 @@ def theory(progress: LiveProgress, out: Path | None) -> dict[str, Any]:
 
 
 def show_theory(result: dict[str, Any]) -> None:
-    """Prints the claims as a table."""
-    horizons = result["horizons"]
-    caption = (
-        f"95 % intervals (those of equalities hold together); rates over T = {horizons[0]:,} … {horizons[-1]:,} with "
-        f"{result['replications']} replications each, equalities from {result['samples']:,} steps\n"
-        f"smallest eigenvalue λ: {result['constants']['convexity']:.3f} for every θ (used in the step sizes), "
-        f"{result['visited_convexity']:.3f} along the runs; {result['clipped']} rounds clipped; {result['seconds']:.0f} s"
-    )
-    table = Table(title="theory", caption=caption, title_style="bold", caption_justify="left")
-    for column in ("claim", "setting", "measured", "interval", "theorem", "of its bound", "verdict"):
-        table.add_column(column, justify="left" if column in ("claim", "setting", "verdict") else "right")
-    previous = None
+    """Prints the claims as a table, and below it what each of them is about."""
+    table = Table(title="theory", title_style="bold")
+    for column in ("claim", "setting", "measured, 95 % interval", "theorem", "verdict"):
+        table.add_column(column, no_wrap=column == "measured, 95 % interval")
+    told: dict[str, str] = {}
     for claim in result["claims"]:
-        if previous not in (None, claim["name"]):
+        name = claim["name"]
+        if told and name not in told:
             table.add_section()
-        share = claim["bound_share"]
-        table.add_row(
-            claim["quantity"] if previous != claim["name"] else "",
-            claim["setting"],
-            f"{claim['measured']:.4f}",
-            f"[{claim['low']:.4f}, {claim['high']:.4f}]".replace("[", r"\["),
-            f"{claim['relation']} {claim['expected']:g}",
-            "–" if share is None else f"{100 * share:.2g} %",
-            "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]",
-        )
-        previous = claim["name"]
+        interval = rf"{claim['measured']:.4f} \[{claim['low']:.4f}, {claim['high']:.4f}]"
+        verdict = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
+        expected = f"{claim['relation']} {claim['expected']:g}"
+        table.add_row("" if name in told else name, claim["setting"], interval, expected, verdict)
+        told[name] = claim["quantity"]
     console.out.print(table, highlight=False)
+    for name, quantity in told.items():
+        console.out.print(f"{name}: {quantity}", highlight=False)
+    horizons, shares = result["horizons"], [claim["bound_share"] or 0.0 for claim in result["claims"]]
+    console.out.print(
+        f"\nslopes over T = {horizons[0]:,} … {horizons[-1]:,}, {result['replications']} replications each; equalities from "
+        f"{result['samples']:,} steps, their intervals hold together\n"
+        f"no average exceeds {100 * max(shares):.2g} % of its explicit bound; {result['clipped']} rounds were clipped\n"
+        f"smallest eigenvalue λ: {result['constants']['convexity']:.3f} for every θ (used in the step sizes), "
+        f"{result['visited_convexity']:.3f} along the runs; {result['seconds']:.0f} s",
+        highlight=False,
+    )
 
 
 STUDIES: dict[str, tuple[Callable[[LiveProgress, Path | None], dict[str, Any]], Callable[[dict[str, Any]], None]]] = {

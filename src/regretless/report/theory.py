@@ -8,6 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 COLOURS = {0.0: "#2a9d8f", 0.5: "#d1495b", 1.0: "#4e79a7"}
 STYLES = {"adaptive": "-", "constant": "--"}
@@ -38,7 +39,7 @@ def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
     error = np.array([[claim["measured"] - claim["low"], claim["high"] - claim["measured"]] for claim in claims]).T
     axes.axhline(0.0, color="#444444", linewidth=0.9, linestyle="--")
     axes.errorbar(np.arange(len(claims)), measured - expected, yerr=error, fmt="o", color="#d1495b", capsize=4)
-    labels = [f"{NAMES[claim['name']]}\n{claim['setting']}" for claim in claims]
+    labels = [f"{NAMES[claim['name']]}\n{claim['setting'].replace(', ', chr(10))}" for claim in claims]
     axes.set_xticks(np.arange(len(claims)), labels, fontsize=7)
     axes.set(title="gradient estimators: measured share − theorem's share", ylabel="difference")
     axes.grid(alpha=0.25)
@@ -53,7 +54,9 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
         horizons = np.asarray(curve["horizons"], float)
         averages = {key: np.asarray(values) for key, values in curve["averages"].items()}
         colour = COLOURS.get(curve["alpha"], "#8c8c8c")
-        label = f"α = {curve['alpha']:g}" + (f", {curve['rule']}" if curve["quantity"] == "stationarity" else "")
+        label = f"α = {curve['alpha']:g}"
+        if curve["quantity"] == "stationarity" and curve["alpha"] < 1.0:
+            label += f", {curve['rule']} step"
         axes.plot(
             horizons, averages["value"], STYLES[curve["rule"]], marker="o", markersize=4, color=colour, label=label
         )
@@ -63,6 +66,6 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
         axes.plot(horizons, guide, ":", color="#444444", linewidth=0.9, label=exponent if curve is curves[-1] else None)
     axes.set(title=title, xlabel="horizon T", xscale="log", yscale="log")
     axes.set_xticks(horizons, [f"{int(t):,}" for t in horizons], minor=False)
-    axes.minorticks_off()
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=8)

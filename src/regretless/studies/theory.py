@@ -20,8 +20,8 @@ from regretless.studies.slopes import CONFIDENCE, Estimate, fitted_slope, mean_i
 from regretless.studies.theory_points import Moments, sample_steps
 from regretless.studies.theory_runs import SEGMENT, Measured, Rule, play
 
-REPLICATIONS = 256
-SAMPLES = 2**20
+REPLICATIONS = 128
+SAMPLES = 2**21
 DOUBLINGS = 4
 FORGOTTEN = 5.0
 """The shortest horizon is one at which every direction of either recursion has forgotten its start up to ``e^-5``."""
@@ -258,5 +258,7 @@ def rate_claim(curve: Curve, samples: list[np.ndarray], seed: int) -> Claim:
         name, quantity = "nuisance_adaptive", "slope of average excess loss / ((1 + log T)/T)"
     else:
         name, quantity = "nuisance_constant", "slope of average excess loss"
-    setting = f"α = {curve.alpha:g}" if curve.alpha == 1.0 else f"α = {curve.alpha:g}, {curve.rule} step"
+    setting = f"α = {curve.alpha:g}"
+    if name == "stationarity" and curve.alpha < 1.0:
+        setting += f", {curve.rule}"
     return Claim(name, setting, quantity, measured, "≤", 0.0 if logarithm else -0.5, bound_share=share)

@@ -74,14 +74,17 @@ def sample_steps(
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *built)
     lanes = Lanes(LANES)
     keys = lanes.place(jax.vmap(jax.random.key)(np.arange(LANES, dtype=np.uint32) + np.uint32(LANES * seed)))
-    first, second, size = 0.0, 0.0, 0
+    width = world.ITEMS * world.FEATURES
+    first, second, size = np.zeros((len(kinds), width)), np.zeros((len(kinds), width, width)), 0
     while size < samples:
         shared = (stack, game, jnp.asarray(theta), jnp.asarray(phi), jnp.int32(size // LANES))
         lanes.prepare([(_sample, shared, keys)], progress)
-        sums = lanes.run(_sample, shared, keys)
+        sums = jax.tree.map(
+            np.asarray, lanes.run(_sample, shared, keys)
+        )  # summed on the host: no device waits for another
         first, second = first + np.sum(sums.first, axis=0), second + np.sum(sums.second, axis=0)
         size += LANES * CHUNK
         progress("gradient estimators", min(size, samples), samples)
-    mean = np.asarray(first) / size
-    spread = np.asarray(second) / size - np.einsum("sp,sq->spq", mean, mean)
+    mean = first / size
+    spread = second / size - np.einsum("sp,sq->spq", mean, mean)
     return Moments(mean, spread / (size - 1), size)

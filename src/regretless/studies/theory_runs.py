@@ -132,12 +132,12 @@ def play(
         call = (_advance, (stack, game, jnp.int32(start)), (keys, carry))
         lanes.prepare([call], progress)
         carry, eigenvalue = lanes.run(*call)
-        lowest = min(lowest, float(np.min(eigenvalue)))
+        lowest = min(lowest, float(np.asarray(eigenvalue).min()))
         progress("running", start + SEGMENT, horizon)
     state = carry.state
     return Measured(
         np.asarray(state.excess).T / horizon,
         np.asarray(state.stationarity).T / horizon,
         lowest,
-        int(np.sum(state.clipped)),
+        int(np.asarray(state.clipped).sum()),
     )

@@ -7,6 +7,7 @@ Gaussian linear policy has that (as ``‖θ‖`` grows an item is never tried), 
 expected cost has no minimiser either: ``θ = s Φ*`` improves for ever. The sine has both, and everything else is smooth.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -155,6 +156,7 @@ class Constants(NamedTuple):
         return descent + ((1.0 - alpha) * self.jacobian * self.lipschitz) ** 2 * bias
 
 
+@functools.cache
 def constants() -> Constants:
     """The constants of this world, in double precision."""
     with jax.enable_x64(True):
