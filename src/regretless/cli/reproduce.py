@@ -36,18 +36,17 @@ def theory(progress: LiveProgress, out: Path | None) -> dict[str, Any]:
 def show_theory(result: dict[str, Any]) -> None:
     """Prints the claims as a table, and below it what each of them is about."""
     table = Table(title="theory", title_style="bold")
-    for column in ("claim", "setting", "measured, 95 % interval", "theorem", "verdict"):
-        table.add_column(column, no_wrap=column == "measured, 95 % interval")
+    for column in ("claim", "measured, 95 % interval", "theorem", "verdict"):
+        table.add_column(column, no_wrap=column != "verdict")
     told: dict[str, str] = {}
     for claim in result["claims"]:
-        name = claim["name"]
-        if told and name not in told:
+        if claim["name"] not in told:
             table.add_section()
+            table.add_row(f"[bold]{claim['name']}[/]")
+            told[claim["name"]] = claim["quantity"]
         interval = rf"{claim['measured']:.4f} \[{claim['low']:.4f}, {claim['high']:.4f}]"
         verdict = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
-        expected = f"{claim['relation']} {claim['expected']:g}"
-        table.add_row("" if name in told else name, claim["setting"], interval, expected, verdict)
-        told[name] = claim["quantity"]
+        table.add_row(f"  {claim['setting']}", interval, f"{claim['relation']} {claim['expected']:g}", verdict)
     console.out.print(table, highlight=False)
     for name, quantity in told.items():
         console.out.print(f"{name}: {quantity}", highlight=False)
