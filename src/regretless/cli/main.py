@@ -5,6 +5,8 @@ import typer
 from regretless.cli.bench import app as bench
 from regretless.cli.doctor import doctor
 from regretless.cli.list import list_
+from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
+from regretless.cli.reproduce import reproduce
 from regretless.cli.run import EPILOG, run
 
 app = typer.Typer(
@@ -16,6 +18,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("run", epilog=EPILOG)(run)
+app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
 app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")

@@ -1,5 +1,6 @@
 """Traces turned into pictures and tables."""
 
 from regretless.report.curves import regret_curves
+from regretless.report.theory import theory_figure
 
-__all__ = ["regret_curves"]
+__all__ = ["regret_curves", "theory_figure"]
