@@ -227,6 +227,7 @@ class _Run:
         limit = (chunk or _memory_limit(groups, game, lengths[0])) if vectorized else 1
         self.lanes = Lanes(min(replications, limit), vectorized)
         self.size = _chunk_size(replications, limit, self.lanes.width)
+        game.benchmark.oracle.take_failure()  # one of an earlier run is none of this one's
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -246,6 +247,7 @@ class _Run:
         for length in self.lengths:
             segment = self.lanes.run(_draw, (self.game, jnp.int32(start), length), keys)
             bad = np.asarray(segment.unusable)
+            self._raise_failure()
             if np.any(bad):
                 raise ValueError(
                     f"benchmark {self.game.benchmark.name!r}: expected finite contexts and costs, "
@@ -261,6 +263,7 @@ class _Run:
                 records[index].append(jax.tree.map(np.asarray, record))
                 if np.any(np.asarray(carries[index].failed) != SOLVED):
                     self.game.benchmark.oracle.raise_failure()
+                self._raise_failure()
                 done = before * sum(self.lengths) + len(seeds) * (start + length * (index + 1) // len(calls))
                 self.progress("running", done, total * sum(self.lengths))
             tallies.append(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally))
@@ -271,6 +274,12 @@ class _Run:
             diverged_at = self._own(carry.diverged_at, len(seeds))
             outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
         return _Part(outcomes, self._own(tally, len(seeds)))
+
+    def _raise_failure(self) -> None:
+        """Raises a failed solve that no decision shows: one for a reference line, a surrogate or a baseline."""
+        failure = self.game.benchmark.oracle.take_failure()
+        if failure is not None:
+            raise failure
 
     def _own(self, tree: Any, count: int) -> Any:
         """The replications that were asked for, with their leading axis and without the padding."""

@@ -12,6 +12,7 @@ from regretless.oracles.base import Oracle, OracleError, TraceableOracle
 from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
 from regretless.oracles.dag import grid_edges
+from regretless.oracles.milp import Milp as milp
 from regretless.oracles.price_levels import Pricing as pricing
 from regretless.oracles.topk import TopK as top_k
 
@@ -21,6 +22,7 @@ __all__ = [
     "TraceableOracle",
     "external",
     "grid_edges",
+    "milp",
     "pricing",
     "shortest_path",
     "top_k",
