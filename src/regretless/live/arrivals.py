@@ -3,12 +3,25 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
-from regretless.feedback import Bandit, FeedbackError, Full, Measurement, SemiBandit
+from regretless.feedback import Bandit, FeedbackError, Full, Measurement, Rows, SemiBandit
+from regretless.types import Operator
 
 TOLERANCE = 1e-6
 """Relative difference up to which two ways to tell the same total agree."""
+
+
+class FreeRows(Measurement):
+    """Rows that are told with every feedback; the total stands for them until then."""
+
+    @property
+    def name(self) -> str:
+        return "linear"
+
+    def measure(self, w: Any, aux: Any) -> tuple[Operator, Any]:
+        return Rows(w[None]), jnp.ones(1)
 
 
 class Arrival(NamedTuple):
