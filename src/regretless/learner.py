@@ -4,19 +4,20 @@ import operator
 import threading
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from regretless.feedback import FeedbackError, Measurement
-from regretless.live import archive, assembly
+from regretless.live import archive, assembly, inputs
 from regretless.live.arrivals import Reader, Told
 from regretless.live.assembly import Options
 from regretless.live.health import Health, Recorder
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt, Pending
+from regretless.live.records import Choice, Explanation, Receipt
 from regretless.live.scaling import ContextScale, CostScale
 from regretless.live.shifted import Shifted
 from regretless.live.snapshot import describe
@@ -28,42 +29,6 @@ from regretless.policies.problem import Problem
 from regretless.settings import Settings, SettingsError
 from regretless.surrogates.base import Surrogate
 from regretless.types import NOT_SAMPLED, SOLVED, Decision
-
-
-class Choice(NamedTuple):
-    """What to do, with the id that its feedback is reported against."""
-
-    id: int
-    w: np.ndarray
-    cost_sample: np.ndarray  # ĉ, the cost vector that was solved, in your units
-    log_density: float | None  # log p_θ(ĉ|x) in the policy's units, if its model has one
-    aux: Any
-    context: np.ndarray
-    instance: Any
-    explored: bool  # whether ĉ was drawn; False for the greedy decision
-    fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
-
-
-class Receipt(NamedTuple):
-    """What became of a piece of feedback."""
-
-    id: int
-    new: bool  # False: this very feedback was learnt before, and nothing changed
-    complete: bool  # whether the total is known
-    residual: float | None  # total minus prediction, before learning from it, in your units
-    message: str
-
-
-class Explanation(NamedTuple):
-    """Why a decision is what it is, by what the learner knows now; costs in your units."""
-
-    mean: np.ndarray  # predicted cost
-    cost_sample: np.ndarray  # the drawn one that was solved
-    greedy: np.ndarray  # the decision that the mean leads to
-    differs: int  # in how many coordinates this decision is another
-    gap: float  # how much more it costs than the greedy one, if the mean is right
-    alpha: float | None  # weight of the score term, for a policy that has one
-    residual: float | None  # of this decision's feedback, once it was learnt
 
 
 class Learner:
@@ -130,7 +95,7 @@ class Learner:
         # Linear Thompson sampling is the same in every unit of cost.
         self._costs = CostScale() if self.options.scaling and not isinstance(built, LinearThompson) else None
         self._recorder = Recorder()
-        self._form: Any = "open"  # what instances look like, once one was given
+        self._form: Any = inputs.OPEN  # what instances look like, once one was given
         self._last: tuple[np.ndarray, Any] | None = None  # the last feasible decision with its aux
         self._predicts = self._kernel.predicts(self._state, np.zeros(shape))
 
@@ -140,9 +105,10 @@ class Learner:
         ``instance`` is what changes in the feasible set (for several contexts a sequence, one each); its form stays the same
         from decision to decision. ``explore=False`` solves the mean prediction instead of a draw.
         """
-        contexts, many = self._read_contexts(context)
-        instances = self._read_instances(instance, len(contexts), many)
+        contexts, many = inputs.contexts(context, self.options.context_shape)
+        instances = inputs.instances(instance, len(contexts), many)
         with self._lock:
+            inputs.require_form(instances, self._form)
             if not explore and not self._predicts:
                 raise SettingsError("learner: this policy has no mean prediction, so that it cannot decide greedily")
             scale, drafts = self._contexts, []
@@ -314,35 +280,6 @@ class Learner:
         matrix = self._kernel.measure(w, decision.aux)[0] if arrival.matrix is None else arrival.matrix
         values = arrival.values if self.offset is None else arrival.values - matrix @ self.offset
         return values, np.where(arrival.seen, np.sum(np.square(matrix), axis=1), 0.0)
-
-    def _read_contexts(self, context: Any) -> tuple[np.ndarray, bool]:
-        shape = self.options.context_shape
-        try:
-            array = np.asarray(context, np.float64)
-        except (TypeError, ValueError):
-            raise SettingsError(f"context: expected numbers of shape {shape}, got {context!r}") from None
-        if array.shape[-len(shape) :] != shape or array.ndim not in (len(shape), len(shape) + 1):
-            raise SettingsError(
-                f"context: expected shape {shape}, or (n, {str(shape)[1:]} for several, got {array.shape}"
-            )
-        if not np.all(np.isfinite(array)):
-            raise SettingsError("context: expected finite numbers, got NaN or infinity")
-        many = array.ndim > len(shape)
-        if many and not len(array):
-            raise SettingsError("context: expected at least one context, got none")
-        return (array.copy() if many else array.copy()[None]), many
-
-    def _read_instances(self, instance: Any, count: int, many: bool) -> list[Any]:
-        given = [instance] * count if not many or instance is None else list(instance)
-        if len(given) != count:
-            raise SettingsError(f"instance: expected one for each of {count} contexts, got {len(given)}")
-        instances = [jax.tree.map(np.array, own) for own in given]
-        form = self._form
-        for own in instances:
-            form = describe(own) if form == "open" else form
-            if describe(own) != form:
-                raise SettingsError(f"instance: expected the form of earlier ones, {form}, got {describe(own)}")
-        return instances
 
 
 def _known(value: Any) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from regretless.live import assembly, checkpoint
 from regretless.live.checkpoint import CheckpointError
+from regretless.live.inputs import OPEN
 from regretless.live.pending import Learnt
 from regretless.live.snapshot import named, rebuilt, restored, stacked, unstacked
 from regretless.settings import SettingsError
@@ -96,7 +97,7 @@ def _fill(learner: Any, arrays: dict[str, np.ndarray], config: dict[str, Any]) -
     vars(learner._recorder).update(restored("health", vars(learner._recorder), arrays))
 
     learner._form = config["instances"]
-    instance = None if learner._form == "open" else rebuilt(learner._form)
+    instance = None if learner._form == OPEN else rebuilt(learner._form)
     template = learner._kernel.shape_of(state, np.zeros(learner.options.context_shape), learner._shown(instance))
     pending = learner._pending
     pending.made, pending.expired = map(int, arrays["counts"])
