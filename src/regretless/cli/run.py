@@ -14,7 +14,7 @@ from regretless.cli.environment import Device, configure
 EPILOG = """
 Examples:
 
-regretless run topk                                    all six policies, 30 seeds, 2000 rounds
+regretless run topk                                    every policy, 30 seeds, 2000 rounds
 
 regretless run pricing --policy dfhpg --policy greedy  two of them
 
@@ -29,7 +29,7 @@ regretless list settings                               what --set knows
 def run(
     benchmark: Annotated[str, typer.Argument(help="What to play on; see 'regretless list benchmarks'.")],
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all six]")
+        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all]")
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
