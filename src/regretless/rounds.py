@@ -72,7 +72,8 @@ def draw(game: Game, seed_key: Key, start: Int[Array, ""], length: int) -> Segme
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
         finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
-    return Segment(rounds, best, tally(benchmark, purpose_key(seed_key, REFERENCES, start), rounds, best), unusable)
+    sums = tally(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds, best)
+    return Segment(rounds, best, sums, unusable)
 
 
 def check_shapes(game: Game) -> None:

@@ -78,6 +78,8 @@ def simulate_all(
     seeds = tuple(seeds)
     horizon = benchmark.horizon if horizon is None else horizon
     _check(policies, seeds, horizon, delay, missing)
+    if benchmark.longest is not None and horizon > benchmark.longest:
+        raise ValueError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
     rule = benchmark.measurement(feedback) if isinstance(feedback, str) else feedback
     game = rounds.Game(benchmark, rule, delay, missing, keep_decisions)
     with jax.enable_x64(precision == "mixed"):
@@ -88,6 +90,7 @@ def simulate_all(
             game, _groups(policies, merge=vectorized), _segments(horizon), len(seeds), vectorized, chunk, progress
         )
         parts = [run.play(seeds[i : i + run.size], i, len(seeds)) for i in range(0, len(seeds), run.size)]
+        lines = references(benchmark, _concatenated([part.tally for part in parts]))
     record = {
         "benchmark": benchmark.describe(), "feedback": rule.name, "delay": delay, "missing": missing, "precision": precision,
         **(config or {}),
@@ -98,7 +101,7 @@ def simulate_all(
         traces[name] = Trace(
             mine.regret, mine.diagnostics, mine.diverged_at, seeds, {"policy": name, **record}, mine.decisions
         )
-    return Simulation(traces, references(benchmark, _concatenated([part.tally for part in parts])), run.seconds)
+    return Simulation(traces, lines, run.seconds)
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.energy import EnergyBenchmark
 from regretless.benchmarks.presets import Preset, preset
 from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
@@ -22,6 +23,7 @@ REGISTRY: dict[str, Callable[..., Benchmark]] = {
     "topk": TopKBenchmark,
     "shortest_path": ShortestPathBenchmark,
     "pricing": PricingBenchmark,
+    "energy": EnergyBenchmark,
 }
 
 

@@ -22,6 +22,8 @@ regretless run topk --degree 4 --feedback semi_bandit  other data, richer feedba
 
 regretless run topk --set surrogate=spo_plus --set alpha_max=0.5   single settings changed
 
+regretless run energy --data-dir DIR                   the electricity prices and instances in DIR
+
 regretless list settings                               what --set knows
 """
 
@@ -48,6 +50,9 @@ def run(
     missing: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
     ] = 0.0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the data of energy.  [default: $REGRETLESS_DATA, then the cache]")
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for result.json, traces (Parquet) and a picture.")] = None,
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
@@ -75,6 +80,7 @@ def run(
             preset=None if preset is None else studies.read_preset(preset),
             delay=delay,
             missing=missing,
+            data_dir=None if data_dir is None else str(data_dir),
         )
         prepared = studies.prepare(experiment)
         if out is not None:
@@ -113,6 +119,8 @@ def show(result: dict[str, Any]) -> None:
     title = f"{result['benchmark']}, {result['feedback']} feedback"
     if result["degree"] is not None:
         title += f", degree {result['degree']}"
+    if result["data"] is not None:
+        title += f", {result['data']} data"
     caption = (
         f"final regret over {result['horizon']} rounds, {result['seeds']} replications from seed {result['first_seed']}, "
         f"{result['model']}; compiled in {result['seconds']['compile']:.0f} s, ran in {result['seconds']['run']:.0f} s"

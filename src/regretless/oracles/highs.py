@@ -176,7 +176,7 @@ def scaled(cost: np.ndarray) -> np.ndarray:
 def ray(programme: Programme) -> np.ndarray | None:
     """A direction in which the feasible set goes on for ever, or None if it is bounded.
 
-    Directions ``r`` satisfy ``A_ub r ≤ 0``, ``A_eq r = 0``, ``r_i ≥ 0`` where there is a lower bound and ``r_i ≤ 0`` where there
+    Directions ``r`` satisfy ``A_ub r ≤ 0``, ``A_eq r = 0``, ``r_i ≥ 0`` where there is a lower bound, ``r_i ≤ 0`` where there
     is an upper one; cut to ``|r_i| ≤ 1``, some ``±r_i`` is positive if there is any but 0. The relaxation of a programme with
     whole-numbered variables has the same directions, if its data are rational.
     """

@@ -19,7 +19,7 @@ TOLERANCE = 1e-5
 class Milp(Oracle):
     """``S = {w : A_ub w ≤ b_ub, A_eq w = b_eq, low ≤ w ≤ high, w_i whole where integrality_i = 1}``.
 
-    ``A_ub`` is ``[m, d]`` and ``A_eq`` ``[e, d]`` (arrays or SciPy matrices), ``bounds`` the pair ``(low, high)``, each a number
+    ``A_ub`` is ``[m, d]`` and ``A_eq`` ``[e, d]`` (NumPy or SciPy), ``bounds`` the pair ``(low, high)``, each a number
     or ``[d]``, ``integrality`` 0, 1 or an array ``[d]`` of them. A row that takes longer than ``time_limit`` seconds fails;
     ``gap`` is the relative distance from the optimum that is good enough; ``workers`` threads share a batch (default: as many
     as there are cores).
