@@ -186,7 +186,11 @@ def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict
 
 def run(experiment: Experiment, progress: Progress = lambda what, done, total: None) -> Outcome:
     """Runs an experiment after checking all of it."""
-    prepared = prepare(experiment)
+    return play(experiment, prepare(experiment), progress)
+
+
+def play(experiment: Experiment, prepared: Prepared, progress: Progress = lambda what, done, total: None) -> Outcome:
+    """Runs an experiment that passed every check."""
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.seeds)
     simulation = simulate_all(
         prepared.policies,

@@ -34,7 +34,8 @@ def all_cells(benchmarks: Sequence[str], seeds: int, progress: Progress = quiet)
     """Wall-clock of every published policy on these benchmarks, full horizon."""
     began = time.perf_counter()
     parts = [
-        run(Experiment(benchmark=name, policies=POLICIES, seeds=seeds), progress).simulation.seconds for name in benchmarks
+        run(Experiment(benchmark=name, policies=POLICIES, seeds=seeds), progress).simulation.seconds
+        for name in benchmarks
     ]
     elapsed = time.perf_counter() - began
     whole = tuple(benchmarks) == BENCHMARKS and seeds == 30
