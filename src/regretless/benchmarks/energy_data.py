@@ -47,7 +47,7 @@ def read_prices(path: Path) -> Series:
     if not lines:
         raise SettingsError(f"{path}: expected a header and rows of prices, the file is empty")
     header, rows = lines[0][1], lines[1:]
-    missing = [name for name in (*TEXT[:1], *CALENDAR, *FEATURES, TARGET) if name not in header]
+    missing = [name for name in dict.fromkeys((*CALENDAR, *FEATURES, TARGET)) if name not in header]
     if missing:
         raise SettingsError(f"{path}, line 1: missing columns {', '.join(missing)}")
     table = np.empty((len(rows), len(header)))
