@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,8 +17,14 @@ LABELS = {
     "run_seconds": "run s",
     "compile_seconds": "compile s",
     "authors_microseconds": "authors' µs",
+    "highs_microseconds": "HiGHS µs",
+    "largest_difference": "difference",
+    "always_packs": "packs",
     "ratio": "times faster",
+    "first_seconds": "first s",
 }
+
+CAPTION = "µs: per replication and round, compilation apart"
 
 app = typer.Typer(help="Measure speed and growth on this machine.", no_args_is_help=True)
 
@@ -75,24 +82,97 @@ def scale(
         report({"rows": rows, "machine": measure.machine()}, "rows", format)
 
 
-def report(figures: dict[str, Any], rows: str, format: Format) -> None:
+@app.command()
+def learner(
+    benchmark: Annotated[str, typer.Option(help="Whose feasible set and preset to use.")] = "topk",
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy to measure; repeatable.  [default: linear_thompson, dfhpg]")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=10, help="Rounds to measure after 50 of warm-up.")] = 1000,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Time 'decide' and 'learn' of a live learner: median and 99th percentile in microseconds, compilation apart."""
+    with clear_errors():
+        configure(device, compilation_cache=False)
+        from regretless import benchmarks as known
+        from regretless import policies
+        from regretless.settings import require_known
+        from regretless.studies import latency
+        from regretless.studies.speed import machine
+
+        require_known("benchmark", benchmark, known.REGISTRY)
+        for name in policy or ():
+            require_known("policy", name, policies.REGISTRY)
+        rows = list(latency.latencies(benchmark, policy or latency.POLICIES, rounds))
+        report(
+            {"rows": rows, "machine": machine()},
+            "rows",
+            format,
+            "median, p99, limit: µs per call; first call with compilation: s",
+        )
+
+
+@app.command()
+def oracle(
+    instance: Annotated[
+        list[str] | None, typer.Option(help="An instance to measure; repeatable.  [default: load1 load2 load3]")
+    ] = None,
+    vectors: Annotated[int, typer.Option(min=1, help="Random price vectors per instance.")] = 200,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with the energy data.")] = None,
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Compare the energy oracle with HiGHS on the whole programme: agreement, and how many times faster it is.
+
+    Exit code 1 if some cost differs by more than 1e-6 of the sum of its absolute parts. Times are wall-clock of the same
+    batch on the same cores; HiGHS shares its rows among them.
+    """
+    with clear_errors():
+        configure("cpu", compilation_cache=False)
+        from regretless.benchmarks.energy import INSTANCES
+        from regretless.studies import oracle_speed as measure
+        from regretless.studies.speed import machine
+
+        rows = []
+        for name in instance or INSTANCES:
+            with LiveProgress(f"energy, {name}") as progress:
+                rows.append(measure.compare(name, vectors, str(data_dir or ""), progress))
+        report({"instances": rows, "machine": machine()}, "instances", format, "µs: per price vector")
+        if not all(row["agrees"] for row in rows):
+            raise typer.Exit(1)
+
+
+def report(
+    figures: dict[str, Any],
+    rows: str,
+    format: Format,
+    caption: str = CAPTION,
+) -> None:
     """Prints the figures."""
     if format is Format.json:
         print(json.dumps(figures, indent=2))
         return
-    console.out.print(as_table(figures[rows]), highlight=False)
+    console.out.print(as_table(figures[rows], caption), highlight=False)
     for name, part in figures.items():
         if name != rows:
             told = ", ".join(f"{key} {value}" for key, value in part.items() if value is not None)
             console.out.print(f"{name}: {told}", highlight=False)
 
 
-def as_table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Rows of figures; microseconds are per replication and round."""
+def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
+    """Rows of figures."""
     rows = list(rows)
-    table = Table(caption="µs: per replication and round, compilation apart", caption_justify="left")
+    table = Table(caption=caption, caption_justify="left")
     for key in rows[0]:
-        table.add_column(LABELS.get(key, key), justify="left" if key in ("benchmark", "policy") else "right")
+        table.add_column(
+            LABELS.get(key, key), justify="left" if key in ("benchmark", "policy", "instance", "verb") else "right"
+        )
     for row in rows:
-        table.add_row(*("–" if value is None else str(value) for value in row.values()))
+        table.add_row(*(_cell(value) for value in row.values()))
     return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.1e}" if isinstance(value, float) and 0 < value < 1e-3 else str(value)

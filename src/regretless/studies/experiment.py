@@ -42,6 +42,7 @@ class Experiment(BaseModel):
     preset: dict[str, Any] | None = None
     delay: int = Field(0, ge=0)
     missing: float = Field(0.0, ge=0, lt=1)
+    data_dir: str | None = None
 
 
 class Prepared(NamedTuple):
@@ -70,6 +71,7 @@ class Outcome(NamedTuple):
             "benchmark": experiment.benchmark,
             "feedback": experiment.feedback,
             "degree": prepared.degree,
+            "data": prepared.benchmark.data,
             "model": experiment.model,
             "horizon": prepared.horizon,
             "seeds": experiment.seeds,
@@ -117,6 +119,10 @@ def prepare(experiment: Experiment) -> Prepared:
         if "degree" not in benchmarks.options_of(name):
             raise SettingsError(f"benchmark {name!r} has no degree")
         options["degree"] = experiment.degree
+    if experiment.data_dir is not None:
+        if "data_dir" not in benchmarks.options_of(name):
+            raise SettingsError(f"benchmark {name!r} reads no data")
+        options["data_dir"] = experiment.data_dir
     try:
         benchmark = benchmarks.build(name, **options)
         rule = benchmark.measurement(experiment.feedback)
@@ -127,6 +133,11 @@ def prepare(experiment: Experiment) -> Prepared:
     degree = {**benchmarks.options_of(name), **options}.get("degree")
     require_known("model", experiment.model, models.REGISTRY)
     notices = []
+    if benchmark.data == "synthetic":
+        notices.append(
+            "no real data found: playing on synthetic data, which nothing published is about; "
+            f"'regretless data fetch {name}' downloads the real ones, --data-dir or REGRETLESS_DATA names a directory"
+        )
     if experiment.preset is None:
         tuned = benchmarks.preset(name, experiment.model, degree, experiment.feedback)
         settings = tuned.settings
@@ -138,6 +149,8 @@ def prepare(experiment: Experiment) -> Prepared:
     problem = Problem(benchmark.oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
     built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
     horizon = experiment.horizon or benchmark.horizon
+    if benchmark.longest is not None and horizon > benchmark.longest:
+        raise SettingsError(f"benchmark {name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
     comparable = (
         not experiment.overrides
         and experiment.preset is None
@@ -146,13 +159,16 @@ def prepare(experiment: Experiment) -> Prepared:
         and horizon == benchmark.horizon
         and not experiment.delay
         and not experiment.missing
+        and benchmark.data != "synthetic"
     )
     return Prepared(benchmark, built, settings, horizon, degree, comparable, tuple(notices))
 
 
 def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """``key=value`` pairs as options of the benchmark and as settings of the policies."""
-    options_of = {key: value for key, value in benchmarks.options_of(benchmark).items() if key != "degree"}
+    options_of = {
+        key: value for key, value in benchmarks.options_of(benchmark).items() if key not in ("degree", "data_dir")
+    }
     options: dict[str, Any] = {}
     changes: dict[str, str] = {}
     for key, value in overrides.items():
@@ -170,7 +186,11 @@ def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict
 
 def run(experiment: Experiment, progress: Progress = lambda what, done, total: None) -> Outcome:
     """Runs an experiment after checking all of it."""
-    prepared = prepare(experiment)
+    return play(experiment, prepare(experiment), progress)
+
+
+def play(experiment: Experiment, prepared: Prepared, progress: Progress = lambda what, done, total: None) -> Outcome:
+    """Runs an experiment that passed every check."""
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.seeds)
     simulation = simulate_all(
         prepared.policies,
