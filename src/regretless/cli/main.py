@@ -5,7 +5,10 @@ import typer
 from regretless.cli.bench import app as bench
 from regretless.cli.doctor import doctor
 from regretless.cli.list import list_
+from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
+from regretless.cli.reproduce import reproduce
 from regretless.cli.run import EPILOG, run
+from regretless.cli.status import status
 
 app = typer.Typer(
     name="regretless",
@@ -16,6 +19,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("run", epilog=EPILOG)(run)
+app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
+app.command("status")(status)
 app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
+from regretless.feedback import Measurement
 from regretless.policies import Policy, Problem
 from regretless.programs import Progress
 from regretless.settings import Settings, SettingsError, require_known
@@ -108,8 +109,17 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def prepare(experiment: Experiment) -> Prepared:
-    """Builds the benchmark and the policies; refuses what cannot be run with a SettingsError."""
+class Settled(NamedTuple):
+    """What an experiment's words come to: the benchmark's options, and settings from the preset and the changes."""
+
+    options: dict[str, Any]
+    settings: Settings
+    degree: int | None
+    notices: tuple[str, ...]
+
+
+def settle(experiment: Experiment) -> Settled:
+    """Puts the preset and the overrides together; builds nothing."""
     name = experiment.benchmark
     require_known("benchmark", name, benchmarks.REGISTRY)
     options, changes = _split_overrides(name, experiment.overrides)
@@ -117,13 +127,6 @@ def prepare(experiment: Experiment) -> Prepared:
         if "degree" not in benchmarks.options_of(name):
             raise SettingsError(f"benchmark {name!r} has no degree")
         options["degree"] = experiment.degree
-    try:
-        benchmark = benchmarks.build(name, **options)
-        rule = benchmark.measurement(experiment.feedback)
-    except SettingsError:
-        raise
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
     degree = {**benchmarks.options_of(name), **options}.get("degree")
     require_known("model", experiment.model, models.REGISTRY)
     notices = []
@@ -134,20 +137,41 @@ def prepare(experiment: Experiment) -> Prepared:
             notices.append(f"no preset was tuned at degree {degree}: using the one of degree {tuned.degree}")
     else:
         settings = Settings.checked(**experiment.preset)
-    settings = settings.updated(**changes)
-    problem = Problem(benchmark.oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
-    built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
-    horizon = experiment.horizon or benchmark.horizon
-    comparable = (
+    return Settled(options, settings.updated(**changes), degree, tuple(notices))
+
+
+def build_benchmark(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Benchmark, Measurement]:
+    """The benchmark with these options, and its feedback; refuses what it cannot be with a SettingsError."""
+    try:
+        benchmark = benchmarks.build(experiment.benchmark, **options)
+        return benchmark, benchmark.measurement(experiment.feedback)
+    except SettingsError:
+        raise
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+
+def is_comparable(experiment: Experiment, benchmark: Benchmark, degree: int | None) -> bool:
+    """Whether the published tables are about this very configuration."""
+    return (
         not experiment.overrides
         and experiment.preset is None
         and degree in (None, PUBLISHED_DEGREE)
         and experiment.model == PUBLISHED_MODEL
-        and horizon == benchmark.horizon
+        and experiment.horizon in (None, benchmark.horizon)
         and not experiment.delay
         and not experiment.missing
     )
-    return Prepared(benchmark, built, settings, horizon, degree, comparable, tuple(notices))
+
+
+def prepare(experiment: Experiment) -> Prepared:
+    """Builds the benchmark and the policies; refuses what cannot be run with a SettingsError."""
+    options, settings, degree, notices = settle(experiment)
+    benchmark, rule = build_benchmark(experiment, options)
+    problem = Problem(benchmark.oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
+    built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
+    horizon = experiment.horizon or benchmark.horizon
+    return Prepared(benchmark, built, settings, horizon, degree, is_comparable(experiment, benchmark, degree), notices)
 
 
 def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
