@@ -5,6 +5,7 @@ import typer
 from regretless.cli.bench import app as bench
 from regretless.cli.doctor import doctor
 from regretless.cli.list import list_
+from regretless.cli.report import report
 from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
 from regretless.cli.reproduce import reproduce
 from regretless.cli.run import EPILOG, run
@@ -20,6 +21,7 @@ app = typer.Typer(
 )
 app.command("run", epilog=EPILOG)(run)
 app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
+app.command("report")(report)
 app.command("status")(status)
 app.command("list")(list_)
 app.command("doctor")(doctor)

@@ -80,6 +80,7 @@ class Plan:
     def _study(self, study: Study) -> dict[str, Any]:
         return {
             "name": study.name,
+            "order": list(definitions.REGISTRY).index(study.name),
             "kind": study.kind,
             "title": study.title,
             "about": study.about,
