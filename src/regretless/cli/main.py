@@ -10,6 +10,7 @@ from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
 from regretless.cli.reproduce import reproduce
 from regretless.cli.run import EPILOG, run
 from regretless.cli.status import status
+from regretless.cli.tune import tune
 
 app = typer.Typer(
     name="regretless",
@@ -23,6 +24,7 @@ app.command("run", epilog=EPILOG)(run)
 app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
 app.command("report")(report)
 app.command("status")(status)
+app.command("tune")(tune)
 app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")

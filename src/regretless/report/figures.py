@@ -13,7 +13,7 @@ from regretless.report.gather import Page, Panel, Study
 from regretless.report.series import Arm
 from regretless.report.words import benchmark, colour, number
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "serif",
     "font.size": 8,
     "mathtext.fontset": "cm",
@@ -130,7 +130,7 @@ def _heat_map(axes: Axes, panel: Panel) -> None:
     middle = np.nanmean(logs)
     for i, j in np.ndindex(*grid.shape):
         shade = "white" if logs[i, j] > middle else "black"
-        axes.text(j, i, number(grid[i, j]), ha="center", va="center", fontsize=6, color=shade)
+        axes.text(j, i, number(float(grid[i, j])), ha="center", va="center", fontsize=6, color=shade)
     axes.set_xticks([0, 1], ["dfhpg", "dfhpg_0"])
     axes.set_yticks(range(len(rows)), rows, fontsize=6.5)
     axes.grid(False)

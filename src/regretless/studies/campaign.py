@@ -34,6 +34,25 @@ class Listener(Protocol):
         """A cell could not be computed."""
 
 
+class Silent:
+    """A listener that tells nobody."""
+
+    def begin(self, planned: Sequence[Planned], finished: int) -> None:
+        """Nothing."""
+
+    def started(self, item: Planned) -> None:
+        """Nothing."""
+
+    def progress(self, item: Planned, what: str, done: int, total: int) -> None:
+        """Nothing."""
+
+    def finished(self, item: Planned) -> None:
+        """Nothing."""
+
+    def failed(self, item: Planned, error: str) -> None:
+        """Nothing."""
+
+
 class Engine(Protocol):
     """Computes cells and leaves their results, or why there are none, in the store."""
 

@@ -10,8 +10,11 @@ from typing import Any
 SILENT = ("cli/", "report/")
 """Folders whose code no number depends on."""
 
-PLAYING = ("experiment.py", "cells.py", "play.py", "theory.py")
-"""The files of ``studies`` that numbers depend on; the others arrange, store and tune."""
+ARRANGING = {
+    "__init__.py", "archive.py", "campaign.py", "definitions.py", "engine_processes.py", "engine_ray.py", "estimate.py",
+    "identity.py", "plan.py", "spaces.py", "speed.py", "store.py", "tuning.py", "tuning_trials.py", "verdicts.py",
+}  # fmt: skip
+"""The files of ``studies`` that arrange, store and tune; numbers depend on the others."""
 
 
 def canonical(value: Any) -> bytes:
@@ -37,7 +40,7 @@ def _files(folder: Any, prefix: str) -> list[tuple[str, bytes]]:
             if item.name != "__pycache__" and f"{name}/" not in SILENT:
                 found += _files(item, f"{name}/")
         elif item.name.endswith((".py", ".csv", ".json", ".txt", ".dat")) and (
-            prefix != "studies/" or item.name in PLAYING
+            prefix != "studies/" or item.name not in ARRANGING
         ):
             found.append((name, item.read_bytes()))
     return found
