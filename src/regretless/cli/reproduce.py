@@ -103,7 +103,7 @@ def build_engine(name: str, jobs: int, device: str, address: str | None) -> Any:
     if name == "ray":
         from regretless.studies.engine_ray import RayEngine
 
-        return RayEngine(address)
+        return RayEngine(address, gpus=1.0 if device == "gpu" else 0.0)
     if jobs == 1:
         from regretless.studies.campaign import InProcess
 

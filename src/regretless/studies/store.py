@@ -5,6 +5,7 @@ and of its numbers, so that damage is noticed when it is read. Who computes a ce
 operating system releases when that process ends, however it ends.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -153,14 +154,25 @@ class Store:
 
     def put(self, key: str, result: Result) -> None:
         """Stores a result, and forgets the cell's earlier failure."""
+        with self._beside(key) as place:
+            write_result(result, place)
+
+    def put_file(self, key: str, content: bytes) -> None:
+        """Stores a result that another machine has written; DamagedError if it did not arrive whole."""
+        with self._beside(key) as place:
+            place.write_bytes(content)
+            read_result(place)
+
+    @contextlib.contextmanager
+    def _beside(self, key: str) -> Iterator[Path]:
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{key}.{os.getpid()}")
+        place = path.with_name(f".{key}.{os.getpid()}")
         try:
-            write_result(result, beside)
-            _into_place(beside, path)
+            yield place
+            _into_place(place, path)
         finally:
-            beside.unlink(missing_ok=True)
+            place.unlink(missing_ok=True)
         (self.failures / f"{key}.json").unlink(missing_ok=True)
 
     def fail(self, key: str, name: str, error: str) -> None:
