@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint docs mutants lock clean
+.PHONY: help demo test lint docs mutants soak lock clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -34,6 +34,9 @@ lint: .venv/ready ## style, types, layers
 
 mutants: .venv/ready ## break one line at a time and demand that a test fails (some minutes)
 	$(BIN)/python tools/mutants.py
+
+soak: .venv/ready ## random interleavings of decide, learn, repeat, expire, save and load: 10,000 of them (some minutes)
+	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
 
 docs: .venv/docs-ready ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet

@@ -1,6 +1,7 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
+from regretless.learner import Learner
 from regretless.policies import Policy, Problem
 from regretless.settings import Settings
 from regretless.simulate import simulate, simulate_all
@@ -14,6 +15,7 @@ __all__ = [
     "Decision",
     "Experiment",
     "Feedback",
+    "Learner",
     "Policy",
     "Problem",
     "Settings",

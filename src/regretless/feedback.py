@@ -21,6 +21,10 @@ from jaxtyping import Array, Bool, Float, PyTree
 from regretless.types import Cost, Decision, Feedback, Operator, Solution
 
 
+class FeedbackError(ValueError):
+    """Feedback that cannot be used: about an unknown decision, contradictory, or of the wrong form. Nothing was learnt."""
+
+
 class Total(Operator):
     """``H = wᵀ``: one row, the total cost."""
 
@@ -104,6 +108,11 @@ class Measurement(eqx.Module):
         """Whether coordinates that were not chosen (``w_i = 0``) are never measured."""
         return False
 
+    @property
+    def separable(self) -> bool:
+        """Whether row ``i`` of ``H(w)`` measures the cost coordinate ``i`` and no other."""
+        return False
+
 
 class Bandit(Measurement):
     """Only the total cost is seen."""
@@ -134,6 +143,10 @@ class SemiBandit(Measurement):
     def sparse(self) -> bool:
         return True
 
+    @property
+    def separable(self) -> bool:
+        return True
+
 
 class Full(Measurement):
     """The whole cost vector is seen."""
@@ -144,6 +157,10 @@ class Full(Measurement):
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Identity(w.shape[-1]), w
+
+    @property
+    def separable(self) -> bool:
+        return True
 
 
 class Linear(Measurement):

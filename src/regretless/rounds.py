@@ -72,7 +72,8 @@ def draw(game: Game, seed_key: Key, start: Int[Array, ""], length: int) -> Segme
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
         finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
-    return Segment(rounds, best, tally(benchmark, purpose_key(seed_key, REFERENCES, start), rounds, best), unusable)
+    sums = tally(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds, best)
+    return Segment(rounds, best, sums, unusable)
 
 
 def check_shapes(game: Game) -> None:
@@ -114,9 +115,13 @@ def play(
         judged = game.benchmark.judged(played)
         regret = judged @ decision.w - best
         carry, info = _learn(policy, game, carry, seed_key, decision, feedback, t)
-        finite = info["finite"] & jnp.isfinite(regret)
+        sampled = jnp.all(jnp.isfinite(decision.cost_sample))
+        finite = info["finite"] & jnp.isfinite(regret) & sampled
         diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)
-        failed = jnp.maximum(carry.failed, jnp.abs(decision.status).astype(jnp.int32))
+        status = jnp.where(
+            sampled, jnp.abs(decision.status), 0
+        )  # nothing can be solved for a sample that is not finite
+        failed = jnp.maximum(carry.failed, status.astype(jnp.int32))
         carry = Carry(carry.state, carry.pending, diverged_at, failed)
         return carry, (regret, info, decision.w if game.keep_decisions else None)
 
@@ -155,9 +160,11 @@ def _learn(
     arrived: Bool[Array, ""] | bool = True
     if pending is not None:
         slot = t % game.delay
-        fresh, (decision, feedback) = (decision, feedback), jax.tree.map(lambda leaf: leaf[slot], pending)
-        pending = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), pending, fresh)
         arrived = t > game.delay
+        fresh = decision, feedback
+        # Until something has arrived, this round stands in for it: what is learnt then is thrown away below.
+        decision, feedback = jax.tree.map(lambda ring, leaf: jnp.where(arrived, ring[slot], leaf), pending, fresh)
+        pending = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), pending, fresh)
     if feedback.seen is not None:
         arrived = arrived & jnp.any(feedback.used())
     state, info = policy.learn(purpose_key(seed_key, LEARN, t), carry.state, decision, feedback)

@@ -51,6 +51,12 @@ class Settings(BaseModel):
     nuisance_radius: float = Field(1e4, gt=0, description="radius of the ball that the linear nuisance is projected on")
     epsilon: float = Field(0.1, ge=0, le=1, description="probability of a random decision in epsilon_greedy")
     thompson_scale: float | None = Field(None, gt=0, description="σ of thompson; none: exploration_scale")
+    posterior_scale: float = Field(
+        0.1, ge=0, description="spread of linear_thompson's draws, in residual standard deviations"
+    )
+    forgetting: float = Field(
+        0.0, ge=0, lt=1, description="share of what it learnt that linear_thompson forgets per learning step"
+    )
     late_clip: float = Field(10.0, gt=0, description="largest density ratio of a late score term")
     late_limit: float = Field(100.0, ge=0, description="age in learning steps beyond which a score term is left out")
 

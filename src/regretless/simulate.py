@@ -78,6 +78,8 @@ def simulate_all(
     seeds = tuple(seeds)
     horizon = benchmark.horizon if horizon is None else horizon
     _check(policies, seeds, horizon, delay, missing)
+    if benchmark.longest is not None and horizon > benchmark.longest:
+        raise ValueError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
     rule = benchmark.measurement(feedback) if isinstance(feedback, str) else feedback
     game = rounds.Game(benchmark, rule, delay, missing, keep_decisions)
     with jax.enable_x64(precision == "mixed"):
@@ -88,6 +90,7 @@ def simulate_all(
             game, _groups(policies, merge=vectorized), _segments(horizon), len(seeds), vectorized, chunk, progress
         )
         parts = [run.play(seeds[i : i + run.size], i, len(seeds)) for i in range(0, len(seeds), run.size)]
+        lines = references(benchmark, _concatenated([part.tally for part in parts]))
     record = {
         "benchmark": benchmark.describe(), "feedback": rule.name, "delay": delay, "missing": missing, "precision": precision,
         **(config or {}),
@@ -98,7 +101,7 @@ def simulate_all(
         traces[name] = Trace(
             mine.regret, mine.diagnostics, mine.diverged_at, seeds, {"policy": name, **record}, mine.decisions
         )
-    return Simulation(traces, references(benchmark, _concatenated([part.tally for part in parts])), run.seconds)
+    return Simulation(traces, lines, run.seconds)
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:
@@ -227,6 +230,7 @@ class _Run:
         limit = (chunk or _memory_limit(groups, game, lengths[0])) if vectorized else 1
         self.lanes = Lanes(min(replications, limit), vectorized)
         self.size = _chunk_size(replications, limit, self.lanes.width)
+        game.benchmark.oracle.take_failure()  # one of an earlier run is none of this one's
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -246,6 +250,7 @@ class _Run:
         for length in self.lengths:
             segment = self.lanes.run(_draw, (self.game, jnp.int32(start), length), keys)
             bad = np.asarray(segment.unusable)
+            self._raise_failure()
             if np.any(bad):
                 raise ValueError(
                     f"benchmark {self.game.benchmark.name!r}: expected finite contexts and costs, "
@@ -261,6 +266,7 @@ class _Run:
                 records[index].append(jax.tree.map(np.asarray, record))
                 if np.any(np.asarray(carries[index].failed) != SOLVED):
                     self.game.benchmark.oracle.raise_failure()
+                self._raise_failure()
                 done = before * sum(self.lengths) + len(seeds) * (start + length * (index + 1) // len(calls))
                 self.progress("running", done, total * sum(self.lengths))
             tallies.append(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally))
@@ -271,6 +277,12 @@ class _Run:
             diverged_at = self._own(carry.diverged_at, len(seeds))
             outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
         return _Part(outcomes, self._own(tally, len(seeds)))
+
+    def _raise_failure(self) -> None:
+        """Raises a failed solve that no decision shows: one for a reference line, a surrogate or a baseline."""
+        failure = self.game.benchmark.oracle.take_failure()
+        if failure is not None:
+            raise failure
 
     def _own(self, tree: Any, count: int) -> Any:
         """The replications that were asked for, with their leading axis and without the padding."""

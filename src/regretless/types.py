@@ -27,6 +27,10 @@ Key = PRNGKeyArray
 SOLVED = 0
 """Status of a solved row; every other value means that the row's ``w`` must not be used."""
 
+NOT_SAMPLED = -(2**30)
+"""Version of a decision that no policy drew from its distribution (a greedy one, say): older than any limit for late score
+terms, so that only the other parts learn from it."""
+
 
 class Solution(eqx.Module):
     """Answers of an oracle, one row per cost vector; ``aux`` carries what ``w`` cannot (start times, say)."""

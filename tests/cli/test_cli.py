@@ -9,6 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from regretless import policies
 from regretless.cli.main import app
 from regretless.trace import Trace
 
@@ -87,7 +88,9 @@ def test_lists_have_a_word_about_each_entry(kind):
     assert runner.invoke(app, ["list", kind]).exit_code == 0
 
 
-@pytest.mark.parametrize("words", [[], ["run"], ["list"], ["bench", "speed"], ["bench", "scale"], ["doctor"]])
+@pytest.mark.parametrize(
+    "words", [[], ["run"], ["list"], ["bench", "speed"], ["bench", "scale"], ["bench", "learner"], ["doctor"]]
+)
 def test_help_teaches(words):
     result = runner.invoke(app, [*words, "--help"])
     assert result.exit_code == 0
@@ -107,9 +110,19 @@ def test_doctor_finds_nothing_wrong():
 def test_bench_speed_measures_each_cell():
     words = ["bench", "speed", "--benchmark", "topk", "--seeds", "2", "--horizon", "20", "--format", "json"]
     figures = json.loads(runner.invoke(app, words).stdout)
-    assert len(figures["cells"]) == 6
+    assert len(figures["cells"]) == len(policies.REGISTRY)
+    assert figures["all_cells"]["cells"] == 6, "the published ones"
     assert all(row["microseconds"] > 0 for row in figures["cells"])
     assert figures["all_cells"]["ratio"] is None, "two seeds are not the authors' thirty"
+
+
+def test_bench_learner_measures_decide_and_learn():
+    words = ["bench", "learner", "--policy", "greedy", "--rounds", "10", "--format", "json"]
+    rows = json.loads(runner.invoke(app, words).stdout)["rows"]
+    assert [row["verb"] for row in rows] == ["decide", "learn"]
+    assert all(0 < row["median"] <= row["p99"] for row in rows)
+    assert [row["limit"] for row in rows] == [1000.0, 2000.0]
+    assert "µs per call" in runner.invoke(app, words[:-2]).stdout
 
 
 def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):

@@ -30,6 +30,7 @@ CASES = {
     "pricing": oracles.pricing(3, 3, 1, 1),
     "pricing_no_budget": oracles.pricing(2, 4, 2, 0),
     "pricing_all_promotions": oracles.pricing(2, 2, 2, 2),
+    "milp": oracles.milp(A_ub=[[3, 5, 2, 4, 1]], b_ub=[8], A_eq=[[1, 1, 0, 0, 1]], b_eq=[1], integrality=1),
     "external": oracles.external(cheapest_two, 4, contains=lambda w: w.sum() == 2 and set(np.unique(w)) <= {0.0, 1.0}),
 }
 

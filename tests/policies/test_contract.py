@@ -51,7 +51,8 @@ def test_decides_feasibly_without_touching_its_state_and_learns_without_touching
 
 
 def test_numbers_are_leaves_so_that_a_sweep_is_one_program(name):
-    one, other = make(name, TOY, policy_lr=0.1), make(name, TOY, policy_lr=0.2)
+    number = "posterior_scale" if name == "linear_thompson" else "policy_lr"
+    one, other = (make(name, TOY, **{number: value}) for value in (0.1, 0.2))
     assert jax.tree.structure(one) == jax.tree.structure(other)
     assert jax.tree.leaves(one) != jax.tree.leaves(other)
 

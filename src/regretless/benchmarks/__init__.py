@@ -10,7 +10,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
 from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.energy import EnergyBenchmark
 from regretless.benchmarks.presets import Preset, preset
 from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
@@ -22,6 +24,7 @@ REGISTRY: dict[str, Callable[..., Benchmark]] = {
     "topk": TopKBenchmark,
     "shortest_path": ShortestPathBenchmark,
     "pricing": PricingBenchmark,
+    "energy": EnergyBenchmark,
 }
 
 
@@ -41,5 +44,6 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 __all__ = [
-    "REGISTRY", "Benchmark", "Preset", "Published", "Round", "build", "options_of", "preset", "published",
+    "REGISTRY", "ArraysBenchmark", "Benchmark", "Preset", "Published", "Round", "build", "from_arrays", "options_of",
+    "preset", "published",
 ]  # fmt: skip

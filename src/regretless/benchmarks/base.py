@@ -55,6 +55,20 @@ class Benchmark(eqx.Module):
             return played.mean
         return played.cost
 
+    def predictions(self, environment: PyTree, played: Round) -> dict[str, Cost]:
+        """Predicted costs that reference lines play by, by name; they must depend on what the round shows, not on policies."""
+        return {}
+
+    @property
+    def data(self) -> str | None:
+        """``real`` or ``synthetic`` where the rounds are read from data; None where they are drawn."""
+        return None
+
+    @property
+    def longest(self) -> int | None:
+        """At most how many rounds there are; None for no limit."""
+        return None
+
     def describe(self) -> dict[str, Any]:
         """The numbers that define this benchmark, for the record."""
         return {"name": self.name}

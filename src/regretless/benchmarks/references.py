@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
@@ -27,6 +27,7 @@ class Tally(NamedTuple):
     random: Float[Array, ""]  # Σ c·w*(N(0, I))
     clairvoyant: Float[Array, ""] | None  # Σ c·w*(E[c|x])
     cost: Float[Array, " d"] | None  # Σ c, for the best fixed decision; None if the feasible set changes
+    predicted: dict[str, Float[Array, ""]]  # Σ c·w*(prediction), for each prediction that the benchmark has
 
 
 def optimum(benchmark: Benchmark, rounds: Round) -> Float[Array, " rounds"]:
@@ -35,18 +36,20 @@ def optimum(benchmark: Benchmark, rounds: Round) -> Float[Array, " rounds"]:
     return jnp.sum(costs * benchmark.oracle.solve(costs, rounds.instance).w, axis=1)
 
 
-def tally(benchmark: Benchmark, key: Key, rounds: Round, best: Float[Array, " rounds"]) -> Tally:
+def tally(benchmark: Benchmark, key: Key, environment: PyTree, rounds: Round, best: Float[Array, " rounds"]) -> Tally:
     """The sums that the reference lines of one replication are made of, over these rounds."""
     costs = jax.vmap(benchmark.judged)(rounds)
 
     def spent(predictions: Float[Array, "rounds d"]) -> Float[Array, ""]:
         return jnp.sum(costs * benchmark.oracle.solve(predictions, rounds.instance).w)
 
+    predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
     return Tally(
         best=jnp.sum(best),
         random=spent(draws.normal(key, costs.shape)),
         clairvoyant=None if rounds.mean is None else spent(rounds.mean),
         cost=jnp.sum(costs, axis=0) if rounds.instance is None else None,
+        predicted={name: spent(predicted) for name, predicted in predictions.items()},
     )
 
 
@@ -59,7 +62,7 @@ def references(benchmark: Benchmark, total: Tally) -> list[Reference]:
         lines.append(_line("best_fixed", np.sum(total.cost * fixed, axis=1) - total.best))
     if total.clairvoyant is not None:
         lines.append(_line("clairvoyant", total.clairvoyant - total.best))
-    return lines
+    return [*lines, *(_line(name, spent - total.best) for name, spent in total.predicted.items())]
 
 
 def _line(name: str, regret: Any) -> Reference:

@@ -17,7 +17,10 @@ LABELS = {
     "compile_seconds": "compile s",
     "authors_microseconds": "authors' µs",
     "ratio": "times faster",
+    "first_seconds": "first s",
 }
+
+CAPTION = "µs: per replication and round, compilation apart"
 
 app = typer.Typer(help="Measure speed and growth on this machine.", no_args_is_help=True)
 
@@ -75,24 +78,55 @@ def scale(
         report({"rows": rows, "machine": measure.machine()}, "rows", format)
 
 
-def report(figures: dict[str, Any], rows: str, format: Format) -> None:
+@app.command()
+def learner(
+    benchmark: Annotated[str, typer.Option(help="Whose feasible set and preset to use.")] = "topk",
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy to measure; repeatable.  [default: linear_thompson, dfhpg]")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=10, help="Rounds to measure after 50 of warm-up.")] = 1000,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Time 'decide' and 'learn' of a live learner: median and 99th percentile in microseconds, compilation apart."""
+    with clear_errors():
+        configure(device, compilation_cache=False)
+        from regretless import benchmarks as known
+        from regretless import policies
+        from regretless.settings import require_known
+        from regretless.studies import latency
+        from regretless.studies.speed import machine
+
+        require_known("benchmark", benchmark, known.REGISTRY)
+        for name in policy or ():
+            require_known("policy", name, policies.REGISTRY)
+        rows = list(latency.latencies(benchmark, policy or latency.POLICIES, rounds))
+        report(
+            {"rows": rows, "machine": machine()},
+            "rows",
+            format,
+            "median, p99, limit: µs per call; first call with compilation: s",
+        )
+
+
+def report(figures: dict[str, Any], rows: str, format: Format, caption: str = CAPTION) -> None:
     """Prints the figures."""
     if format is Format.json:
         print(json.dumps(figures, indent=2))
         return
-    console.out.print(as_table(figures[rows]), highlight=False)
+    console.out.print(as_table(figures[rows], caption), highlight=False)
     for name, part in figures.items():
         if name != rows:
             told = ", ".join(f"{key} {value}" for key, value in part.items() if value is not None)
             console.out.print(f"{name}: {told}", highlight=False)
 
 
-def as_table(rows: Iterable[dict[str, Any]]) -> Table:
-    """Rows of figures; microseconds are per replication and round."""
+def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
+    """Rows of figures, with their units below."""
     rows = list(rows)
-    table = Table(caption="µs: per replication and round, compilation apart", caption_justify="left")
+    table = Table(caption=caption, caption_justify="left")
     for key in rows[0]:
-        table.add_column(LABELS.get(key, key), justify="left" if key in ("benchmark", "policy") else "right")
+        table.add_column(LABELS.get(key, key), justify="left" if key in ("benchmark", "policy", "verb") else "right")
     for row in rows:
         table.add_row(*("–" if value is None else str(value) for value in row.values()))
     return table

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from regretless.cli import console
 from regretless.cli.console import Format
-from regretless.cli.environment import Device, cache_directory, configure, usable_cores
+from regretless.cli.environment import Device, configure, usable_cores
+from regretless.folders import cache_directory
 
 PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pandas", "pyarrow", "pydantic")
 

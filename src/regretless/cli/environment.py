@@ -2,17 +2,11 @@
 
 import contextlib
 import os
-from pathlib import Path
 from typing import Literal
 
+from regretless.folders import cache_directory
+
 Device = Literal["auto", "cpu", "gpu"]
-
-
-def cache_directory() -> Path:
-    """Where compiled programs are kept: ``$REGRETLESS_CACHE``, or ``regretless`` in the user's cache directory."""
-    if "REGRETLESS_CACHE" in os.environ:
-        return Path(os.environ["REGRETLESS_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "regretless"
 
 
 def configure(device: Device = "auto", compilation_cache: bool = True, cores: int | None = None) -> None:

@@ -14,7 +14,7 @@ from regretless.cli.environment import Device, configure
 EPILOG = """
 Examples:
 
-regretless run topk                                    all six policies, 30 seeds, 2000 rounds
+regretless run topk                                    every policy, 30 seeds, 2000 rounds
 
 regretless run pricing --policy dfhpg --policy greedy  two of them
 
@@ -22,14 +22,20 @@ regretless run topk --degree 4 --feedback semi_bandit  other data, richer feedba
 
 regretless run topk --set surrogate=spo_plus --set alpha_max=0.5   single settings changed
 
+regretless run energy --data-dir DIR                   the electricity prices and instances in DIR
+
+regretless run --contexts x.csv --costs c.csv --oracle plant:graph   your own history and feasible set
+
 regretless list settings                               what --set knows
 """
 
 
 def run(
-    benchmark: Annotated[str, typer.Argument(help="What to play on; see 'regretless list benchmarks'.")],
+    benchmark: Annotated[
+        str | None, typer.Argument(help="What to play on; see 'regretless list benchmarks'.", show_default=False)
+    ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all six]")
+        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all]")
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
@@ -48,6 +54,12 @@ def run(
     missing: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
     ] = 0.0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder with the data of energy.  [default: $REGRETLESS_DATA, then the cache]")
+    ] = None,
+    contexts: Annotated[Path | None, typer.Option(help="CSV of your own contexts, instead of a benchmark.")] = None,
+    costs: Annotated[Path | None, typer.Option(help="CSV of the cost vectors that belong to them.")] = None,
+    oracle: Annotated[str | None, typer.Option(help="Your feasible set, as module:object.")] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for result.json, traces (Parquet) and a picture.")] = None,
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
@@ -60,10 +72,12 @@ def run(
     with clear_errors():
         configure(device)
         from regretless.studies import experiment as studies
+        from regretless.studies import history
 
+        files = own_files(benchmark, contexts, costs, oracle)
         names = tuple(dict.fromkeys(policy)) if policy else studies.Experiment.model_fields["policies"].default
         experiment = studies.Experiment(
-            benchmark=benchmark,
+            benchmark=benchmark or history.NAME,
             policies=names,
             feedback=feedback,
             degree=degree,
@@ -75,14 +89,15 @@ def run(
             preset=None if preset is None else studies.read_preset(preset),
             delay=delay,
             missing=missing,
+            data_dir=None if data_dir is None else str(data_dir),
         )
-        prepared = studies.prepare(experiment)
+        prepared = history.prepare_history(experiment, files) if files else studies.prepare(experiment)
         if out is not None:
             writable(out)
         for notice in prepared.notices:
             console.err.print(f"[yellow]note:[/] {notice}", highlight=False)
-        with LiveProgress(f"{benchmark}, {feedback} feedback") as progress:
-            outcome = studies.run(experiment, progress)
+        with LiveProgress(f"{experiment.benchmark}, {feedback} feedback") as progress:
+            outcome = studies.play(experiment, prepared, progress)
         result = outcome.to_dict()
         if out is not None:
             write(outcome, result, out)
@@ -94,6 +109,24 @@ def run(
                 console.out.print(
                     f"\nwritten to {out}: result.json, regret.png, one Parquet trace per policy", highlight=False
                 )
+
+
+def own_files(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
+    """The files of a history, None for a benchmark; refuses anything between the two."""
+    from regretless.settings import SettingsError
+    from regretless.studies.history import Files
+
+    own = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
+    missing = [name for name, value in own.items() if value is None]
+    if benchmark is not None and len(missing) < len(own):
+        raise SettingsError(f"expected BENCHMARK or --contexts, --costs and --oracle, got {benchmark!r} and both")
+    if benchmark is None and missing:
+        raise SettingsError(
+            f"expected BENCHMARK, or --contexts, --costs and --oracle together; {', '.join(missing)} missing"
+        )
+    if contexts is None or costs is None or oracle is None:
+        return None
+    return Files(contexts, costs, oracle)
 
 
 def writable(folder: Path) -> None:
@@ -113,6 +146,8 @@ def show(result: dict[str, Any]) -> None:
     title = f"{result['benchmark']}, {result['feedback']} feedback"
     if result["degree"] is not None:
         title += f", degree {result['degree']}"
+    if result["data"] is not None:
+        title += f", {result['data']} data"
     caption = (
         f"final regret over {result['horizon']} rounds, {result['seeds']} replications from seed {result['first_seed']}, "
         f"{result['model']}; compiled in {result['seconds']['compile']:.0f} s, ran in {result['seconds']['run']:.0f} s"

@@ -12,16 +12,23 @@ from regretless.oracles.base import Oracle, OracleError, TraceableOracle
 from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
 from regretless.oracles.dag import grid_edges
+from regretless.oracles.mixed_integer import Milp as milp
+from regretless.oracles.plant import Plant, Task
 from regretless.oracles.price_levels import Pricing as pricing
+from regretless.oracles.schedules import Scheduling as scheduling
 from regretless.oracles.topk import TopK as top_k
 
 __all__ = [
     "Oracle",
     "OracleError",
+    "Plant",
+    "Task",
     "TraceableOracle",
     "external",
     "grid_edges",
+    "milp",
     "pricing",
+    "scheduling",
     "shortest_path",
     "top_k",
 ]

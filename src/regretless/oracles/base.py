@@ -42,13 +42,17 @@ class Oracle(eqx.Module):
         batch = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (rows, *jnp.shape(leaf))), instance)
         return self.solve(costs, batch)
 
+    def take_failure(self) -> "OracleError | None":
+        """The latest solve that failed on the host since this was last asked, whatever asked for it; None for pure JAX."""
+        return None
+
     def raise_failure(self) -> None:
         """Raises what went wrong in the solver, after a status other than ``SOLVED`` came back."""
-        raise OracleError("the feasible set is empty for at least one instance")
+        raise self.take_failure() or OracleError("the feasible set is empty for at least one instance")
 
 
 class OracleError(RuntimeError):
-    """A solve that failed: infeasible instance or an error inside the user's solver."""
+    """A solve that failed: infeasible instance, out of time, or an error inside the user's solver."""
 
 
 class TraceableOracle(Oracle):

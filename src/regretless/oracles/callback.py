@@ -9,17 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from regretless.oracles import host
 from regretless.oracles.base import Oracle, OracleError
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]
-
-
-class _LastError:
-    """Where the host leaves the exception that a compiled program cannot carry."""
-
-    def __init__(self) -> None:
-        self.error: Exception | None = None
 
 
 class External(Oracle):
@@ -42,7 +36,7 @@ class External(Oracle):
     takes_instance: bool = eqx.field(static=True)
     aux: Any = eqx.field(static=True)
     contains: Callable[..., Any] | None = eqx.field(static=True)
-    last: _LastError = eqx.field(static=True)
+    failure: host.Failure = eqx.field(static=True)
 
     def __init__(
         self,
@@ -60,7 +54,7 @@ class External(Oracle):
         leaves, structure = jax.tree.flatten(aux)
         self.aux = (tuple((np.shape(leaf), str(np.asarray(leaf).dtype)) for leaf in leaves), structure)
         self.contains = contains
-        self.last = _LastError()
+        self.failure = host.Failure()
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
         costs = jnp.asarray(costs)
@@ -72,15 +66,7 @@ class External(Oracle):
             *(jax.ShapeDtypeStruct((rows, *shape), dtype) for shape, dtype in shapes),
         ]
         leaves, form = jax.tree.flatten(instances)
-        given = [costs, *map(jnp.asarray, leaves)]
-        kinds = tuple(leaf.dtype for leaf in given)
-        w, status, *aux = jax.pure_callback(
-            lambda *words: [_as_words(answer) for answer in self._call(form, *_from_words(words, kinds))],
-            [_word_shape(result) for result in results],
-            *map(_to_words, given),
-            vmap_method="broadcast_all",
-        )
-        w, status, *aux = (_to_numbers(*pair) for pair in zip((w, status, *aux), results, strict=True))
+        w, status, *aux = host.call(lambda *given: self._call(form, *given), results, costs, *leaves)
         return Solution(w, status, jax.tree.unflatten(structure, aux))
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
@@ -95,9 +81,13 @@ class External(Oracle):
             vmap_method="sequential",
         )
 
-    def raise_failure(self) -> None:
-        error = self.last.error
-        raise OracleError(f"the external solver failed: {error!r}") from error
+    def take_failure(self) -> OracleError | None:
+        error = self.failure.take()
+        if error is None:
+            return None
+        told = OracleError(f"the external solver failed: {error!r}")
+        told.__cause__ = error
+        return told
 
     def _call(self, form: Any, costs: np.ndarray, *leaves_of_instances: np.ndarray) -> list[np.ndarray]:
         """Host side, NumPy only: any number of leading axes comes in, one flat batch goes to the solver."""
@@ -127,32 +117,5 @@ class External(Oracle):
             for leaf, value in zip(leaves, jax.tree.leaves(aux), strict=True):
                 leaf[at] = value
         except Exception as error:
-            self.last.error = error
+            self.failure.put(error)
             status[at] = 1
-
-
-# A callback runs in a thread of its own, where JAX knows nothing of the calling program's float64 mode and would cut numbers
-# down to float32. So 64-bit numbers travel as pairs of 32-bit words.
-
-
-def _to_words(leaf: Array) -> Array:
-    return jax.lax.bitcast_convert_type(leaf, jnp.uint32) if leaf.dtype.itemsize == 8 else leaf
-
-
-def _to_numbers(leaf: Array, wanted: jax.ShapeDtypeStruct) -> Array:
-    return jax.lax.bitcast_convert_type(leaf, wanted.dtype) if wanted.dtype.itemsize == 8 else leaf
-
-
-def _word_shape(wanted: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((*wanted.shape, 2), np.uint32) if wanted.dtype.itemsize == 8 else wanted
-
-
-def _from_words(words: tuple[Any, ...], kinds: tuple[Any, ...]) -> list[np.ndarray]:
-    return [
-        np.ascontiguousarray(leaf).view(kind)[..., 0] if kind.itemsize == 8 else np.asarray(leaf)
-        for leaf, kind in zip(words, kinds, strict=True)
-    ]
-
-
-def _as_words(answer: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(answer)[..., None].view(np.uint32) if answer.dtype.itemsize == 8 else answer

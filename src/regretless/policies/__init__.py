@@ -16,6 +16,7 @@ from collections.abc import Callable
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg import DFHPG
 from regretless.policies.dfhpg_variants import dfhpg, dfhpg_0, dfhpg_1
+from regretless.policies.linear_thompson import LinearThompson, linear_thompson
 from regretless.policies.problem import Problem
 from regretless.policies.regression import RegressionBandit, epsilon_greedy, greedy, thompson
 from regretless.settings import Settings, require_known
@@ -27,6 +28,7 @@ REGISTRY: dict[str, Callable[[Settings, Problem], Policy]] = {
     "dfhpg_1": dfhpg_1,
     "dfhpg": dfhpg,
     "dfhpg_0": dfhpg_0,
+    "linear_thompson": linear_thompson,
 }
 
 
@@ -36,4 +38,4 @@ def build(name: str, settings: Settings, problem: Problem) -> Policy:
     return REGISTRY[name](settings, problem)
 
 
-__all__ = ["DFHPG", "REGISTRY", "Policy", "Problem", "RegressionBandit", "build"]
+__all__ = ["DFHPG", "REGISTRY", "LinearThompson", "Policy", "Problem", "RegressionBandit", "build"]

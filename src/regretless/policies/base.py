@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 
 from regretless.oracles.base import Oracle
-from regretless.types import Context, Decision, Feedback, Info, Instance, Key
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
 
 State = Any
 
@@ -27,3 +27,9 @@ class Policy(eqx.Module):
     @abc.abstractmethod
     def learn(self, key: Key, state: State, decision: Decision, feedback: Feedback) -> tuple[State, Info]:
         """The state after the feedback on ``decision``, and diagnostics of the step."""
+
+    def mean(self, state: State, context: Context) -> Cost:
+        """The cost that this policy expects in this context; greedy decisions and explanations need it."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no mean prediction: write its method mean(state, context)"
+        )

@@ -62,6 +62,9 @@ class DFHPG(Policy):
             version=jnp.zeros((), jnp.int32),
         )
 
+    def mean(self, state: DFHPGState, context: Context) -> Cost:
+        return self.model.mean(state.theta, context)
+
     def decide(self, key: Key, state: DFHPGState, context: Context, instance: Instance) -> Decision:
         return self.act(self.model.draw(key), state, context, instance)
 

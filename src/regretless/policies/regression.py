@@ -41,6 +41,9 @@ class RegressionBandit(Policy):
     def init(self, key: Key) -> RegressionState:
         return RegressionState(self.model.init(jax.random.split(key)[0]), jnp.zeros((), jnp.int32))
 
+    def mean(self, state: RegressionState, context: Context) -> Cost:
+        return self.model.mean(state.theta, context)
+
     def decide(self, key: Key, state: RegressionState, context: Context, instance: Instance) -> Decision:
         noise_key, coin_key = jax.random.split(key)
         explore = draws.uniform(coin_key) < self.epsilon

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from regretless.studies.experiment import PUBLISHED_MODEL, Experiment, Settled, settle
+from regretless.studies.experiment import PUBLISHED_MODEL, Experiment, Settled, build_benchmark, settle
 
 
 class Arm(BaseModel):
@@ -72,9 +72,12 @@ class Cell(BaseModel):
     def identity(self) -> dict[str, Any]:
         """Everything that the numbers depend on, apart from the code."""
         settled = self.settled()
+        first = next(iter(settled.values()))
+        benchmark, _ = build_benchmark(self.experiment(self.arms[0]), first.options)
         return {
             **self.model_dump(),
-            "degree": next(iter(settled.values())).degree,
+            "degree": first.degree,
+            "world": benchmark.describe(),
             "settings": {label: each.settings.model_dump() for label, each in settled.items()},
         }
 

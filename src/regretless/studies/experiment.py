@@ -43,6 +43,7 @@ class Experiment(BaseModel):
     preset: dict[str, Any] | None = None
     delay: int = Field(0, ge=0)
     missing: float = Field(0.0, ge=0, lt=1)
+    data_dir: str | None = None
 
 
 class Prepared(NamedTuple):
@@ -71,6 +72,7 @@ class Outcome(NamedTuple):
             "benchmark": experiment.benchmark,
             "feedback": experiment.feedback,
             "degree": prepared.degree,
+            "data": prepared.benchmark.data,
             "model": experiment.model,
             "horizon": prepared.horizon,
             "seeds": experiment.seeds,
@@ -127,6 +129,10 @@ def settle(experiment: Experiment) -> Settled:
         if "degree" not in benchmarks.options_of(name):
             raise SettingsError(f"benchmark {name!r} has no degree")
         options["degree"] = experiment.degree
+    if experiment.data_dir is not None:
+        if "data_dir" not in benchmarks.options_of(name):
+            raise SettingsError(f"benchmark {name!r} reads no data")
+        options["data_dir"] = experiment.data_dir
     degree = {**benchmarks.options_of(name), **options}.get("degree")
     require_known("model", experiment.model, models.REGISTRY)
     notices = []
@@ -144,11 +150,25 @@ def build_benchmark(experiment: Experiment, options: Mapping[str, Any]) -> tuple
     """The benchmark with these options, and its feedback; refuses what it cannot be with a SettingsError."""
     try:
         benchmark = benchmarks.build(experiment.benchmark, **options)
-        return benchmark, benchmark.measurement(experiment.feedback)
+        rule = benchmark.measurement(experiment.feedback)
     except SettingsError:
         raise
     except ValueError as error:
         raise SettingsError(str(error)) from None
+    horizon, longest = experiment.horizon, benchmark.longest
+    if horizon is not None and longest is not None and horizon > longest:
+        raise SettingsError(f"benchmark {experiment.benchmark!r} has {longest} rounds, got a horizon of {horizon}")
+    return benchmark, rule
+
+
+def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
+    """What must be said about the data that a benchmark was built from."""
+    if benchmark.data != "synthetic":
+        return ()
+    return (
+        "no real data found: playing on synthetic data, which nothing published is about; "
+        f"'regretless data fetch {benchmark.name}' downloads the real ones, --data-dir or REGRETLESS_DATA names a directory",
+    )
 
 
 def is_comparable(experiment: Experiment, benchmark: Benchmark, degree: int | None) -> bool:
@@ -161,6 +181,7 @@ def is_comparable(experiment: Experiment, benchmark: Benchmark, degree: int | No
         and experiment.horizon in (None, benchmark.horizon)
         and not experiment.delay
         and not experiment.missing
+        and benchmark.data != "synthetic"
     )
 
 
@@ -171,12 +192,15 @@ def prepare(experiment: Experiment) -> Prepared:
     problem = Problem(benchmark.oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
     built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
     horizon = experiment.horizon or benchmark.horizon
-    return Prepared(benchmark, built, settings, horizon, degree, is_comparable(experiment, benchmark, degree), notices)
+    comparable = is_comparable(experiment, benchmark, degree)
+    return Prepared(benchmark, built, settings, horizon, degree, comparable, (*data_notices(benchmark), *notices))
 
 
 def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """``key=value`` pairs as options of the benchmark and as settings of the policies."""
-    options_of = {key: value for key, value in benchmarks.options_of(benchmark).items() if key != "degree"}
+    options_of = {
+        key: value for key, value in benchmarks.options_of(benchmark).items() if key not in ("degree", "data_dir")
+    }
     options: dict[str, Any] = {}
     changes: dict[str, str] = {}
     for key, value in overrides.items():
@@ -194,7 +218,11 @@ def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict
 
 def run(experiment: Experiment, progress: Progress = lambda what, done, total: None) -> Outcome:
     """Runs an experiment after checking all of it."""
-    prepared = prepare(experiment)
+    return play(experiment, prepare(experiment), progress)
+
+
+def play(experiment: Experiment, prepared: Prepared, progress: Progress = lambda what, done, total: None) -> Outcome:
+    """Runs an experiment that passed every check."""
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.seeds)
     simulation = simulate_all(
         prepared.policies,

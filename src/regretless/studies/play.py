@@ -13,7 +13,7 @@ from regretless.programs import Progress
 from regretless.simulate import simulate_all
 from regretless.studies.archive import Result
 from regretless.studies.cells import AnyCell, Cell, TheoryCell
-from regretless.studies.experiment import build_benchmark, is_comparable
+from regretless.studies.experiment import build_benchmark, data_notices, is_comparable
 from regretless.studies.identity import code_version
 
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
@@ -57,7 +57,11 @@ def _simulation(cell: Cell, progress: Progress) -> Result:
         "references": [line._asdict() for line in simulation.references],
         "seconds": simulation.seconds,
         "settings": {label: each.settings.model_dump() for label, each in settled.items()},
-        "notices": sorted({notice for each in settled.values() for notice in each.notices}),
+        "notices": [
+            *data_notices(benchmark),
+            *sorted({notice for each in settled.values() for notice in each.notices}),
+        ],
+        "data": benchmark.data,
         "comparable": {arm.label: is_comparable(cell.experiment(arm), benchmark, degree) for arm in cell.arms},
     }
     return Result(simulation.traces, _without_nan(record))

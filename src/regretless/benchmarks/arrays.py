@@ -1,0 +1,109 @@
+"""Your own history as a benchmark: recorded contexts and costs, played again in their order."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from regretless.benchmarks.base import Benchmark, Round
+from regretless.oracles.base import Oracle
+from regretless.settings import SettingsError
+from regretless.types import Context, Instance, Key
+
+
+class ArraysBenchmark(Benchmark):
+    """Round ``t`` is row ``t`` of the arrays: every replication meets the same rounds, only the policies' draws differ."""
+
+    contexts: np.ndarray  # [rounds, p] or [rounds, d, p]
+    costs: np.ndarray  # [rounds, d]
+    means: np.ndarray | None  # [rounds, d]
+    instances: Instance  # with a leading axis of rounds
+
+    @property
+    def data(self) -> str:
+        return "recorded"
+
+    @property
+    def longest(self) -> int:
+        return self.horizon
+
+    def environment(self, key: Key) -> None:
+        """Every replication meets the same rounds."""
+
+    def round(self, key: Key, environment: None, t: Int[Array, ""]) -> Round:
+        row = lambda array: _as_float(jnp.asarray(array)[t - 1])  # noqa: E731
+        mean = None if self.means is None else row(self.means)
+        return Round(t - 1, row(self.costs), mean, jax.tree.map(lambda leaf: jnp.asarray(leaf)[t - 1], self.instances))
+
+    def context(self, environment: None, observation: Int[Array, ""]) -> Context:
+        return _as_float(jnp.asarray(self.contexts)[observation])
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "rounds": self.horizon}
+
+
+def from_arrays(
+    contexts: Any,
+    costs: Any,
+    oracle: Oracle,
+    *,
+    means: Any = None,
+    instances: Instance = None,
+    standardise: bool = True,
+    name: str = "history",
+) -> ArraysBenchmark:
+    """A benchmark of recorded rounds: contexts ``[rounds, p]`` or ``[rounds, d, p]``, cost vectors ``[rounds, d]``.
+
+    Policies see of the costs what their feedback shows. ``means`` are the conditional means ``E[c|x]`` where they are known
+    (they give the clairvoyant line), the leaves of ``instances`` have a leading axis of rounds. ``standardise`` centres each
+    feature and divides it by its standard deviation over the whole history.
+
+    >>> import numpy as np, regretless as rg
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(50, 3))
+    >>> history = rg.benchmarks.from_arrays(x, x @ rng.normal(size=(3, 5)), rg.oracles.top_k(5, 2))
+    >>> problem = rg.Problem(history.oracle, history.context_shape, history.measurement("bandit"))
+    >>> policy = rg.policies.build("linear_thompson", rg.Settings(), problem)
+    >>> rg.simulate(policy, history, seeds=range(3)).regret.shape
+    (3, 50)
+    """
+    if not isinstance(oracle, Oracle):
+        raise SettingsError(f"history: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
+    x, c = _numbers("contexts", contexts), _numbers("costs", costs)
+    dim = oracle.dim
+    if x.ndim not in (2, 3) or not x.shape[-1] or (x.ndim == 3 and x.shape[1] != dim):
+        raise SettingsError(f"history: expected contexts of shape (rounds, p) or (rounds, {dim}, p), got {x.shape}")
+    if c.shape != (len(x), dim) or not len(x):
+        raise SettingsError(
+            f"history: expected costs of shape ({len(x)}, {dim}), a row per context and a column per coordinate of the "
+            f"oracle, got {c.shape}"
+        )
+    mean = None if means is None else _numbers("means", means)
+    if mean is not None and mean.shape != c.shape:
+        raise SettingsError(f"history: expected means of shape {c.shape} like the costs, got {mean.shape}")
+    own = jax.tree.map(np.asarray, instances)
+    for leaf in jax.tree.leaves(own):
+        if leaf.shape[:1] != (len(x),):
+            raise SettingsError(f"history: expected instances with a leading axis of {len(x)} rounds, got {leaf.shape}")
+    if standardise:
+        axes = tuple(range(x.ndim - 1))
+        deviation = x.std(axis=axes)
+        x = (x - x.mean(axis=axes)) / np.where(deviation > 1e-12 * (1e-300 + np.abs(x).max(axis=axes)), deviation, 1.0)
+    return ArraysBenchmark(name, oracle, x.shape[1:], len(x), False, x, c, mean, own)
+
+
+def _numbers(what: str, values: Any) -> np.ndarray:
+    try:
+        array = np.array(values, np.float64)
+    except (TypeError, ValueError):
+        raise SettingsError(f"history: expected numbers in {what}, all rows of one length") from None
+    if not np.all(np.isfinite(array)):
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise SettingsError(f"history: expected finite numbers in {what}, got {array[place]} at {place}")
+    return array
+
+
+def _as_float(array: Array) -> Array:
+    return array.astype(jnp.result_type(float))

@@ -1,0 +1,132 @@
+"""Checkpoints: a zip of ``.npy`` arrays and a JSON manifest. No pickle, so that a file from a stranger can do no harm.
+
+Members are stored uncompressed, so that a small file cannot unfold into a large one. The manifest lists every array with its
+shape, type and SHA-256, and holds the configuration; its own SHA-256 lies beside it.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = "regretless checkpoint"
+VERSION = 1
+MANIFEST, DIGEST = "manifest.json", "manifest.sha256"
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint of this program, is damaged, or belongs to another learner."""
+
+
+def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], config: dict[str, Any]) -> None:
+    """Writes a checkpoint in one stroke: after a crash there is the old file or the new one, never half of one."""
+    path = Path(path)
+    members, listing = [], {}
+    for index, (name, array) in enumerate(arrays.items()):
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array).reshape(np.shape(array)), allow_pickle=False)
+        data = buffer.getvalue()
+        member = f"arrays/{index:04d}.npy"
+        members.append((member, data))
+        listing[name] = {
+            "file": member,
+            "shape": list(np.shape(array)),
+            "dtype": np.asarray(array).dtype.str,
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+    manifest = json.dumps({"format": FORMAT, "version": VERSION, "arrays": listing, "config": config}).encode()
+    members += [(MANIFEST, manifest), (DIGEST, hashlib.sha256(manifest).hexdigest().encode())]
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for name, data in members:
+                    archive.writestr(zipfile.ZipInfo(name), data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the renaming last; where a folder cannot be synced the file system does it in its own time."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays and configuration of a checkpoint; refuses whatever is damaged, foreign or newer."""
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            manifest = _manifest(archive)
+            arrays = {name: _array(archive, name, entry) for name, entry in manifest["arrays"].items()}
+            return arrays, manifest["config"]
+    except OSError as error:
+        raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror or error}") from None
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {error}") from None
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        info = archive.getinfo(name)
+    except KeyError:
+        raise CheckpointError(f"no checkpoint: it has no {name}") from None
+    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+        raise CheckpointError(f"{name} is compressed, which no checkpoint is")
+    return archive.read(info)
+
+
+def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
+    data = _member(archive, MANIFEST)
+    if hashlib.sha256(data).hexdigest().encode() != _member(archive, DIGEST):
+        raise CheckpointError("the manifest is damaged: its checksum is another")
+    try:
+        manifest = json.loads(data)
+        if manifest["format"] != FORMAT:
+            raise CheckpointError(f"expected a {FORMAT}, got {manifest['format']!r}")
+        if manifest["version"] > VERSION:
+            raise CheckpointError(
+                f"written in format {manifest['version']}, this program knows formats up to {VERSION}: update regretless"
+            )
+        if not isinstance(manifest["arrays"], dict) or not isinstance(manifest["config"], dict):
+            raise TypeError("expected objects")
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(f"the manifest cannot be understood: {error!r}") from None
+    return dict(manifest)
+
+
+def _array(archive: zipfile.ZipFile, name: str, entry: Any) -> np.ndarray:
+    try:
+        member, shape, dtype, digest = entry["file"], tuple(entry["shape"]), entry["dtype"], entry["sha256"]
+        data = _member(archive, member)
+    except (KeyError, TypeError):
+        raise CheckpointError(f"the manifest cannot be understood: entry {name!r}") from None
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise CheckpointError(f"array {name!r} is damaged: its checksum is another")
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise CheckpointError(f"array {name!r} cannot be read: {error}") from None
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.str != dtype:
+        raise CheckpointError(f"array {name!r} is not what the manifest says")
+    return array

@@ -1,0 +1,105 @@
+"""How a live learner is doing: numbers over the last rounds, and a verdict in words."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+WINDOW = 400
+"""Rounds that the figures are about."""
+
+EARLY = 40
+"""Learnt decisions before which nothing is said about a trend."""
+
+NAMES = ("residual", "total", "score_norm", "plug_in_norm")
+
+
+class Health(NamedTuple):
+    """What ``Learner.health`` tells; None stands for what this policy has not, or what is not known yet."""
+
+    decisions: int
+    learnt: int
+    waiting: int
+    expired: int
+    feedback_share: float | None  # of the decisions that are no longer waiting
+    relative_residual: float | None  # root mean square residual over root mean square total, recent half of the window
+    residual_trend: float | None  # the same, recent half over earlier half: below 1 the predictions get better
+    exploration_share: float | None  # of recent decisions that differ from the greedy one
+    score_norm: float | None
+    plug_in_norm: float | None
+    verdict: str
+
+
+class Recorder:
+    """Rings of the last WINDOW learning steps and decisions."""
+
+    def __init__(self) -> None:
+        self.steps = np.full((WINDOW, len(NAMES)), np.nan)
+        self.explored = np.full(WINDOW, np.nan)
+        self.learnt = np.zeros((), np.int64)
+        self.decided = np.zeros((), np.int64)
+
+    def learn(self, info: dict[str, float]) -> None:
+        """Notes a learning step."""
+        self.steps[int(self.learnt) % WINDOW] = [info.get(name, np.nan) for name in NAMES]
+        self.learnt = self.learnt + 1
+
+    def decide(self, differs: float) -> None:
+        """Notes whether a decision differs from the greedy one (NaN: not known)."""
+        self.explored[int(self.decided) % WINDOW] = differs
+        self.decided = self.decided + 1
+
+    def report(self, decisions: int, waiting: int, expired: int) -> Health:
+        """The figures with their verdict."""
+        steps = np.roll(self.steps, -int(self.learnt) % WINDOW, axis=0) if self.learnt > WINDOW else self.steps
+        steps = steps[: min(int(self.learnt), WINDOW)] if self.learnt <= WINDOW else steps
+        half = len(steps) // 2
+        relative = trend = None
+        if half:
+            early, late = (_size(part[:, 0]) / max(_size(part[:, 1]), 1e-300) for part in (steps[:half], steps[half:]))
+            relative, trend = (late if np.isfinite(late) else None), None
+            if np.isfinite(early) and np.isfinite(late) and early > 0:
+                trend = late / early
+        settled = decisions - waiting
+        share = int(self.learnt) / settled if settled > 0 else None
+        figures = {
+            "decisions": decisions,
+            "learnt": int(self.learnt),
+            "waiting": waiting,
+            "expired": expired,
+            "feedback_share": share,
+            "relative_residual": relative,
+            "residual_trend": trend,
+            "exploration_share": _mean(self.explored),
+            "score_norm": _mean(steps[:, 2]),
+            "plug_in_norm": _mean(steps[:, 3]),
+        }
+        return Health(**figures, verdict=_verdict(int(self.learnt), share, relative, trend))  # type: ignore[arg-type]
+
+
+def _verdict(learnt: int, share: float | None, relative: float | None, trend: float | None) -> str:
+    if learnt < EARLY:
+        return f"too early to tell: {learnt} of the first {EARLY} decisions have been learnt from"
+    said = []
+    if share is not None and share < 0.5:
+        said.append(f"feedback is lost: only {share:.0%} of the settled decisions were learnt from")
+    if relative is None or trend is None:
+        said.append("totals are not known, so that the error cannot be judged")
+    elif trend > 1.25:
+        said.append(f"getting worse: errors are {trend:.2f} times those before; has the world changed? (forgetting)")
+    elif relative > 1.0:
+        said.append(f"not predicting yet: errors are {relative:.2f} times the costs themselves")
+    elif trend < 0.9:
+        said.append(f"learning: errors are {trend:.2f} times those before")
+    else:
+        said.append(f"steady: errors are {relative:.0%} of the costs")
+    return "; ".join(said)
+
+
+def _size(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(np.square(known)))) if len(known) else float("nan")
+
+
+def _mean(values: np.ndarray) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(np.mean(known)) if len(known) else None

@@ -1,0 +1,41 @@
+"""What a live learner hands out."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Choice(NamedTuple):
+    """What to do, with the id that its feedback is reported against."""
+
+    id: int
+    w: np.ndarray
+    cost_sample: np.ndarray  # ĉ, the cost vector that was solved, in your units
+    log_density: float | None  # log p_θ(ĉ|x) in the policy's units, if its model has one
+    aux: Any
+    context: np.ndarray
+    instance: Any
+    explored: bool  # whether ĉ was drawn; False for the greedy decision
+    fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
+
+
+class Receipt(NamedTuple):
+    """What became of a piece of feedback."""
+
+    id: int
+    new: bool  # False: this very feedback was learnt before, and nothing changed
+    complete: bool  # whether the total is known
+    residual: float | None  # total minus prediction, before learning from it, in your units
+    message: str
+
+
+class Explanation(NamedTuple):
+    """Why a decision is what it is, by what the learner knows now; costs in your units."""
+
+    mean: np.ndarray  # predicted cost
+    cost_sample: np.ndarray  # the drawn one that was solved
+    greedy: np.ndarray  # the decision that the mean leads to
+    differs: int  # in how many coordinates this decision is another
+    gap: float  # how much more it costs than the greedy one, if the mean is right
+    alpha: float | None  # weight of the score term, for a policy that has one
+    residual: float | None  # of this decision's feedback, once it was learnt

@@ -1,0 +1,77 @@
+import jax
+import numpy as np
+import pytest
+
+from regretless import benchmarks, oracles, policies
+from regretless.policies import Problem
+from regretless.settings import Settings, SettingsError
+from regretless.simulate import simulate_all
+
+RNG = np.random.default_rng(0)
+CONTEXTS, COSTS = RNG.normal(size=(30, 3)) * [1.0, 1e6, 0.0] + 5.0, RNG.normal(size=(30, 4)) + 2.0
+ORACLE = oracles.top_k(4, 2)
+
+
+def everyone(history, mode="bandit"):
+    problem = Problem(history.oracle, history.context_shape, history.measurement(mode))
+    return {name: policies.build(name, Settings(), problem) for name in policies.REGISTRY}
+
+
+def test_replays_the_history_in_order_against_every_policy():
+    history = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE, means=COSTS)
+    run = simulate_all(everyone(history), history, seeds=range(2), keep_decisions=True)
+    best = np.sort(COSTS, axis=1)[:, :2].sum(axis=1)
+    for trace in run.traces.values():
+        spent = np.sum(trace.decisions * COSTS, axis=2)
+        np.testing.assert_allclose(trace.regret, spent - best, atol=1e-9)
+    lines = {line.name: line.mean for line in run.references}
+    assert lines["best_fixed"] == pytest.approx(np.sort(COSTS.sum(axis=0))[:2].sum() - best.sum())
+    assert lines["clairvoyant"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_contexts_are_standardised_unless_told_otherwise():
+    history = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE)
+    np.testing.assert_allclose(history.contexts[:, :2].mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(history.contexts[:, :2].std(axis=0), 1)
+    assert np.all(history.contexts[:, 2] == 0)
+    raw = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE, standardise=False)
+    assert np.array_equal(raw.contexts, CONTEXTS)
+
+
+def test_feature_rows_and_instances():
+    rows = RNG.normal(size=(30, 4, 2))
+    open_items = np.arange(4) != np.arange(30)[:, None] % 4
+    history = benchmarks.from_arrays(rows, COSTS, ORACLE, instances=open_items)
+    assert history.context_shape == (4, 2)
+    run = simulate_all(everyone(history), history, seeds=range(2), keep_decisions=True)
+    for trace in run.traces.values():
+        assert np.all(trace.decisions[:, ~open_items] == 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"contexts": CONTEXTS[:-1]}, r"expected costs of shape \(29, 4\)"),
+        ({"contexts": np.ones(30)}, r"expected contexts of shape \(rounds, p\) or \(rounds, 4, p\), got \(30,\)"),
+        ({"contexts": np.ones((30, 3, 2))}, r"got \(30, 3, 2\)"),
+        ({"costs": COSTS[:, :3]}, "a column per coordinate of the oracle"),
+        (
+            {"costs": np.where(np.arange(4) == 1, np.nan, COSTS)},
+            r"expected finite numbers in costs, got nan at \(0, 1\)",
+        ),
+        ({"costs": [[1.0], [1.0, 2.0]]}, "all rows of one length"),
+        ({"means": COSTS[:3]}, "expected means of shape"),
+        ({"instances": np.ones((3, 4), bool)}, "a leading axis of 30 rounds"),
+        ({"oracle": "top_k"}, "expected an oracle"),
+    ],
+)
+def test_refuses_what_does_not_fit(change, message):
+    with pytest.raises(SettingsError, match=message):
+        benchmarks.from_arrays(**{"contexts": CONTEXTS, "costs": COSTS, "oracle": ORACLE, **change})
+
+
+def test_a_history_ends():
+    history = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE)
+    with pytest.raises(ValueError, match="has 30 rounds, got a horizon of 31"):
+        simulate_all(everyone(history), history, seeds=range(2), horizon=31)
+    assert jax.tree.leaves(history)

@@ -1,0 +1,65 @@
+"""The examples as people run them: in a process of their own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regretless.live import checkpoint
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
+
+
+def command(name, *words):
+    return [sys.executable, str(ROOT / "examples" / f"{name}.py"), *map(str, words)]
+
+
+def told(name, *words):
+    run = subprocess.run(command(name, *words), capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def differences(text):
+    """Mean and margin of ``learned − other``, by the other's name."""
+    found = re.findall(r"learned − ([\w ]+): ([+-][\d.]+) ± ([\d.]+)", text)
+    return {name: (float(mean), float(margin)) for name, mean, margin in found}
+
+
+@pytest.mark.parametrize(("name", "words"), [("recommender", ()), ("knapsack", (300,))])
+def test_learned_costs_less_than_random_and_fixed_decisions(name, words):
+    text = told(name, *words)
+    other = differences(text)
+    assert other.keys() == {"random", "best fixed", "clairvoyant"}
+    for line in ("random", "best fixed"):
+        mean, margin = other[line]
+        assert mean + margin < 0, text
+
+
+def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
+    whole = told("routing", tmp_path / "whole", 400)
+    mean, margin = differences(whole)["random"]
+    assert mean + margin < 0, whole
+    folder = tmp_path / "killed"
+    with subprocess.Popen(command("routing", folder, 400), stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+        deadline = time.monotonic() + 120
+        while not (folder / "courier.rgl").exists():
+            assert time.monotonic() < deadline
+            assert process.poll() is None, "it ended before there was anything to kill"
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    again = told("routing", folder, 400)
+    assert re.match(r"resumed after trip \d+\n", again)
+    assert again.split("\n", 1)[1] == whole
+    assert (folder / "journal.jsonl").read_bytes() == (tmp_path / "whole" / "journal.jsonl").read_bytes()
+    one, other = (checkpoint.read(tmp_path / where / "courier.rgl")[0] for where in ("whole", "killed"))
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)

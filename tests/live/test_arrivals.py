@@ -1,0 +1,155 @@
+"""Every way to tell feedback, and every way to contradict oneself."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import feedback, oracles
+from regretless.feedback import FeedbackError
+from regretless.learner import Learner
+
+EDGES = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]
+ORACLE = oracles.shortest_path(EDGES, "depot", "shop")
+NAN = float("nan")
+COSTS = np.array([1.0, 2.0, 3.0, 4.0])
+HALVES = feedback.Linear(
+    lambda w, aux: jnp.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]) * w,
+    lambda w, aux: jnp.ones(2),
+    label="halves",
+)
+LEARNERS = {
+    name: Learner(ORACLE, context_dim=1, feedback=rule, **({"rows": 4} if name == "linear" else {}))
+    for name, rule in {
+        "bandit": "bandit",
+        "semi_bandit": "semi_bandit",
+        "full": "full",
+        "linear": "linear",
+        "halves": HALVES,
+    }.items()
+}
+
+
+def read(name, w, **told):
+    from regretless.live.arrivals import Told
+
+    return LEARNERS[name]._reader.read(Told(**told), np.asarray(w), None)
+
+
+NORTH = [1.0, 0.0, 1.0, 0.0]
+PATH = {("depot", "north"): 1.0, ("north", "shop"): 3.0}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"total": 4.0},
+        {"components": PATH},
+        {"components": {0: 1.0, 2: 3.0}, "total": 4.0},
+        {"costs": COSTS},
+        {"costs": [1.0, NAN, 3.0, NAN]},
+        {"linear": ([[1.0, 0, 0, 0], [0, 0, 2.0, 0]], [1.0, 6.0])},
+        {"values": [4.0]},
+    ],
+    ids=str,
+)
+def test_bandit_takes_whatever_gives_the_total(told):
+    arrival = read("bandit", NORTH, **told)
+    assert arrival.values == pytest.approx([4.0])
+    assert arrival.seen.all()
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "values", "seen"),
+    [
+        ("semi_bandit", {"components": PATH}, [1, 0, 3, 0], [1, 1, 1, 1]),
+        ("semi_bandit", {"components": {2: 3.0}}, [0, 0, 3, 0], [0, 1, 1, 1]),
+        ("semi_bandit", {"costs": COSTS, "total": 4.0}, [1, 0, 3, 0], [1, 1, 1, 1]),
+        ("semi_bandit", {"linear": ([[0, 0, 1.0, 0]], [3.0])}, [0, 0, 3, 0], [0, 1, 1, 1]),
+        ("full", {"costs": COSTS}, COSTS, [1, 1, 1, 1]),
+        ("full", {"costs": [1.0, NAN, 3.0, NAN], "total": 4.0}, [1, 0, 3, 0], [1, 0, 1, 0]),
+        ("full", {"components": {1: 2.0}}, [0, 2, 0, 0], [0, 1, 0, 0]),
+        ("halves", {"values": [1.0, 3.0], "total": 4.0}, [1, 3], [1, 1]),
+        ("halves", {"values": [NAN, 3.0]}, [0, 3], [0, 1]),
+        ("halves", {"costs": COSTS}, [1, 3], [1, 1]),
+        ("halves", {"components": {0: 1.0}}, [1, 0], [1, 0]),
+        ("halves", {"linear": ([[0, 0, 1.0, 0]], [3.0])}, [0, 3], [0, 1]),
+    ],
+)
+def test_rows_that_arrive(name, told, values, seen):
+    arrival = read(name, NORTH, **told)
+    np.testing.assert_allclose(arrival.values, values)
+    assert arrival.seen.tolist() == [bool(one) for one in seen]
+
+
+def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
+    known = read("linear", NORTH, linear=([[2.0, 0, 0, 0], [0, 0, 1.0, 0]], [2.0, 3.0]))
+    assert known.linkage @ known.values == pytest.approx(4.0)
+    np.testing.assert_allclose(known.matrix.T @ known.linkage, NORTH)
+    unknown = read("linear", NORTH, linear=([[0, 0, 1.0, 0]], [3.0]))
+    assert unknown.linkage.tolist() == [0, 0, 0, 0, 1]
+    assert not unknown.seen[-1]
+    assert read("linear", NORTH, total=4.0).matrix[0].tolist() == NORTH
+    assert read("linear", NORTH, costs=[1.0, NAN, 3.0, NAN]).seen.sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "message"),
+    [
+        (
+            "bandit",
+            {"components": {0: 1.0, 2: 3.0}, "total": 5.0},
+            "contradicts its own linkage: the parts add up to 4, the total says 5",
+        ),
+        ("bandit", {"components": {0: 1.0}}, r"needs the total, but the cost of \('north', 'shop'\) is missing"),
+        ("bandit", {"linear": ([[1.0, 0, 0, 0]], [1.0])}, "the total cannot be recovered"),
+        ("bandit", {"costs": [1.0, 2.0]}, r"expected costs of shape \(4,\), got \(2,\)"),
+        ("bandit", {"costs": [np.inf, 1, 1, 1]}, "expected finite costs"),
+        ("bandit", {"components": {("depot", "moon"): 1.0}}, "expected a coordinate from 0 to 3 or one of its names"),
+        ("bandit", {"components": {7: 1.0}}, "expected a coordinate from 0 to 3"),
+        ("bandit", {"linear": ([[1.0, 0]], [1.0])}, r"with H of shape \(rows, 4\)"),
+        ("semi_bandit", {"total": 4.0}, "needs components= or costs=, got the total alone"),
+        ("semi_bandit", {"components": {1: 2.0}}, r"\('depot', 'south'\) was not chosen"),
+        ("semi_bandit", {"components": PATH, "total": 9.0}, "contradicts its own linkage"),
+        ("semi_bandit", {"components": {}}, "expected at least one cost, got none"),
+        ("semi_bandit", {"linear": ([[0, 1.0, 0, 0]], [3.0])}, "is not a row of H"),
+        ("full", {"costs": COSTS, "total": 9.0}, "contradicts its own linkage"),
+        ("halves", {"values": [1.0, 3.0], "total": 9.0}, "contradicts its own linkage"),
+        ("halves", {"total": 9.0}, "expected values= of the 2 rows of 'halves'"),
+        ("halves", {"linear": ([[1.0, 1.0, 0, 0]], [3.0])}, "is not a row of H"),
+        (
+            "linear",
+            {"linear": ([[1.0, 0, 0, 0], [1.0, 0, 0, 0]], [1.0, 2.0])},
+            "no cost vector explains all of these rows",
+        ),
+        ("linear", {"linear": (np.ones((5, 4)), np.ones(5))}, "expected at most 4 rows, got 5"),
+        ("linear", {"values": [1.0]}, r"give linear=\(H, v\) instead"),
+    ],
+)
+def test_refuses_what_contradicts_itself_or_the_decision(name, told, message):
+    with pytest.raises(FeedbackError, match=message):
+        read(name, NORTH, **told)
+
+
+def test_complete_feedback_can_be_demanded():
+    strict = Learner(ORACLE, context_dim=1, feedback="full", may_miss=False)
+    choice = strict.decide([0.0])
+    with pytest.raises(FeedbackError, match="some rows are missing"):
+        strict.learn(choice.id, costs=[1.0, NAN, 1.0, 1.0])
+    assert strict.learn(choice.id, costs=COSTS).complete
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_regime_learns(name):
+    learner = LEARNERS[name]
+    for t in range(4):
+        choice = learner.decide([float(t)])
+        receipt = learner.learn(choice.id, costs=COSTS)
+        assert receipt.new
+        assert receipt.complete
+    choice = learner.decide([0.5])
+    if name in ("semi_bandit", "full", "linear", "halves"):
+        chosen = int(np.argmax(choice.w))
+        receipt = learner.learn(choice.id, components={chosen: COSTS[chosen]})
+        assert not receipt.complete
+        assert receipt.residual is None
+        assert not learner.learn(choice.id, components={chosen: COSTS[chosen]}).new

@@ -1,0 +1,128 @@
+"""Any interleaving of decide, learn, repeat, contradict, expire, save and load, against a plain model in Python.
+
+No feedback is lost or counted twice: the posterior is that of batch least squares over exactly the feedback that was taken.
+``REGRETLESS_INTERLEAVINGS`` says how many interleavings are tried (``make soak``: 10,000).
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from regretless import oracles
+from regretless.feedback import FeedbackError
+from regretless.learner import Learner
+
+DIM, FEATURES, LIMIT = 3, 2, 4
+ORACLE = oracles.top_k(DIM, 1)
+COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "300"))
+
+contexts = st.lists(st.integers(-4, 4).map(float), min_size=FEATURES, max_size=FEATURES)
+totals = st.integers(-9, 9).map(float)
+
+
+class Interleavings(RuleBasedStateMachine):
+    @initialize(max_age=st.sampled_from([None, 3]), seed=st.integers(0, 3))
+    def begin(self, max_age, seed):
+        self.max_age = max_age
+        self.learner = Learner(
+            ORACLE, context_dim=FEATURES, scaling=False, max_pending=LIMIT, max_age=max_age, seed=seed
+        )
+        self.made = self.expired = 0
+        self.waiting = {}  # id -> regression row
+        self.learnt = {}  # id -> (row, total), in the order of learning
+        self.repetitions = 0
+
+    @rule(x=contexts, explore=st.booleans())
+    def decide(self, x, explore):
+        choice = self.learner.decide(x, explore=explore)
+        self.made += 1
+        assert choice.id == self.made
+        assert ORACLE.feasible(choice.w)
+        self.waiting[choice.id] = np.kron(choice.w, [1.0, *x])
+        while len(self.waiting) > LIMIT or (self.max_age is not None and self.made - min(self.waiting) > self.max_age):
+            del self.waiting[min(self.waiting)]
+            self.expired += 1
+
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data(), total=totals)
+    def learn(self, data, total):
+        id = data.draw(st.sampled_from(sorted(self.waiting)))
+        assert self.learner.learn(id, total=total).new
+        self.learnt[id] = (self.waiting.pop(id), total)
+
+    def remembered(self):
+        return list(self.learnt)[-LIMIT:]
+
+    @precondition(lambda self: self.learnt)
+    @rule(data=st.data())
+    def repeat(self, data):
+        id = data.draw(st.sampled_from(self.remembered()))
+        assert not self.learner.learn(id, total=self.learnt[id][1]).new
+
+    @precondition(lambda self: self.learnt)
+    @rule(data=st.data(), more=st.integers(1, 5))
+    def contradict(self, data, more):
+        id = data.draw(st.sampled_from(self.remembered()))
+        with pytest.raises(FeedbackError, match="learnt from other feedback"):
+            self.learner.learn(id, total=self.learnt[id][1] + more)
+
+    @rule(data=st.data(), total=totals)
+    def report_what_is_unknown(self, data, total):
+        gone = [id for id in range(1, self.made + 1) if id not in self.waiting and id not in self.remembered()]
+        id = data.draw(st.sampled_from([*gone, 0, self.made + 1, self.made + 7]))
+        with pytest.raises(FeedbackError, match="expired or was learnt long ago" if id in gone else "unknown decision"):
+            self.learner.learn(id, total=total)
+
+    @precondition(lambda self: self.waiting)
+    @rule(
+        data=st.data(),
+        bad=st.sampled_from([{"total": np.nan}, {}, {"costs": [1.0]}, {"total": 1.0, "costs": [5.0, 5.0, 5.0]}]),
+    )
+    def report_nonsense(self, data, bad):
+        with pytest.raises(FeedbackError):
+            self.learner.learn(data.draw(st.sampled_from(sorted(self.waiting))), **bad)
+
+    @rule()
+    def save_and_load(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "learner.rgl"
+            self.learner.save(path)
+            self.learner = Learner.load(path, ORACLE)
+
+    @invariant()
+    def counts_agree(self):
+        if not hasattr(self, "learner"):
+            return
+        assert self.learner.waiting == sorted(self.waiting)
+        health = self.learner.health()
+        assert (health.decisions, health.learnt, health.expired) == (self.made, len(self.learnt), self.expired)
+        assert int(self.learner._state.version) == len(self.learnt)
+
+    def teardown(self):
+        if not getattr(self, "learnt", None):
+            return
+        rows, values = (
+            np.array([row for row, _ in self.learnt.values()]),
+            np.array([v for _, v in self.learnt.values()]),
+        )
+        state = self.learner._state
+        precision = np.diag(np.asarray(state.ridge)[0]) + rows.T @ rows
+        np.testing.assert_allclose(np.asarray(state.theta)[0], np.linalg.solve(precision, rows.T @ values), atol=1e-8)
+        factor = np.asarray(state.factor)[0]
+        np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(precision), atol=1e-8)
+
+
+TestInterleavings = Interleavings.TestCase
+TestInterleavings.settings = settings(
+    max_examples=COUNT,
+    stateful_step_count=16,
+    deadline=None,
+    derandomize=COUNT <= 300,
+    suppress_health_check=list(HealthCheck),
+)
