@@ -29,7 +29,8 @@ regretless list settings                               what --set knows
 def run(
     benchmark: Annotated[str, typer.Argument(help="What to play on; see 'regretless list benchmarks'.")],
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all six]")
+        list[str] | None,
+        typer.Option(help="A policy to play; repeat for several.  [default: all that exist for the model]"),
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
@@ -61,10 +62,9 @@ def run(
         configure(device)
         from regretless.studies import experiment as studies
 
-        names = tuple(dict.fromkeys(policy)) if policy else studies.Experiment.model_fields["policies"].default
         experiment = studies.Experiment(
             benchmark=benchmark,
-            policies=names,
+            policies=tuple(dict.fromkeys(policy or ())),
             feedback=feedback,
             degree=degree,
             model=model,
