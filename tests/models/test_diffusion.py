@@ -1,6 +1,7 @@
 """Diffusion: noise levels, DDIM's steps, loss weights, and a conditional distribution that it learns."""
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +54,7 @@ def test_sampling_is_ddim_step_by_step():
     x, c = jnp.array([0.3, -1.0]), jnp.array([0.5, -0.2, 1.1])
     expected, kept = np.asarray(c), schedule(20).kept
     times = [*path(20, 8).times, None]
-    for now, following in zip(times[:-1], times[1:], strict=True):
+    for now, following in itertools.pairwise(times):
         row = np.concatenate([expected, schedule(20).embedding[now], x])
         weight = np.concatenate([params.noisy, params.time, params.context])
         h = row @ weight + params.bias

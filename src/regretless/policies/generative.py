@@ -13,7 +13,7 @@ from regretless import draws, nets, scenarios
 from regretless.models.base import GenerativeModel, Params, single
 from regretless.policies.dfhpg import DFHPG, DFHPGState
 from regretless.surrogates.base import Surrogate
-from regretless.types import Cost, Decision, Key
+from regretless.types import Context, Cost, Decision, Key
 
 SCORE, SCENARIOS, SURROGATE, REGULARISER, SAMPLE = range(5)
 
@@ -41,6 +41,12 @@ class GenerativeDFHPG(DFHPG):
         return DFHPGState(
             state.theta, state.phi, state.mixing, state.average, memory, state.version, nets.adam_init(state.theta)
         )
+
+    def mean(self, state: DFHPGState, context: Context) -> Cost:
+        """The mean of ``count`` scenarios, of the same noise every time."""
+        noise = draws.normal(jax.random.key(0), (self.count, self.model.dim))
+        costs, _ = self.model.scenarios(state.theta, context, noise)
+        return jnp.mean(costs, axis=0).astype(jnp.result_type(float))
 
     def score(
         self, key: Key, theta: Params, decision: Decision, weight: Float[Array, ""], fresh: Bool[Array, ""]
