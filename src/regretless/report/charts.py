@@ -98,9 +98,18 @@ def cell_curves(panel: Panel) -> Spec:
 
 
 def model_curves(panel: Panel) -> Spec:
-    """One curve per cell: DFHPG with that cell's model."""
-    horizon = panel.cells[0].record["horizon"]
-    return regret_curves(panel, horizon, [(cell.label, cell.arms["dfhpg"]) for cell in panel.cells])
+    """One curve per model."""
+    return regret_curves(panel, panel.cells[0].record["horizon"], by_model(panel).items())
+
+
+def by_model(panel: Panel) -> dict[str, Arm]:
+    """DFHPG with each model, and the variants of it that a cell has besides."""
+    return {
+        cell.label if label == "dfhpg" else f"{cell.label}, {label}": arm
+        for cell in panel.cells
+        for label, arm in cell.arms.items()
+        if label != "linear_thompson"
+    }
 
 
 def heat_map(panel: Panel) -> Spec:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from regretless.report.charts import by_model
 from regretless.report.gather import Page, Panel, Study
 from regretless.report.series import Arm
 from regretless.report.words import benchmark, colour, number
@@ -60,7 +61,7 @@ def draw(study: Study, panel: Panel) -> Figure | None:
     elif study.kind == "feedback":
         _across(axes, panel, ("dfhpg", "dfhpg_0", "linear_thompson"), "feedback")
     elif study.kind == "models":
-        _curves(axes, panel, [(cell.label, cell.arms["dfhpg"]) for cell in panel.cells])
+        _curves(axes, panel, by_model(panel).items())
     else:
         _curves(axes, panel, panel.cells[0].arms.items())
     axes.set_title(benchmark(panel.benchmark), fontsize=9)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
@@ -32,7 +32,7 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
-    policies: tuple[str, ...] = tuple(policies.REGISTRY)
+    policies: tuple[str, ...] = ()  # none: all that exist for the model
     feedback: str = "bandit"
     degree: int | None = None
     model: str = PUBLISHED_MODEL
@@ -44,6 +44,14 @@ class Experiment(BaseModel):
     delay: int = Field(0, ge=0)
     missing: float = Field(0.0, ge=0, lt=1)
     data_dir: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_policies(cls, values: Any) -> Any:
+        model = values.get("model", PUBLISHED_MODEL)
+        if not values.get("policies") and model in models.REGISTRY:
+            return {**values, "policies": policies.available(model)}
+        return values
 
 
 class Prepared(NamedTuple):
