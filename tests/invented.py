@@ -3,10 +3,13 @@
 import numpy as np
 
 from regretless.benchmarks import published
+from regretless.studies import theory
+from regretless.studies import theory_world as world
 from regretless.studies.archive import Result
 from regretless.studies.cells import TheoryCell
 from regretless.studies.identity import code_version
 from regretless.studies.plan import Plan
+from regretless.studies.slopes import Estimate
 from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
@@ -19,8 +22,8 @@ def invent(cell, progress=lambda what, done, total: None):
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip
     if isinstance(cell, TheoryCell):
-        return Result({}, {**about, "document": {"slope": -0.5, "curve": [1.0 / t for t in range(1, 30)]}})
-    horizon = min(cell.horizon or 2000, 2000)
+        return Result({}, {**about, "document": theorems()})
+    horizon = min(cell.horizon or 2000, 395 if cell.benchmark == "energy" else 2000)
     traces = {arm.label: trace(cell, arm, horizon) for arm in cell.arms}
     level = SCALE[cell.benchmark]
     names = {"random": 3.0, "best_fixed": 0.5, "clairvoyant": 0.01}
@@ -38,6 +41,25 @@ def invent(cell, progress=lambda what, done, total: None):
     }
     progress("running", 1, 1)
     return Result(traces, record)
+
+
+def theorems():
+    """A theory study with one claim that holds and one that does not."""
+    near, far = Estimate(-0.52, -0.53, -0.51), Estimate(-0.48, -0.49, -0.47)
+    claims = [
+        theory.Claim("score_unbiased", "α = 1", "score / exact", Estimate(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
+        theory.Claim("stationarity", "α = 1", "slope", near, "≤", -0.5, bound_share=0.01),
+        theory.Claim("stationarity", "α = 0, adaptive step", "slope", far, "≤", -0.5, bound_share=0.01),
+    ]
+    levels = [Estimate(0.1, 0.09, 0.11), Estimate(0.05, 0.04, 0.06)]
+    curves = [
+        theory.Curve(quantity, rule, 0.5, [512, 1024], levels, [1.0, 0.5])
+        for quantity in ("excess", "stationarity")
+        for rule in ("adaptive", "constant")
+    ]
+    record = {"seed": 0, "horizons": [512, 1024], "replications": 4, "samples": 10, "seconds": 1.0}
+    facts = world.Constants(*[0.2] * len(world.Constants._fields))
+    return theory.TheoryResult(claims, curves, facts, 0.3, 0, record).to_dict()
 
 
 def trace(cell, arm, horizon):

@@ -8,7 +8,7 @@ from regretless.studies import definitions
 from regretless.studies.definitions import Scale
 from regretless.studies.store import Store
 
-NAMES = [name for name in definitions.REGISTRY if name != "theory"]
+NAMES = list(definitions.REGISTRY)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from regretless.cli import console
 from regretless.cli.campaign_progress import CampaignProgress, span
 from regretless.cli.console import Format, clear_errors
 from regretless.cli.environment import Device, configure, usable_cores
+from regretless.cli.theory_table import show_theory
 
 EPILOG = """
 Examples:
@@ -69,16 +70,20 @@ def reproduce(
         target.create()
         with CampaignProgress() as listener:
             summary = campaign.carry_out(plan, target, build_engine(engine, jobs, device, address), listener)
+        claims = theory_result(plan, target)
         outcome = {
             "cells": summary.cells,
             "computed": summary.computed,
             "failed": summary.failed,
             "seconds": round(summary.seconds, 1),
             "store": str(store),
+            "theory": claims,
         }
         if format is Format.json:
             print(json.dumps(outcome, indent=2))
         else:
+            if claims is not None:
+                show_theory(claims)
             console.out.print(
                 f"{summary.cells} cells, {summary.computed} of them computed now in {span(summary.seconds)}, "
                 f"{len(summary.failed)} failed; next: regretless report --store {shlex.quote(str(store))}",
@@ -87,6 +92,14 @@ def reproduce(
             )
         if summary.failed:
             raise typer.Exit(1)
+
+
+def theory_result(plan: Any, store: Any) -> dict[str, Any] | None:
+    """The claims of the theory study, if it was asked for and is finished."""
+    from regretless.studies.cells import TheoryCell
+
+    records = [store.record(item.key) for item in plan.planned() if isinstance(item.cell, TheoryCell)]
+    return next((record["document"] for record in records if record is not None), None)
 
 
 def unavailable(plan: Any) -> list[str]:

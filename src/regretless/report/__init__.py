@@ -2,5 +2,6 @@
 
 from regretless.report.curves import regret_curves
 from regretless.report.models import model_figures
+from regretless.report.theory import theory_figure
 
-__all__ = ["model_figures", "regret_curves"]
+__all__ = ["model_figures", "regret_curves", "theory_figure"]

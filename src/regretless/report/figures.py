@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from regretless.report.charts import by_model
 from regretless.report.gather import Page, Panel, Study
 from regretless.report.series import Arm
+from regretless.report.theory import theory_figure
 from regretless.report.words import benchmark, colour, number
 
 STYLE: dict[Any, Any] = {
@@ -34,6 +35,11 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for study in page.studies:
+        if study.kind == "theory" and study.panels[0].cells:
+            document = study.panels[0].cells[0].record["document"]
+            for suffix in ("pdf", "png"):
+                written.append(folder / f"{study.name}.{suffix}")
+                theory_figure(document, written[-1])
         for panel in study.panels:
             with matplotlib.rc_context(STYLE):
                 figure = draw(study, panel)

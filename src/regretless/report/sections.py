@@ -1,8 +1,6 @@
 """The parts of the page: a section per study, with a card per benchmark."""
 
-from typing import Any
-
-from regretless.report import charts, tables
+from regretless.report import charts, tables, theory_section
 from regretless.report.gather import Page, Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.tables import Row
@@ -42,9 +40,10 @@ def card(study: Study, panel: Panel, drawn: Charts) -> Markup:
     if not panel.cells:
         return tag("div", title, tag("p", text("not computed yet"), class_="note"), class_="card")
     if study.kind == "theory":
-        return tag("div", title, document(panel.cells[0].record["document"]), class_="card")
+        return theory_section.cards(panel.cells[0].record["document"], drawn)
     if study.kind == "table":
-        return tag("div", title, result_table(study, panel), paired(panel), class_="card")
+        notes = [tag("p", text(word), class_="note") for word in notices(panel)]
+        return tag("div", title, result_table(study, panel), paired(panel), *notes, class_="card")
     spec = charts.chart(study, panel)
     assert spec is not None
     place = f"chart-{study.name}-{panel.benchmark}"
@@ -52,6 +51,11 @@ def card(study: Study, panel: Panel, drawn: Charts) -> Markup:
     label = f"{study.title}: {benchmark(panel.benchmark)}"
     figure = tag("div", id=place, class_="chart", role="img", aria_label=label)
     return tag("div", title, figure, beneath(study, panel), class_="card")
+
+
+def notices(panel: Panel) -> list[str]:
+    """What the runs themselves had to say."""
+    return list(dict.fromkeys(word for cell in panel.cells for word in cell.record.get("notices", [])))
 
 
 def beneath(study: Study, panel: Panel) -> Markup:
@@ -64,6 +68,7 @@ def beneath(study: Study, panel: Panel) -> Markup:
             lines.append(("linear_thompson", simple.mean))
         told = " · ".join(f"{text(name)} <b>{text(number(mean))}</b>" for name, mean in lines)
         parts.append(tag("p", "For comparison: ", told, class_="note"))
+    parts += [tag("p", text(word), class_="note") for word in notices(panel)]
     horizon = panel.cells[0].record["horizon"]
     if panel.zoom and panel.zoom < horizon:
         words = f"The first {panel.zoom} rounds; a double click shows all {horizon:,}."
@@ -125,19 +130,6 @@ def paired(panel: Panel) -> Markup:
         body.append(row(text(arm.label), text(number(gap.mean)), text(interval), text(gap.pairs)))
     head = ("policy", f"minus {anchor}", "95 % interval", "pairs")
     return tag("details", tag("summary", text(f"Paired differences from {anchor}")), table(head, body))
-
-
-def document(values: Any) -> Markup:
-    """A nested record as lists of names and values; long lists of numbers as their first and last."""
-    if isinstance(values, dict):
-        pairs = "".join(tag("dt", text(key)) + tag("dd", document(each)) for key, each in values.items())
-        return tag("dl", pairs)
-    if isinstance(values, list):
-        if values and all(isinstance(each, int | float) for each in values):
-            shown = values if len(values) <= 8 else [*values[:4], "…", *values[-3:]]
-            return text(", ".join(number(each) if isinstance(each, float) else str(each) for each in shown))
-        return "".join(tag("div", document(each)) for each in values)
-    return text(number(values) if isinstance(values, float) else values)
 
 
 def cell_list(page: Page) -> Markup:

@@ -89,11 +89,12 @@ class TheoryCell(BaseModel):
 
     kind: Literal["theory"] = "theory"
     seed: int = Field(0, ge=0)
+    short: bool = False
 
     @property
     def name(self) -> str:
         """What it is, for people."""
-        return "convergence theorems"
+        return "convergence theorems" + (", short" if self.short else "")
 
     def identity(self) -> dict[str, Any]:
         """Everything that the numbers depend on, apart from the code."""

@@ -4,7 +4,6 @@ Cells are shared: the convergence curves are those of the main table, the feedba
 the main table again. What this build does not have (a benchmark, a policy, a model) is left out and named.
 """
 
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -202,12 +201,8 @@ def feedback(scale: Scale) -> list[Panel]:
 
 
 def theory(scale: Scale) -> list[Panel]:
-    """The convergence theorems' setting."""
-    return [Panel("", (("", TheoryCell(seed=scale.first_seed)),))] if _has_theory() else []
-
-
-def _has_theory() -> bool:
-    return importlib.util.find_spec("regretless.studies.theory") is not None
+    """The convergence theorems' setting; anything but the paper's horizon makes it a short one."""
+    return [Panel("", (("", TheoryCell(seed=scale.first_seed, short=scale.horizon is not None)),))]
 
 
 class _Entry(NamedTuple):
@@ -267,6 +262,4 @@ def study(name: str, scale: Scale) -> Study:
     missing = [f"benchmark {each}" for each in entry.benchmarks if each not in benchmarks.REGISTRY]
     missing += [f"policy {each}" for each in entry.policies if each not in policies.REGISTRY]
     missing += [f"model {each}" for each in entry.models if each not in models.REGISTRY]
-    if name == "theory" and not _has_theory():
-        missing.append("study theory")
     return Study(name, entry.kind, entry.title, entry.about, tuple(entry.panels(scale)), tuple(missing))

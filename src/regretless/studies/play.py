@@ -1,6 +1,5 @@
 """Plays a cell: builds what it names, runs it on the vectorised axis, and puts the outcome into a result."""
 
-import importlib
 import platform
 import time
 from typing import Any
@@ -11,11 +10,13 @@ from regretless import policies
 from regretless.policies import Problem
 from regretless.programs import Progress
 from regretless.simulate import simulate_all
+from regretless.studies import theory
 from regretless.studies.archive import Result
 from regretless.studies.cells import AnyCell, Cell, TheoryCell
 from regretless.studies.experiment import build_benchmark, data_notices, is_comparable
 from regretless.studies.identity import code_version
 
+SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 
 
@@ -68,8 +69,8 @@ def _simulation(cell: Cell, progress: Progress) -> Result:
 
 
 def _theory(cell: TheoryCell, progress: Progress) -> Result:
-    theory = importlib.import_module("regretless.studies.theory")
-    document = theory.run(progress=progress, seed=cell.seed).to_dict()
+    size: dict[str, Any] = SHORT_THEORY if cell.short else {}
+    document = theory.run(progress=progress, seed=cell.seed, **size).to_dict()
     return Result({}, {"document": _without_nan(document)})
 
 

@@ -1,0 +1,71 @@
+"""The picture of the theory study: the estimators' bias, the two nuisance rates and the stationarity rate."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+COLOURS = {0.0: "#2a9d8f", 0.5: "#d1495b", 1.0: "#4e79a7"}
+STYLES = {"adaptive": "-", "constant": "--"}
+
+
+def theory_figure(result: Mapping[str, Any], path: Path) -> None:
+    """Writes four panels to ``path``; ``result`` is what ``TheoryResult.to_dict`` gives."""
+    figure = Figure(figsize=(11.0, 8.0), layout="constrained")
+    (bias, adaptive), (constant, stationarity) = figure.subplots(2, 2)
+    _bias(bias, [claim for claim in result["claims"] if claim["relation"] == "="])
+    curves = result["curves"]
+    for axes, rule, exponent in ((adaptive, "adaptive", "(1 + log T)/T"), (constant, "constant", "T^(−1/2)")):
+        mine = [curve for curve in curves if curve["quantity"] == "excess" and curve["rule"] == rule]
+        _curves(axes, mine, f"average excess nuisance loss, {rule} step", exponent)
+    mine = [curve for curve in curves if curve["quantity"] == "stationarity"]
+    _curves(stationarity, mine, "average ‖∇V(θ)‖²", "T^(−1/2)")
+    figure.suptitle(
+        f"What the theorems say and what was measured, {result['replications']} replications per horizon, 95 % bands"
+    )
+    with matplotlib.rc_context({"svg.hashsalt": "regretless"}):
+        figure.savefig(path, dpi=150)
+
+
+def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
+    """Measured against expected share, with simultaneous intervals: all should lie on the diagonal."""
+    expected = np.array([claim["expected"] for claim in claims])
+    measured = np.array([claim["measured"] for claim in claims])
+    error = np.array([[claim["measured"] - claim["low"], claim["high"] - claim["measured"]] for claim in claims]).T
+    axes.axhline(0.0, color="#444444", linewidth=0.9, linestyle="--")
+    axes.errorbar(np.arange(len(claims)), measured - expected, yerr=error, fmt="o", color="#d1495b", capsize=4)
+    labels = [f"{NAMES[claim['name']]}\n{claim['setting'].replace(', ', chr(10))}" for claim in claims]
+    axes.set_xticks(np.arange(len(claims)), labels, fontsize=7)
+    axes.set(title="gradient estimators: measured share − theorem's share", ylabel="difference")
+    axes.grid(alpha=0.25)
+
+
+NAMES = {"score_unbiased": "score", "hybrid_bias": "bias", "hybrid_bias_new_phi": "bias, φ first"}
+
+
+def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponent: str) -> None:
+    """Averages over horizons with bands, and the theorem's rate drawn through the first point of each."""
+    for curve in curves:
+        horizons = np.asarray(curve["horizons"], float)
+        averages = {key: np.asarray(values) for key, values in curve["averages"].items()}
+        colour = COLOURS.get(curve["alpha"], "#8c8c8c")
+        label = f"α = {curve['alpha']:g}"
+        if curve["quantity"] == "stationarity" and curve["alpha"] < 1.0:
+            label += f", {curve['rule']} step"
+        axes.plot(
+            horizons, averages["value"], STYLES[curve["rule"]], marker="o", markersize=4, color=colour, label=label
+        )
+        axes.fill_between(horizons, averages["low"], averages["high"], color=colour, alpha=0.18, linewidth=0)
+        rate = (1.0 + np.log(horizons)) / horizons if "log" in exponent else horizons**-0.5
+        guide = averages["value"][0] * rate / rate[0]
+        axes.plot(horizons, guide, ":", color="#444444", linewidth=0.9, label=exponent if curve is curves[-1] else None)
+    axes.set(title=title, xlabel="horizon T", xscale="log", yscale="log")
+    axes.set_xticks(horizons, [f"{int(t):,}" for t in horizons], minor=False)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=8)

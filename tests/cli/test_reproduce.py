@@ -1,0 +1,105 @@
+"""``regretless reproduce``, ``status`` and ``report`` as a person meets them; what is computed is invented."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import invented
+from regretless.cli.main import app
+from regretless.studies import play
+from regretless.studies.store import Store
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def player(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(play, "play", invented.invent)
+    monkeypatch.chdir(tmp_path)
+
+
+def invoke(*words):
+    result = runner.invoke(app, list(words))
+    return result, " ".join(result.stdout.replace("│", " ").split())
+
+
+def test_reproduce_then_status_then_report(tmp_path):
+    result, words = invoke("reproduce", "main", "theory", "--quick")
+    assert result.exit_code == 0, result.output
+    assert "0 failed; next: regretless report" in words
+    assert "about" in result.stderr, "the time left is told from the beginning"
+    assert "does not hold" in words, "the claims of the theory are printed"
+
+    again, words = invoke("reproduce", "main", "theory", "--quick", "--format", "json")
+    outcome = json.loads(again.stdout)
+    assert (outcome["computed"], outcome["failed"]) == (0, {})
+    assert outcome["theory"]["claims"]
+
+    store = Store(tmp_path / "results")
+    first = next(store.entries())
+    first.path.unlink()
+    result, words = invoke("status")
+    assert "resume with: regretless" in words
+    told = json.loads(invoke("status", "--format", "json")[0].stdout)
+    assert told["campaigns"][0]["missing"] == 1
+    assert told["campaigns"][0]["done"] == told["campaigns"][0]["cells"] - 1
+
+    result, words = invoke("report")
+    assert result.exit_code == 0, result.output
+    assert "1 cells not computed yet: open report/report.html" in words
+    assert (tmp_path / "report" / "report.html").stat().st_size > 1_000_000
+    assert (tmp_path / "report" / "figures" / "theory.pdf").exists()
+
+
+def test_failures_are_told_and_give_exit_code_1(monkeypatch):
+    def broken(cell, progress):
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(play, "play", broken)
+    result, _ = invoke("reproduce", "theory", "--quick")
+    assert result.exit_code == 1
+    assert "failed: convergence theorems, short: RuntimeError: no such luck" in " ".join(result.stderr.split())
+    result, words = invoke("status")
+    assert "RuntimeError: no such luck" in words
+
+
+def test_old_results_are_listed_and_removed(tmp_path):
+    invoke("reproduce", "theory", "--quick")
+    store = Store(tmp_path / "results")
+    stale = invented.invent(play.TheoryCell())
+    stale.record["code"] = "0.0.1+other"
+    store.put("ab" * 32, stale)
+    assert "0.0.1+other" in invoke("status", "--old")[1]
+    assert "removed" in invoke("status", "--remove-old")[1]
+    assert len(list(store.entries())) == 1
+
+
+def test_a_second_process_pool_finishes_what_is_missing(tmp_path):
+    """Real workers: they have no invented results, so this is a tiny campaign of its own."""
+    words = ["reproduce", "theory", "--quick", "--jobs", "2", "--store", str(tmp_path / "store"), "--format", "json"]
+    result, _ = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["theory"]["replications"] == 32, "computed by a worker, not invented"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reproduce", "theroy"], "unknown study 'theroy'; did you mean 'theory'?"),
+        (["reproduce", "--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
+        (["reproduce", "--address", "here:1"], "--address is for --engine ray"),
+        (["reproduce", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
+        (["reproduce", "theory", "--format", "xml"], "'xml' is not one of"),
+        (["status", "--store", "nowhere"], "no store at nowhere: 'regretless reproduce --store nowhere' makes one"),
+        (["report", "--store", "nowhere"], "run 'regretless reproduce' first"),
+        (["report", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["tune", "topkk"], "unknown benchmark 'topkk'; did you mean 'topk'?"),
+        (["tune", "topk", "--first-seed", "10"], "overlap the reported runs"),
+    ],
+)
+def test_bad_input_ends_with_exit_code_2_and_a_clear_word(words, message):
+    result = runner.invoke(app, words)
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.replace("│", " ").split())
