@@ -11,9 +11,13 @@ import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not os.environ.get("CI"), reason="needs Chromium (apt-get install chromium); CI always runs it"
-)
+pytestmark = [
+    pytest.mark.xdist_group("report"),
+    pytest.mark.skipif(
+        CHROMIUM is None and not os.environ.get("CI"),
+        reason="needs Chromium (apt-get install chromium); CI always runs it",
+    ),
+]
 
 LISTEN = """<script>
 window.problems = [];

@@ -20,6 +20,8 @@ from regretless.studies import definitions
 from regretless.studies.definitions import QUICK, Scale
 from regretless.studies.store import Store
 
+pytestmark = pytest.mark.xdist_group("report")
+
 
 def specs(folder):
     text = (folder / "report.html").read_text()

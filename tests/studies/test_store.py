@@ -99,6 +99,8 @@ def test_flipped_numbers_are_damage_even_where_the_record_is_sound(store):
 
 
 def test_nothing_but_the_result_is_left_behind(store):
+    store.path(KEY).parent.mkdir()
+    (store.path(KEY).parent / f".{KEY}.99999").write_text("half a file, by a writer that was killed")
     store.put(KEY, invented.invent(CELL))
     assert [path.name for path in store.path(KEY).parent.iterdir()] == [f"{KEY}.parquet"]
 

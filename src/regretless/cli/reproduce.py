@@ -103,12 +103,14 @@ def theory_result(plan: Any, store: Any) -> dict[str, Any] | None:
 
 
 def unavailable(plan: Any) -> list[str]:
-    """What the studies ask for and this build does not have."""
+    """What the studies ask for and this build or this machine does not have."""
     wanted: dict[str, list[str]] = {}
     for study in plan.studies:
         for what in study.missing:
             wanted.setdefault(what, []).append(study.name)
-    return [f"{what} is not available in this build (left out of {', '.join(names)})" for what, names in wanted.items()]
+    told = [f"{what} is not available in this build (left out of {', '.join(names)})" for what, names in wanted.items()]
+    by_benchmark = {item.cell.benchmark: item.cell for item in plan.planned() if item.cell.kind == "simulation"}
+    return told + [f"{name}: {word}" for name, cell in by_benchmark.items() for word in cell.data_notices()]
 
 
 def build_engine(name: str, jobs: int, device: str, address: str | None) -> Any:

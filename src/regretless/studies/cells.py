@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from regretless.studies.experiment import PUBLISHED_MODEL, Experiment, Settled, build_benchmark, settle
+from regretless.benchmarks.base import Benchmark
+from regretless.studies.experiment import PUBLISHED_MODEL, Experiment, Settled, build_benchmark, data_notices, settle
 
 
 class Arm(BaseModel):
@@ -69,15 +70,22 @@ class Cell(BaseModel):
         """The settings of each arm, preset and changes put together."""
         return {arm.label: settle(self.experiment(arm)) for arm in self.arms}
 
+    def world(self) -> Benchmark:
+        """The benchmark, built."""
+        experiment = self.experiment(self.arms[0])
+        return build_benchmark(experiment, settle(experiment).options)[0]
+
+    def data_notices(self) -> tuple[str, ...]:
+        """What must be said about the data."""
+        return data_notices(self.world())
+
     def identity(self) -> dict[str, Any]:
         """Everything that the numbers depend on, apart from the code."""
         settled = self.settled()
-        first = next(iter(settled.values()))
-        benchmark, _ = build_benchmark(self.experiment(self.arms[0]), first.options)
         return {
             **self.model_dump(),
-            "degree": first.degree,
-            "world": benchmark.describe(),
+            "degree": next(iter(settled.values())).degree,
+            "world": self.world().describe(),
             "settings": {label: each.settings.model_dump() for label, each in settled.items()},
         }
 

@@ -30,6 +30,9 @@ SURROGATES_PER_CELL = 6
 ZOOM = 600
 """The paper's convergence figures show the first 600 rounds of the synthetic benchmarks."""
 
+LONGEST = {"energy": 395}
+"""Rounds of the benchmarks that are read from data."""
+
 QUICK_SEEDS, QUICK_HORIZON = 3, 200
 
 Kind = Literal["table", "curves", "models", "heatmap", "alpha", "degree", "feedback", "theory"]
@@ -78,6 +81,9 @@ class Scale(NamedTuple):
         horizon: int | None = None,
     ) -> Cell:
         """A cell at this scale."""
+        rounds = self.horizon or horizon
+        if rounds is not None and benchmark in LONGEST:
+            rounds = min(rounds, LONGEST[benchmark])
         return Cell(
             benchmark=benchmark,
             arms=tuple(arms),
@@ -86,7 +92,7 @@ class Scale(NamedTuple):
             model=model,
             seeds=self.seeds,
             first_seed=self.first_seed,
-            horizon=self.horizon or horizon,
+            horizon=rounds,
         )
 
 

@@ -153,7 +153,7 @@ class Store:
         return True
 
     def put(self, key: str, result: Result) -> None:
-        """Stores a result, and forgets the cell's earlier failure."""
+        """Stores a result, and forgets the cell's earlier failure; the caller holds the claim, or is alone."""
         with self._beside(key) as place:
             write_result(result, place)
 
@@ -167,6 +167,8 @@ class Store:
     def _beside(self, key: str) -> Iterator[Path]:
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(f".{key}.*"):  # by a writer that was killed
+            left.unlink(missing_ok=True)
         place = path.with_name(f".{key}.{os.getpid()}")
         try:
             yield place
@@ -211,11 +213,8 @@ class Store:
         return [entry for entry in self.entries() if entry.record is None or entry.record.get("code") != code]
 
     def remove(self, entry: Entry) -> None:
-        """Deletes one result, and what interrupted writers left beside it."""
+        """Deletes one result."""
         entry.path.unlink(missing_ok=True)
-        for left in entry.path.parent.glob(".*"):
-            if not self.running(left.name.split(".")[1]):
-                left.unlink(missing_ok=True)
 
 
 def _into_place(beside: Path, path: Path) -> None:
