@@ -1,6 +1,8 @@
 """``regretless reproduce``, ``status`` and ``report`` as a person meets them; what is computed is invented."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -8,6 +10,7 @@ from typer.testing import CliRunner
 import invented
 from regretless.cli.main import app
 from regretless.studies import play
+from regretless.studies.cells import Arm, Cell, TheoryCell
 from regretless.studies.store import Store
 
 runner = CliRunner()
@@ -68,7 +71,7 @@ def test_failures_are_told_and_give_exit_code_1(monkeypatch):
 def test_old_results_are_listed_and_removed(tmp_path):
     invoke("reproduce", "theory", "--quick")
     store = Store(tmp_path / "results")
-    stale = invented.invent(play.TheoryCell())
+    stale = invented.invent(TheoryCell())
     stale.record["code"] = "0.0.1+other"
     store.put("ab" * 32, stale)
     assert "0.0.1+other" in invoke("status", "--old")[1]
@@ -82,6 +85,25 @@ def test_a_second_process_pool_finishes_what_is_missing(tmp_path):
     result, _ = invoke(*words)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["theory"]["replications"] == 32, "computed by a worker, not invented"
+
+
+def test_a_worker_ends_with_the_process_that_started_it(tmp_path):
+    """Its standard input is closed at once, as it is when the parent is killed; the campaign would take minutes."""
+    Store(tmp_path / "store").create()
+    cell = Cell(benchmark="topk", arms=(Arm(label="greedy", policy="greedy"),), seeds=30, horizon=2_000_000)
+    task = json.dumps({"keys": ["ab" * 32], "cells": [cell.model_dump(mode="json")]}) + "\n"
+    words = [sys.executable, "-m", "regretless.cli.worker", "cpu", "1", str(tmp_path / "store")]
+    done = subprocess.run(words, input=task, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert not Store(tmp_path / "store").running("ab" * 32)
+
+
+@pytest.mark.parametrize("verb", ["reproduce", "status", "report", "tune"])
+def test_help_teaches(verb):
+    result, words = invoke(verb, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in words
+    assert "--store" in words
 
 
 @pytest.mark.parametrize(

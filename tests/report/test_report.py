@@ -169,3 +169,16 @@ def test_a_diverged_policy_is_told(tmp_path):
     assert "1 diverged" in text
     assert "3 diverged" in text
     assert latex_table(page.studies[0])
+    best = [row.arm.label for row in rows(page.studies[0], page.studies[0].panels[0]) if row.best]
+    assert len(best) == 1
+    assert best != ["thompson"]
+
+
+def test_a_single_replication_has_curves_without_bands_and_no_verdict(tmp_path):
+    store = Store(tmp_path / "store")
+    invented.fill(store, list(definitions.REGISTRY), Scale(seeds=1, horizon=60))
+    page = gather(store)
+    (tmp_path / "report.html").write_text(render(page))
+    spec = specs(tmp_path)["chart-convergence-topk"]
+    assert not [trace for trace in spec["data"] if trace.get("fill")]
+    assert tally(page) == (0, 0)

@@ -72,7 +72,7 @@ def regret_curves(panel: Panel, horizon: int, entries: Iterable[tuple[str, Arm]]
     ]
     data += reference_traces(panel.references(), [1, horizon], horizon)
     last = min(panel.zoom or horizon, horizon)
-    floor = [line["mean"] / horizon for line in panel.references() if line["name"] == "best_fixed"]
+    floor = [line["mean"] / horizon for line in panel.references() if line["name"] == "best_fixed" and line["mean"]]
     layout = {
         "xaxis": {"title": {"text": "round"}, "range": [1, last]},
         "yaxis": {"title": {"text": "average regret per round"}, **log_axis(curves.values(), floor)},

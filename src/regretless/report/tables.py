@@ -1,5 +1,6 @@
 """The rows of the result tables, the same for the page, CSV, LaTeX and Markdown."""
 
+import math
 from typing import Any, NamedTuple
 
 from regretless.report.gather import Page, Panel, Shown, Study
@@ -23,7 +24,7 @@ def rows(study: Study, panel: Panel) -> list[Row]:
     """The rows of one benchmark's table."""
     found = []
     for cell in panel.cells:
-        lowest = min((arm.mean for arm in cell.arms.values()), default=None)
+        lowest = min((arm.mean for arm in cell.arms.values() if math.isfinite(arm.mean)), default=None)
         found += [_row(study, panel, cell, arm, arm.mean == lowest) for arm in cell.arms.values()]
     return found
 
