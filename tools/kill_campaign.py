@@ -37,7 +37,7 @@ def main() -> int:
                 check(disturbed, expected)
                 disturbed = disturbed.with_name(f"{disturbed.name}x")
             process = subprocess.Popen(command(options.words, disturbed), stderr=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0.5, max(2.0, took / 4)))
+            time.sleep(rng.uniform(0.05, 0.8) * took)
             landed += process.poll() is None
             process.kill()
             process.wait()
