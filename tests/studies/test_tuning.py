@@ -63,7 +63,7 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
 
 def test_programs_are_filled_to_one_width(monkeypatch):
     monkeypatch.setattr(tuning, "width", lambda: 4)
-    _, problem = tuning._problem(TASK.resolved())
+    _, problem = tuning.problem_of(TASK.resolved())
     made = [{"alpha": "0.1/0.05", "surrogate": name} for name in ["nid"] * 6 + ["dbb"]]
     built = {
         number: policies.build("dfhpg", spaces.settings("topk", "gaussian_linear", values), problem)

@@ -82,7 +82,7 @@ def tune(
     task = task.resolved()
     assert task.horizon is not None
     began = time.perf_counter()
-    bench, problem = _problem(task)
+    bench, problem = problem_of(task)
     known = Trials(database, task.name, spaces.space(task.benchmark, task.model), task.seed)
     compiling = 0.0
     while mine := known.claim(trials, block):
@@ -107,7 +107,8 @@ def _tell(progress: Progress, done: int, size: int, total: int, what: str, part:
         progress(what, part, whole)
 
 
-def _problem(task: Task) -> tuple[Benchmark, Problem]:
+def problem_of(task: Task) -> tuple[Benchmark, Problem]:
+    """The benchmark that candidates are ranked on, and the problem that they are built for."""
     options = spaces.protocol(task.benchmark, task.model).options
     experiment = Experiment(
         benchmark=task.benchmark, policies=("dfhpg",), feedback=task.feedback, degree=task.degree, model=task.model,
