@@ -6,6 +6,7 @@ import sys
 import time
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +97,15 @@ def test_flipped_numbers_are_damage_even_where_the_record_is_sound(store):
     path.write_bytes(bytes(content))
     assert store.has(KEY)
     assert not store.sound(KEY)
+
+
+def test_a_record_that_was_changed_is_damage(store):
+    store.put(KEY, invented.invent(CELL))
+    table = pq.read_table(store.path(KEY))
+    words = table.schema.metadata[b"regretless"].decode().replace("12.5", "99.5")
+    pq.write_table(table.replace_schema_metadata({"regretless": words}), store.path(KEY))
+    assert "99.5" in pq.read_schema(store.path(KEY)).metadata[b"regretless"].decode()
+    assert not store.has(KEY)
 
 
 def test_nothing_but_the_result_is_left_behind(store):
