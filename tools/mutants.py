@@ -127,7 +127,34 @@ LIVE = {
     ),
 }  # fmt: skip
 
-MUTANTS = {**POLICY, **LIVE, **{f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}}
+CAMPAIGN = "tests/studies/test_campaign.py"
+STORE = "tests/studies/test_store.py"
+STUDIES = {
+    "claims_ignored": Mutant(
+        "src/regretless/studies/campaign.py",
+        "        if not claim.acquire():",
+        "        if claim.acquire() is None:",
+        CAMPAIGN,
+    ),
+    "damage_taken_for_a_result": Mutant(
+        "src/regretless/studies/campaign.py", "if not store.sound(item.key)]", "if not store.has(item.key)]", CAMPAIGN
+    ),
+    "second_range_never_needed": Mutant("src/regretless/studies/verdicts.py", "LIMIT = 3.0", "LIMIT = 30.0", CAMPAIGN),
+    "record_not_checked": Mutant(
+        "src/regretless/studies/archive.py", ".hexdigest() != expected:", ".hexdigest() == 0:", STORE
+    ),
+    "seeds_not_in_the_address": Mutant(
+        "src/regretless/studies/cells.py",
+        "            **self.model_dump(),",
+        '            **self.model_dump(exclude={"seeds"}),',
+        STORE,
+    ),
+    "shared_claims": Mutant(
+        "src/regretless/studies/store.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", STORE
+    ),
+}
+
+MUTANTS = {**POLICY, **LIVE, **{f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}, **STUDIES}
 
 
 def survives(name: str, mutant: Mutant) -> bool:

@@ -7,13 +7,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from regretless import nets
-from regretless.models.base import Model, Params
+from regretless.models.base import Model, Params, PointModel
 from regretless.types import Cost, Decision
 
 Scalar = Float[Array, ""]
 
 
-def score_gradient(model: Model, params: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
+def score_gradient(
+    model: PointModel, params: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]
+) -> Params:
     """``weight · ∇_θ log p_θ(ĉ|x)``: with ``weight = y − b`` the score estimator (eq. score-grad), with ``f_φ(x)·w − b`` the
     plug-in estimator (eq. plug-in-grad-stoch).
     """
@@ -21,7 +23,7 @@ def score_gradient(model: Model, params: Params, decision: Decision, weight: Sca
     return jax.tree.map(lambda g: weight * g, score)
 
 
-def surrogate_gradient(model: Model, params: Params, decision: Decision, cotangent: Cost) -> Params:
+def surrogate_gradient(model: PointModel, params: Params, decision: Decision, cotangent: Cost) -> Params:
     """``(∇_θ μ_θ(x))ᵀ ∇_ĉ ℓ^sur``: the surrogate's gradient in the prediction carried back to ``θ``."""
     return model.pullback(params, decision.context, cotangent)
 
@@ -37,9 +39,14 @@ def hybrid(
     score_weight, plug_in_weight = alpha * trust, 1.0 - alpha
     if normalise:
         score_weight, plug_in_weight = score_weight / _unit(score_norm), plug_in_weight / _unit(plug_in_norm)
-    mixed = jax.tree.map(lambda s, p: score_weight * s + plug_in_weight * p, score, plug_in)
+    mixed = jax.tree.map(lambda s, p: _times(score_weight, s) + _times(plug_in_weight, p), score, plug_in)
     norms = {"score_norm": score_norm, "plug_in_norm": plug_in_norm, "mixed_norm": nets.tree_norm(mixed)}
     return mixed, norms
+
+
+def _times(weight: Scalar, leaf: Array) -> Array:
+    """A gradient times a number, in the gradient's own precision."""
+    return jnp.asarray(weight, leaf.dtype) * leaf
 
 
 def _unit(norm: Scalar) -> Scalar:

@@ -38,13 +38,18 @@ Norm = Float[Array, ""]
 
 def init_uniform(key: Key, sizes: tuple[int, ...]) -> Layers:
     """Weights and biases uniform on ``±1/√fan_in``."""
-    layers = []
-    for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
-        bound = fan_in**-0.5
-        weight_key, bias_key = jax.random.split(jax.random.fold_in(key, i))
-        weight = draws.uniform(weight_key, (fan_in, fan_out), -bound, bound)
-        layers.append(Dense(weight, draws.uniform(bias_key, (fan_out,), -bound, bound)))
-    return layers
+    return [
+        uniform_layer(jax.random.fold_in(key, i), fan_in, fan_out, fan_in)
+        for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes))
+    ]
+
+
+def uniform_layer(key: Key, rows: int, columns: int, fan_in: int) -> Dense:
+    """One layer with weights and biases uniform on ``±1/√fan_in``, whether or not all of its ``fan_in`` inputs have a row."""
+    bound = fan_in**-0.5
+    weight_key, bias_key = jax.random.split(key)
+    weight = draws.uniform(weight_key, (rows, columns), -bound, bound)
+    return Dense(weight, draws.uniform(bias_key, (columns,), -bound, bound))
 
 
 def init_he(key: Key, sizes: tuple[int, ...]) -> Layers:
@@ -61,9 +66,9 @@ def forward(layers: Layers, x: Float[Array, "*n in"]) -> tuple[Float[Array, "*n 
     inputs = []
     for layer in layers[:-1]:
         inputs.append(x)
-        x = jax.nn.relu(_product(x, layer.weight) + layer.bias)
+        x = jax.nn.relu(product(x, layer.weight) + layer.bias)
     inputs.append(x)
-    return _product(x, layers[-1].weight) + layers[-1].bias, inputs
+    return product(x, layers[-1].weight) + layers[-1].bias, inputs
 
 
 def apply(layers: Layers, x: Float[Array, "*n in"]) -> Float[Array, "*n out"]:
@@ -76,7 +81,7 @@ def backward(layers: Layers, inputs: list[Array], cotangent: Float[Array, "*n ou
     factors = []
     for layer, h in zip(reversed(layers), reversed(inputs), strict=True):
         factors.append(Factors(h, cotangent))
-        cotangent = _product(cotangent, layer.weight.T) * (h > 0)
+        cotangent = product(cotangent, layer.weight.T) * (h > 0)
     return factors[::-1]
 
 
@@ -85,10 +90,10 @@ def gradient(factors: Factors) -> Dense:
     h, delta = factors
     if h.ndim == 1:
         return Dense(h[:, None] * delta[None, :], delta)
-    return Dense(_product(h.T, delta), jnp.sum(delta, axis=0))
+    return Dense(product(h.T, delta), jnp.sum(delta, axis=0))
 
 
-def _product(a: Array, b: Array) -> Array:
+def product(a: Array, b: Array) -> Array:
     """``a @ b`` in the full precision of its numbers, also on accelerators that would rather round them."""
     return jnp.matmul(a, b, precision="highest")
 
@@ -107,6 +112,16 @@ def sgd_step(params: Any, grads: Any, rate: Float[Array, ""], clip: float) -> An
     """``θ − rate · g`` with ``g`` clipped to norm ``clip``."""
     step = rate * clip_factor(tree_norm(grads), clip)
     return jax.tree.map(lambda p, g: p - step * g, params, grads)
+
+
+def clipped_step(
+    params: Any, moments: "AdamState | None", grads: Any, rate: Float[Array, ""], clip: float
+) -> tuple[Any, "AdamState | None"]:
+    """One step with ``g`` clipped to norm ``clip``: SGD, or Adam where there are moments to keep."""
+    if moments is None:
+        return sgd_step(params, grads, rate, clip), None
+    scale = clip_factor(tree_norm(grads), clip)
+    return adam_step(params, moments, grads, rate.astype(scale.dtype), scale)
 
 
 class AdamState(eqx.Module):

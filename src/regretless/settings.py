@@ -60,6 +60,26 @@ class Settings(BaseModel):
     late_clip: float = Field(10.0, gt=0, description="largest density ratio of a late score term")
     late_limit: float = Field(100.0, ge=0, description="age in learning steps beyond which a score term is left out")
 
+    scenarios: int = Field(32, ge=1, description="K, scenarios per round of a generative model")
+    scenario_gradient: Literal["own", "averaged", "saa"] = Field(
+        "own", description="each scenario keeps its surrogate gradient, all take the average, or one call at their mean"
+    )
+    kappa_dfl: float = Field(1.0, ge=0, description="κ, weight of the surrogate in a generative model's (1 − α) branch")
+    lambda_reg: float = Field(
+        0.1, ge=0, description="λ, weight of the regulariser in a generative model's (1 − α) branch"
+    )
+    regulariser_at: Literal["prediction", "sample"] = Field(
+        "prediction", description="where a generative model's regulariser is taken: nuisance prediction or fresh sample"
+    )
+    orientation: Literal["minimise", "published"] = Field(
+        "minimise", description="published: hand costs to surrogates that maximise, as the authors' generative runs do"
+    )
+    diffusion_train_steps: int = Field(50, ge=2, description="noise levels of the diffusion")
+    diffusion_sample_steps: int = Field(50, ge=1, description="steps that sample the diffusion")
+    diffusion_weights: Literal["root", "elbo"] = Field(
+        "root", description="weights of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
+    )
+
     @model_validator(mode="after")
     def _ordered(self) -> "Settings":
         if self.alpha_min > self.alpha_max:

@@ -1,72 +1,127 @@
-"""``regretless reproduce`` as a person meets it; the study itself is tested elsewhere."""
+"""``regretless reproduce``, ``status`` and ``report`` as a person meets them; what is computed is invented."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
+import invented
 from regretless.cli.main import app
-from regretless.studies import theory
-from regretless.studies import theory_world as world
-from regretless.studies.slopes import Estimate
+from regretless.studies import play
+from regretless.studies.cells import Arm, Cell, TheoryCell
+from regretless.studies.store import Store
 
 runner = CliRunner()
 
 
 @pytest.fixture(autouse=True)
-def study(tmp_path, monkeypatch):
+def player(tmp_path, monkeypatch):
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
-    near, far = Estimate(-0.52, -0.53, -0.51), Estimate(-0.48, -0.49, -0.47)
-    claims = [
-        theory.Claim("score_unbiased", "α = 1", "score / exact", Estimate(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
-        theory.Claim("stationarity", "α = 1", "slope", near, "≤", -0.5, bound_share=0.01),
-        theory.Claim("stationarity", "α = 0, adaptive step", "slope", far, "≤", -0.5, bound_share=0.01),
-    ]
-    levels = [Estimate(0.1, 0.09, 0.11), Estimate(0.05, 0.04, 0.06)]
-    curves = [
-        theory.Curve(quantity, rule, 0.5, [512, 1024], levels, [1.0, 0.5])
-        for quantity in ("excess", "stationarity")
-        for rule in ("adaptive", "constant")
-    ]
-    record = {"seed": 0, "horizons": [512, 1024], "replications": 4, "samples": 10, "seconds": 1.0}
-    facts = world.Constants(*[0.2] * len(world.Constants._fields))
-
-    def run(progress):
-        progress("running", 1, 2)
-        return theory.TheoryResult(claims, curves, facts, 0.3, 0, record)
-
-    monkeypatch.setattr(theory, "run", run)
+    monkeypatch.setattr(play, "play", invented.invent)
+    monkeypatch.chdir(tmp_path)
 
 
-def test_a_table_says_which_claims_hold():
-    result = runner.invoke(app, ["reproduce", "theory"])
+def invoke(*words):
+    result = runner.invoke(app, list(words))
+    return result, " ".join(result.stdout.replace("│", " ").split())
+
+
+def test_reproduce_then_status_then_report(tmp_path):
+    result, words = invoke("reproduce", "main", "theory", "--quick")
     assert result.exit_code == 0, result.output
-    words = " ".join(result.stdout.replace("│", " ").split())
-    assert words.count("holds") == 2
-    assert words.count("does not") == 1
-    for word in ("-0.5200 [-0.5300, -0.5100]", "≤ -0.5", "= 1", "1 % of its explicit bound", "0.200 for every θ"):
-        assert word in words
+    assert "0 failed; next: regretless report" in words
+    assert "about" in result.stderr, "the time left is told from the beginning"
+    assert "does not hold" in words, "the claims of the theory are printed"
 
+    again, words = invoke("reproduce", "main", "theory", "--quick", "--format", "json")
+    outcome = json.loads(again.stdout)
+    assert (outcome["computed"], outcome["failed"]) == (0, {})
+    assert outcome["theory"]["claims"]
 
-def test_json_is_one_object_and_files_are_left(tmp_path):
-    out = tmp_path / "new" / "folder"
-    result = runner.invoke(app, ["reproduce", "--out", str(out), "--format", "json"])
+    store = Store(tmp_path / "results")
+    first = next(store.entries())
+    first.path.unlink()
+    result, words = invoke("status")
+    assert "resume with: regretless" in words
+    told = json.loads(invoke("status", "--format", "json")[0].stdout)
+    assert told["campaigns"][0]["missing"] == 1
+    assert told["campaigns"][0]["done"] == told["campaigns"][0]["cells"] - 1
+
+    result, words = invoke("report")
     assert result.exit_code == 0, result.output
-    printed = json.loads(result.stdout)
-    assert [claim["holds"] for claim in printed["theory"]["claims"]] == [True, True, False]
-    assert json.loads((out / "theory.json").read_text()) == printed["theory"]
-    assert (out / "theory.png").read_bytes().startswith(b"\x89PNG")
+    assert "1 cells not computed yet: open report/report.html" in words
+    assert (tmp_path / "report" / "report.html").stat().st_size > 1_000_000
+    assert (tmp_path / "report" / "figures" / "theory.pdf").exists()
+
+
+def test_failures_are_told_and_give_exit_code_1(monkeypatch):
+    def broken(cell, progress):
+        raise RuntimeError("no such luck")
+
+    monkeypatch.setattr(play, "play", broken)
+    result, _ = invoke("reproduce", "theory", "--quick")
+    assert result.exit_code == 1
+    assert "failed: convergence theorems, short: RuntimeError: no such luck" in " ".join(result.stderr.split())
+    result, words = invoke("status")
+    assert "RuntimeError: no such luck" in words
+
+
+def test_old_results_are_listed_and_removed(tmp_path):
+    invoke("reproduce", "theory", "--quick")
+    store = Store(tmp_path / "results")
+    stale = invented.invent(TheoryCell())
+    stale.record["code"] = "0.0.1+other"
+    store.put("ab" * 32, stale)
+    assert "0.0.1+other" in invoke("status", "--old")[1]
+    assert "removed" in invoke("status", "--remove-old")[1]
+    assert len(list(store.entries())) == 1
+
+
+def test_a_second_process_pool_finishes_what_is_missing(tmp_path):
+    """Real workers: they have no invented results, so this is a tiny campaign of its own."""
+    words = ["reproduce", "theory", "--quick", "--jobs", "2", "--store", str(tmp_path / "store"), "--format", "json"]
+    result, _ = invoke(*words)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["theory"]["replications"] == 32, "computed by a worker, not invented"
+
+
+def test_a_worker_ends_with_the_process_that_started_it(tmp_path):
+    """Its standard input is closed at once, as it is when the parent is killed; the campaign would take minutes."""
+    Store(tmp_path / "store").create()
+    cell = Cell(benchmark="topk", arms=(Arm(label="greedy", policy="greedy"),), seeds=30, horizon=2_000_000)
+    task = json.dumps({"keys": ["ab" * 32], "cells": [cell.model_dump(mode="json")]}) + "\n"
+    words = [sys.executable, "-m", "regretless.cli.worker", "cpu", "1", str(tmp_path / "store")]
+    done = subprocess.run(words, input=task, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert not Store(tmp_path / "store").running("ab" * 32)
+
+
+@pytest.mark.parametrize("verb", ["reproduce", "status", "report", "tune"])
+def test_help_teaches(verb):
+    result, words = invoke(verb, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in words
+    assert "--store" in words
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["reproduce", "theroy"], "unknown study 'theroy'; did you mean 'theory'?"),
-        (["reproduce", "theory", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["reproduce", "--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
+        (["reproduce", "--address", "here:1"], "--address is for --engine ray"),
+        (["reproduce", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
         (["reproduce", "theory", "--format", "xml"], "'xml' is not one of"),
+        (["status", "--store", "nowhere"], "no store at nowhere: 'regretless reproduce --store nowhere' makes one"),
+        (["report", "--store", "nowhere"], "run 'regretless reproduce' first"),
+        (["report", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["tune", "topkk"], "unknown benchmark 'topkk'; did you mean 'topk'?"),
+        (["tune", "topk", "--first-seed", "10"], "overlap the reported runs"),
     ],
 )
 def test_bad_input_ends_with_exit_code_2_and_a_clear_word(words, message):
     result = runner.invoke(app, words)
-    assert result.exit_code == 2
+    assert result.exit_code == 2, result.output
     assert message in " ".join(result.stderr.replace("│", " ").split())

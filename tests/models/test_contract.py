@@ -1,4 +1,4 @@
-"""What every model must do, for a context vector and for feature rows."""
+"""What every point model must do, for a context vector and for feature rows."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ DIM, SCALE = 4, 0.3
 SHAPES = {"vector": (3,), "rows": (DIM, 3)}
 
 
-@pytest.fixture(params=models.REGISTRY)
+@pytest.fixture(params=models.POINT)
 def name(request):
     return request.param
 
@@ -22,7 +22,7 @@ def shape(request):
 
 
 def setting(name, shape):
-    model = models.REGISTRY[name](DIM, shape, np.array(SCALE))
+    model = models.POINT[name](DIM, shape, np.array(SCALE))
     params = model.init(jax.random.key(0))
     return model, params, jax.random.normal(jax.random.key(1), shape)
 

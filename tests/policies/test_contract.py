@@ -21,7 +21,10 @@ def name(request):
 @pytest.mark.parametrize("mode", feedback.REGISTRY)
 @pytest.mark.parametrize("model", models.REGISTRY)
 def test_runs_and_stays_finite(mode, model):
-    everyone = {name: make(name, TOY, mode, model) for name in policies.REGISTRY}
+    small = (
+        {"scenarios": 4, "diffusion_train_steps": 6, "diffusion_sample_steps": 3} if model in models.GENERATIVE else {}
+    )
+    everyone = {name: make(name, TOY, mode, model, **small) for name in policies.available(model)}
     for trace in simulate_all(everyone, TOY, feedback=mode, seeds=range(2), horizon=30).traces.values():
         assert trace.regret.shape == (2, 30)
         assert not trace.diverged

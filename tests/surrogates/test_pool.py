@@ -10,7 +10,7 @@ from regretless import oracles
 from regretless.surrogates import pool as pools
 
 SIZE, DIM = 4, 3
-add = jax.jit(pools.add)
+add, add_many = jax.jit(pools.add), jax.jit(pools.add_many)
 decisions = st.lists(st.tuples(*[st.integers(0, 1)] * DIM), min_size=1, max_size=20)
 costs = st.tuples(*[st.integers(-2, 2)] * DIM)
 
@@ -59,3 +59,24 @@ def test_what_is_infeasible_now_is_hidden_and_comes_back():
     now = pool.available(oracle, jnp.array([False, True, True]))
     assert now.best(jnp.array([-5.0, 0.0, 0.0])).tolist() == [0, 1, 0]
     assert pool.best(jnp.array([-5.0, 0.0, 0.0])).tolist() == [1, 0, 0]
+
+
+@given(st.lists(st.integers(0, 11), min_size=1, max_size=12), st.lists(st.integers(0, 11), max_size=9))
+@settings(max_examples=40)
+def test_adding_many_is_adding_one_after_the_other(many, before):
+    """With room for six: the same decisions with the same ages, wherever they are kept."""
+    rows = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
+    padded = [*many, *[many[-1]] * (12 - len(many))]  # of one shape, for one compilation
+    one_by_one = pools.empty(3, 6)
+    for i in before:
+        one_by_one = add(one_by_one, rows[i])
+    start = one_by_one
+    for i in padded:
+        one_by_one = add(one_by_one, rows[i])
+    together = add_many(start, rows[np.array(padded)])
+
+    def held(pool):
+        return {(int(age), *map(float, w)) for age, w in zip(pool.added, pool.decisions, strict=True) if age}
+
+    assert held(together) == held(one_by_one)
+    assert int(together.clock) == int(one_by_one.clock)

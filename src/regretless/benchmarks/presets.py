@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from regretless.settings import Settings, SettingsError, require_known
 
 MODELS = ("gaussian_linear", "gaussian_nn", "flow", "diffusion")
-_TEXT = {"surrogate", "alpha_gate", "baseline"}
-_LATER = {"scenarios", "kappa_dfl", "lambda_reg", "diffusion_train_steps", "diffusion_sample_steps"}
+_TEXT = {"surrogate", "alpha_gate", "baseline", "diffusion_weights"}
 
 
 class Preset(NamedTuple):
@@ -37,8 +36,6 @@ def preset(benchmark: str, model: str, degree: int | None, feedback: str) -> Pre
     for override in read("feedback_presets.csv"):
         if (override["benchmark"], override["feedback"]) == (benchmark, feedback):
             values[override["key"]] = _parse(override["key"], override["value"])
-    for key in _LATER:
-        values.pop(key, None)
     return Preset(Settings.checked(**values), int(row["degree"]) if row["degree"] else None)
 
 

@@ -34,14 +34,20 @@ def speed(
     benchmark: Annotated[
         list[str] | None, typer.Option(help="A benchmark to measure; repeatable.  [default: all three]")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Replications.")] = 30,
-    horizon: Annotated[int, typer.Option(min=10, help="Rounds of the policy-by-policy measurement.")] = 500,
+    model: Annotated[
+        str | None, typer.Option(help="flow or diffusion: time DFHPG with this model instead.  [default: all policies]")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Replications.  [default: 30; with --model 8]")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=10, help="Rounds, policy by policy.  [default: 500; with --model 100]")
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
 ) -> None:
     """Time every policy on every benchmark: all cells of the bandit table together, then policy by policy.
 
     The first figure starts from a cold compilation cache, as a first 'regretless run' does; the others leave compilation out.
+    With --model the cells are those of DFHPG with that generative model, beside the authors' figures for it.
     """
     with clear_errors():
         configure(device, compilation_cache=False)
@@ -49,9 +55,16 @@ def speed(
         from regretless.settings import require_known
         from regretless.studies import speed as measure
 
-        chosen = benchmark or list(measure.BENCHMARKS)
-        for name in chosen:
+        for name in benchmark or ():
             require_known("benchmark", name, known.REGISTRY)
+        if model is not None:
+            require_known("generative model", model, measure.AUTHORS_GENERATIVE)
+            with LiveProgress(f"dfhpg with {model}") as progress:
+                chosen = benchmark or list(measure.AUTHORS_GENERATIVE[model])
+                rows = list(measure.generative_cells(model, chosen, seeds or 8, horizon or 100, progress))
+            report({"cells": rows, "machine": measure.machine()}, "cells", format)
+            return
+        chosen, seeds, horizon = benchmark or list(measure.BENCHMARKS), seeds or 30, horizon or 500
         with LiveProgress("all cells") as progress:
             together = measure.all_cells(chosen, seeds, progress)
         with LiveProgress("policy by policy") as progress:
@@ -164,9 +177,8 @@ def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
     rows = list(rows)
     table = Table(caption=caption, caption_justify="left")
     for key in rows[0]:
-        table.add_column(
-            LABELS.get(key, key), justify="left" if key in ("benchmark", "policy", "instance", "verb") else "right"
-        )
+        left = key in ("benchmark", "policy", "instance", "verb", "model")
+        table.add_column(LABELS.get(key, key), justify="left" if left else "right")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
     return table

@@ -1,6 +1,7 @@
 """How the program speaks: results on standard output, progress and errors on standard error."""
 
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -30,10 +31,10 @@ class Format(StrEnum):
 
 
 @contextlib.contextmanager
-def clear_errors() -> Iterator[None]:
+def clear_errors(stopped: str = "nothing was written") -> Iterator[None]:
     """Bad input ends with exit code 2, a solver that fails with 1, Ctrl-C with 130; each with one plain message."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _stop)
+        signal.signal(signal.SIGINT, functools.partial(_stop, stopped))
     try:
         yield
     except SettingsError as error:
@@ -47,10 +48,10 @@ def clear_errors() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _stop(signum: int, frame: Any) -> None:
+def _stop(stopped: str, signum: int, frame: Any) -> None:
     """Ctrl-C: leaves at once, because a compilation cannot be interrupted and an exception may be lost in a callback."""
     show_cursor = b"\x1b[?25h" if err.is_terminal else b""
-    os.write(2, show_cursor + b"\nstopped: nothing was written\n")
+    os.write(2, show_cursor + f"\nstopped: {stopped}\n".encode())
     os._exit(130)
 
 

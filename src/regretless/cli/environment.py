@@ -9,14 +9,14 @@ from regretless.folders import cache_directory
 Device = Literal["auto", "cpu", "gpu"]
 
 
-def configure(device: Device = "auto", compilation_cache: bool = True) -> None:
-    """Chooses the backend, gives JAX one device per core on CPUs, and turns the compilation cache on."""
+def configure(device: Device = "auto", compilation_cache: bool = True, cores: int | None = None) -> None:
+    """Chooses the backend, gives JAX one device per core (or ``cores``) on CPUs, and turns the compilation cache on."""
     import jax
 
     if device != "auto":
         jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
     with contextlib.suppress(RuntimeError):  # JAX has started already: its devices stay as they are
-        jax.config.update("jax_num_cpu_devices", usable_cores())
+        jax.config.update("jax_num_cpu_devices", cores or usable_cores())
     if compilation_cache:
         jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "programs"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -6,9 +6,12 @@ from regretless.cli.bench import app as bench
 from regretless.cli.data import app as data
 from regretless.cli.doctor import doctor
 from regretless.cli.list import list_
+from regretless.cli.report import report
 from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
 from regretless.cli.reproduce import reproduce
 from regretless.cli.run import EPILOG, run
+from regretless.cli.status import status
+from regretless.cli.tune import tune
 
 app = typer.Typer(
     name="regretless",
@@ -20,6 +23,9 @@ app = typer.Typer(
 )
 app.command("run", epilog=EPILOG)(run)
 app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
+app.command("report")(report)
+app.command("status")(status)
+app.command("tune")(tune)
 app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")

@@ -1,101 +1,129 @@
-"""``regretless reproduce``: run a whole study and say which of its claims hold."""
+"""``regretless reproduce``: the paper's tables and figures with one command that can be stopped and repeated."""
 
 import json
-from collections.abc import Callable
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from regretless.cli import console
-from regretless.cli.console import Format, LiveProgress, clear_errors
-from regretless.cli.environment import Device, configure
-from regretless.cli.run import writable
+from regretless.cli.campaign_progress import CampaignProgress, span
+from regretless.cli.console import Format, clear_errors
+from regretless.cli.environment import Device, configure, usable_cores
+from regretless.cli.theory_table import show_theory
 
 EPILOG = """
 Examples:
 
-regretless reproduce theory                  the theorems, claim by claim: holds or does not hold
+regretless reproduce --quick             everything, few replications and rounds
 
-regretless reproduce theory --out results    the same, with theory.json and theory.png
+regretless reproduce main semi_bandit    the paper's two tables, 30 replications
+
+regretless reproduce --jobs 4            everything, four processes
+
+Stop it whenever you like: the same command goes on where it stopped. Then: regretless report
 """
-
-
-def theory(progress: LiveProgress, out: Path | None) -> dict[str, Any]:
-    """The theorems' claims measured; a figure and the numbers in ``out``."""
-    from regretless.report import theory_figure
-    from regretless.studies import theory as study
-
-    result = study.run(progress).to_dict()
-    if out is not None:
-        theory_figure(result, out / "theory.png")
-    return result
-
-
-def show_theory(result: dict[str, Any]) -> None:
-    """Prints the claims as a table, and below it what each of them is about."""
-    table = Table(title="theory", title_style="bold")
-    for column in ("claim", "measured, 95 % interval", "theorem", "verdict"):
-        table.add_column(column, no_wrap=column != "verdict")
-    told: dict[str, str] = {}
-    for claim in result["claims"]:
-        if claim["name"] not in told:
-            table.add_section()
-            table.add_row(f"[bold]{claim['name']}[/]")
-            told[claim["name"]] = claim["quantity"]
-        interval = rf"{claim['measured']:.4f} \[{claim['low']:.4f}, {claim['high']:.4f}]"
-        verdict = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
-        table.add_row(f"  {claim['setting']}", interval, f"{claim['relation']} {claim['expected']:g}", verdict)
-    console.out.print(table, highlight=False)
-    for name, quantity in told.items():
-        console.out.print(f"{name}: {quantity}", highlight=False)
-    horizons, shares = result["horizons"], [claim["bound_share"] or 0.0 for claim in result["claims"]]
-    console.out.print(
-        f"\nslopes over T = {horizons[0]:,} … {horizons[-1]:,}, {result['replications']} replications each; equalities from "
-        f"{result['samples']:,} steps, their intervals hold together\n"
-        f"no average exceeds {100 * max(shares):.2g} % of its explicit bound; {result['clipped']} rounds were clipped\n"
-        f"smallest eigenvalue λ: {result['constants']['convexity']:.3f} for every θ (used in the step sizes), "
-        f"{result['visited_convexity']:.3f} along the runs; {result['seconds']:.0f} s",
-        highlight=False,
-    )
-
-
-STUDIES: dict[str, tuple[Callable[[LiveProgress, Path | None], dict[str, Any]], Callable[[dict[str, Any]], None]]] = {
-    "theory": (theory, show_theory),
-}
-"""How each study is run and how its result is printed."""
+STOPPED = "finished cells are kept; the same command goes on from there"
 
 
 def reproduce(
     study: Annotated[
-        list[str] | None, typer.Argument(help=f"What to run: {', '.join(STUDIES)}.  [default: all of them]")
+        list[str] | None,
+        typer.Argument(
+            help="main, semi_bandit, convergence, models, surrogates, alpha, degree, feedback, theory.  [default: all]"
+        ),
     ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="3 replications of at most 200 rounds.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes over cells.")] = 1,
+    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    engine: Annotated[str, typer.Option(help="Where cells are computed: local or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Ray: the cluster, or none to start one here.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Replications.  [default: 30, quick: 3]")] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication.")] = 0,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.  [default: the paper's, quick: 200]")] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for each study's numbers (JSON) and picture.")] = None,
-    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.table,
 ) -> None:
-    """Run whole studies: every claim with its measured value, confidence interval and verdict."""
-    with clear_errors():
-        from regretless.settings import require_known
+    """Run the paper's studies; finished work is never redone, and several processes may share a store.
 
-        names = list(dict.fromkeys(study or STUDIES))
-        for name in names:
-            require_known("study", name, STUDIES)
-        if out is not None:
-            writable(out)
+    A published cell that is more than three standard errors away is run again with seeds from 1000; both are shown.
+    """
+    with clear_errors(STOPPED):
         configure(device)
-        results = {}
-        for name in names:
-            with LiveProgress(name) as progress:
-                results[name] = STUDIES[name][0](progress, out)
-            if out is not None:
-                (out / f"{name}.json").write_text(json.dumps(results[name], indent=2) + "\n", encoding="utf-8")
+        from regretless.settings import SettingsError, require_known
+        from regretless.studies import campaign, definitions
+        from regretless.studies.plan import Plan
+        from regretless.studies.store import Store
+
+        names = list(dict.fromkeys(study)) if study else list(definitions.REGISTRY)
+        require_known("engine", engine, ("local", "ray"))
+        if address is not None and engine != "ray":
+            raise SettingsError("--address is for --engine ray")
+        base = definitions.QUICK if quick else definitions.Scale()
+        scale = definitions.Scale(seeds or base.seeds, first_seed, horizon or base.horizon)
+        plan = Plan(names, scale, "regretless " + shlex.join(sys.argv[1:]))
+        for line in unavailable(plan):
+            console.err.print(f"[yellow]note:[/] {line}", highlight=False)
+        target = Store(store)
+        target.create()
+        with CampaignProgress() as listener:
+            summary = campaign.carry_out(plan, target, build_engine(engine, jobs, device, address), listener)
+        claims = theory_result(plan, target)
+        outcome = {
+            "cells": summary.cells,
+            "computed": summary.computed,
+            "failed": summary.failed,
+            "seconds": round(summary.seconds, 1),
+            "store": str(store),
+            "theory": claims,
+        }
         if format is Format.json:
-            print(json.dumps(results, indent=2))
-            return
-        for name in names:
-            STUDIES[name][1](results[name])
-        if out is not None:
-            files = ", ".join(f"{name}.json, {name}.png" for name in names)
-            console.out.print(f"\nwritten to {out}: {files}", highlight=False)
+            print(json.dumps(outcome, indent=2))
+        else:
+            if claims is not None:
+                show_theory(claims)
+            console.out.print(
+                f"{summary.cells} cells, {summary.computed} of them computed now in {span(summary.seconds)}, "
+                f"{len(summary.failed)} failed; next: regretless report --store {shlex.quote(str(store))}",
+                highlight=False,
+                soft_wrap=True,
+            )
+        if summary.failed:
+            raise typer.Exit(1)
+
+
+def theory_result(plan: Any, store: Any) -> dict[str, Any] | None:
+    """The claims of the theory study, if it was asked for and is finished."""
+    from regretless.studies.cells import TheoryCell
+
+    records = [store.record(item.key) for item in plan.planned() if isinstance(item.cell, TheoryCell)]
+    return next((record["document"] for record in records if record is not None), None)
+
+
+def unavailable(plan: Any) -> list[str]:
+    """What the studies ask for and this build or this machine does not have."""
+    wanted: dict[str, list[str]] = {}
+    for study in plan.studies:
+        for what in study.missing:
+            wanted.setdefault(what, []).append(study.name)
+    told = [f"{what} is not available in this build (left out of {', '.join(names)})" for what, names in wanted.items()]
+    by_benchmark = {item.cell.benchmark: item.cell for item in plan.planned() if item.cell.kind == "simulation"}
+    return told + [f"{name}: {word}" for name, cell in by_benchmark.items() for word in cell.data_notices()]
+
+
+def build_engine(name: str, jobs: int, device: str, address: str | None) -> Any:
+    """The engine called ``name``."""
+    if name == "ray":
+        from regretless.studies.engine_ray import RayEngine
+
+        return RayEngine(address, gpus=1.0 if device == "gpu" else 0.0)
+    if jobs == 1:
+        from regretless.studies.campaign import InProcess
+
+        return InProcess()
+    from regretless.studies.engine_processes import Processes
+
+    cores = max(1, usable_cores() // jobs)
+    return Processes([sys.executable, "-m", "regretless.cli.worker", device, str(cores)], jobs)

@@ -35,7 +35,8 @@ def run(
         str | None, typer.Argument(help="What to play on; see 'regretless list benchmarks'.", show_default=False)
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to play; repeat for several.  [default: all]")
+        list[str] | None,
+        typer.Option(help="A policy to play; repeat for several.  [default: all that exist for the model]"),
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
@@ -75,10 +76,9 @@ def run(
         from regretless.studies import history
 
         files = own_files(benchmark, contexts, costs, oracle)
-        names = tuple(dict.fromkeys(policy)) if policy else studies.Experiment.model_fields["policies"].default
         experiment = studies.Experiment(
             benchmark=benchmark or history.NAME,
-            policies=names,
+            policies=tuple(dict.fromkeys(policy or ())),
             feedback=feedback,
             degree=degree,
             model=model,

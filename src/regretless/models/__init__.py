@@ -9,12 +9,26 @@
 
 from collections.abc import Callable
 
-from regretless.models.base import Model
+from regretless.models.base import GenerativeModel, Model, PointModel
+from regretless.models.diffusion import Diffusion
+from regretless.models.flow import Flow
 from regretless.models.gaussian import GaussianLinear, GaussianNN
 
-REGISTRY: dict[str, Callable[..., Model]] = {
+POINT: dict[str, Callable[..., PointModel]] = {
     "gaussian_linear": GaussianLinear,
     "gaussian_nn": GaussianNN,
 }
+"""Around a point prediction; built from ``dim``, ``context_shape`` and the exploration scale."""
 
-__all__ = ["REGISTRY", "GaussianLinear", "GaussianNN", "Model"]
+GENERATIVE: dict[str, Callable[..., GenerativeModel]] = {
+    "flow": Flow,
+    "diffusion": Diffusion,
+}
+"""Known by their samples; built from ``dim``, ``context_shape`` and options of their own."""
+
+REGISTRY: dict[str, Callable[..., Model]] = {**POINT, **GENERATIVE}
+
+__all__ = [
+    "GENERATIVE", "POINT", "REGISTRY", "Diffusion", "Flow", "GaussianLinear", "GaussianNN", "GenerativeModel", "Model",
+    "PointModel",
+]  # fmt: skip

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from regretless import draws, nets
-from regretless.models.base import Model, Params
+from regretless.models.base import Params, PointModel
 from regretless.types import Context, Cost, Key
 
 WIDTH = 128
 
 
-class _Gaussian(Model):
+class _Gaussian(PointModel):
     """What both Gaussian models share; they differ in ``init`` and ``mean``."""
 
     scale: Float[Array, ""]  # σ

@@ -13,13 +13,15 @@
 
 from collections.abc import Callable
 
+from regretless import models
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg import DFHPG
 from regretless.policies.dfhpg_variants import dfhpg, dfhpg_0, dfhpg_1
+from regretless.policies.generative import GenerativeDFHPG
 from regretless.policies.linear_thompson import LinearThompson, linear_thompson
 from regretless.policies.problem import Problem
 from regretless.policies.regression import RegressionBandit, epsilon_greedy, greedy, thompson
-from regretless.settings import Settings, require_known
+from regretless.settings import Settings, SettingsError, require_known
 
 REGISTRY: dict[str, Callable[[Settings, Problem], Policy]] = {
     "greedy": greedy,
@@ -32,10 +34,31 @@ REGISTRY: dict[str, Callable[[Settings, Problem], Policy]] = {
 }
 
 
+GENERATIVE = ("dfhpg_1", "dfhpg", "dfhpg_0")
+"""The policies that generative models have; the others predict one cost vector and exist for point models only."""
+
+
+def available(model_name: str) -> tuple[str, ...]:
+    """The policies that exist for a model.
+
+    >>> available("flow")
+    ('dfhpg_1', 'dfhpg', 'dfhpg_0')
+    """
+    require_known("model", model_name, models.REGISTRY)
+    return GENERATIVE if model_name in models.GENERATIVE else tuple(REGISTRY)
+
+
 def build(name: str, settings: Settings, problem: Problem) -> Policy:
     """The policy called ``name``."""
     require_known("policy", name, REGISTRY)
+    if name not in available(problem.model_name):
+        raise SettingsError(
+            f"policy {name!r} exists for point models only ({', '.join(models.POINT)}), got model {problem.model_name!r}; "
+            f"choose from {', '.join(GENERATIVE)}"
+        )
     return REGISTRY[name](settings, problem)
 
 
-__all__ = ["DFHPG", "REGISTRY", "LinearThompson", "Policy", "Problem", "RegressionBandit", "build"]
+__all__ = [
+    "DFHPG", "REGISTRY", "GenerativeDFHPG", "LinearThompson", "Policy", "Problem", "RegressionBandit", "available", "build",
+]  # fmt: skip

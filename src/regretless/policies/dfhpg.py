@@ -5,11 +5,11 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from regretless import control_variates, nets
 from regretless.gradients import hybrid, score_gradient, surrogate_gradient, trust_in_score
-from regretless.models.base import Model, Noise
+from regretless.models.base import Noise, Params, PointModel
 from regretless.nuisance import Nuisance
 from regretless.policies.base import Policy
 from regretless.schedules import Mixing, MixingState, shifted_inverse
@@ -17,6 +17,7 @@ from regretless.surrogates.base import Surrogate
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
 
 CLIP = 10.0
+Scalar = Float[Array, ""]
 
 
 class DFHPGState(eqx.Module):
@@ -28,6 +29,7 @@ class DFHPGState(eqx.Module):
     average: Float[Array, ""]  # moving average of y
     memory: Any  # the surrogate's pool or scale
     version: Int[Array, ""]  # learning steps so far
+    optimiser: nets.AdamState | None = None  # θ's moments; none for SGD
 
 
 class DFHPG(Policy):
@@ -38,7 +40,7 @@ class DFHPG(Policy):
     (α), and ``late_clip``, ``late_limit`` for feedback on decisions of earlier parameters.
     """
 
-    model: Model
+    model: PointModel
     nuisance: Nuisance | None
     surrogate: Surrogate | None
     mixing: Mixing
@@ -98,23 +100,21 @@ class DFHPG(Policy):
         after = self._costs(phi, x, feedback)  # f_φ(x) with the new φ
 
         age = state.version - decision.version
-        score = score_gradient(self.model, theta, decision, y - b, age == 0)
+        score = self.score(key, theta, decision, y - b, age == 0)
         memory = state.memory
         if self.score_only:
             plug_in = jax.tree.map(jnp.zeros_like, score)
         elif self.surrogate is None:
-            plug_in = score_gradient(self.model, theta, decision, after @ w - b, age == 0)
+            plug_in = self.score(key, theta, decision, after @ w - b, age == 0)
         else:
-            point = self.model.mean(theta, x) if self.at == "mean" else decision.cost_sample
             target = feedback.overwrite(after)  # c̃_t
-            slope, memory = self.surrogate(memory, point, target, self.surrogate.draw(key), decision.instance)
-            plug_in = surrogate_gradient(self.model, theta, decision, slope)
+            plug_in, memory = self.decision_focused(key, self.surrogate, memory, theta, decision, target)
 
         trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, self.normalise, trust)
         version = state.version + 1
         rate = self.rate if self.constant_rate else shifted_inverse(self.rate, version)
-        theta = nets.sgd_step(theta, g, rate, CLIP)  # hybrid policy update: θ_{t+1}
+        theta, optimiser = nets.clipped_step(theta, state.optimiser, g, rate, CLIP)  # hybrid policy update: θ_{t+1}
 
         mixing, average = state.mixing, state.average
         if self.nuisance is not None:
@@ -125,7 +125,19 @@ class DFHPG(Policy):
             "alpha": alpha, "baseline": b, "residual": residual, "total": y, "nuisance_norm": phi_norm, "trust": trust,
             "complete": known, "finite": finite, **norms,
         }  # fmt: skip
-        return DFHPGState(theta, phi, mixing, average, memory, version), info
+        return DFHPGState(theta, phi, mixing, average, memory, version, optimiser), info
+
+    def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
+        """``weight · ∇_θ log p_θ(ĉ|x)``."""
+        return score_gradient(self.model, theta, decision, weight, fresh)
+
+    def decision_focused(
+        self, key: Key, surrogate: Surrogate, memory: Any, theta: Params, decision: Decision, target: Cost
+    ) -> tuple[Params, Any]:
+        """``(∇_θ μ)ᵀ ∇_ĉ ℓ^sur`` and the surrogate's memory afterwards."""
+        point = self.model.mean(theta, decision.context) if self.at == "mean" else decision.cost_sample
+        slope, memory = surrogate(memory, point, target, surrogate.draw(key), decision.instance)
+        return surrogate_gradient(self.model, theta, decision, slope), memory
 
     def _costs(self, phi: Any, context: Context, feedback: Feedback) -> Cost:
         """``f_φ(x)``; without a nuisance, what was seen of the cost (all of it under full feedback)."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from regretless import models
 from regretless.feedback import Measurement
-from regretless.models.base import Model
+from regretless.models.base import GenerativeModel, PointModel
 from regretless.oracles.base import Oracle
-from regretless.settings import require_known
+from regretless.settings import Settings, SettingsError, require_known
 
 
 class Problem(NamedTuple):
@@ -20,10 +20,26 @@ class Problem(NamedTuple):
     model_name: str = "gaussian_linear"
     may_miss: bool = False  # whether rows of the feedback may fail to arrive
 
-    def model(self, scale: float) -> Model:
-        """The model of the cost, with exploration scale σ."""
+    @property
+    def generative(self) -> bool:
+        """Whether the model of the cost is a generative one."""
         require_known("model", self.model_name, models.REGISTRY)
-        return models.REGISTRY[self.model_name](self.oracle.dim, self.context_shape, number(scale))
+        return self.model_name in models.GENERATIVE
+
+    def model(self, scale: float) -> PointModel:
+        """The point model of the cost, with exploration scale σ."""
+        if self.generative:
+            raise SettingsError(f"expected a point model ({', '.join(models.POINT)}), got {self.model_name!r}")
+        return models.POINT[self.model_name](self.oracle.dim, self.context_shape, number(scale))
+
+    def generative_model(self, settings: Settings) -> GenerativeModel:
+        """The generative model of the cost, as the settings say."""
+        shape = self.oracle.dim, self.context_shape
+        if self.model_name == "flow":
+            return models.Flow(*shape)
+        return models.Diffusion(
+            *shape, settings.diffusion_train_steps, settings.diffusion_sample_steps, settings.diffusion_weights
+        )
 
 
 def number(value: float) -> Any:

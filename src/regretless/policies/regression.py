@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regretless import draws, nets
 from regretless.feedback import Total
-from regretless.models.base import Model
+from regretless.models.base import PointModel
 from regretless.policies.base import Policy
 from regretless.policies.problem import Problem, number
 from regretless.schedules import shifted_inverse
@@ -33,7 +33,7 @@ class RegressionState(eqx.Module):
 class RegressionBandit(Policy):
     """Fits ``f_θ`` by SGD on the squared error of what was seen; explores by σ (``scale``) and ``epsilon``."""
 
-    model: Model
+    model: PointModel
     rate: Float[Array, ""]
     scale: Float[Array, ""]
     epsilon: Float[Array, ""]

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
+from regretless.feedback import Measurement
 from regretless.policies import Policy, Problem
 from regretless.programs import Progress
 from regretless.settings import Settings, SettingsError, require_known
@@ -31,7 +32,7 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
-    policies: tuple[str, ...] = tuple(policies.REGISTRY)
+    policies: tuple[str, ...] = ()  # none: all that exist for the model
     feedback: str = "bandit"
     degree: int | None = None
     model: str = PUBLISHED_MODEL
@@ -43,6 +44,14 @@ class Experiment(BaseModel):
     delay: int = Field(0, ge=0)
     missing: float = Field(0.0, ge=0, lt=1)
     data_dir: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_policies(cls, values: Any) -> Any:
+        model = values.get("model", PUBLISHED_MODEL)
+        if not values.get("policies") and model in models.REGISTRY:
+            return {**values, "policies": policies.available(model)}
+        return values
 
 
 class Prepared(NamedTuple):
@@ -110,8 +119,17 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def prepare(experiment: Experiment) -> Prepared:
-    """Builds the benchmark and the policies; refuses what cannot be run with a SettingsError."""
+class Settled(NamedTuple):
+    """What an experiment's words come to: the benchmark's options, and settings from the preset and the changes."""
+
+    options: dict[str, Any]
+    settings: Settings
+    degree: int | None
+    notices: tuple[str, ...]
+
+
+def settle(experiment: Experiment) -> Settled:
+    """Puts the preset and the overrides together; builds nothing."""
     name = experiment.benchmark
     require_known("benchmark", name, benchmarks.REGISTRY)
     options, changes = _split_overrides(name, experiment.overrides)
@@ -123,21 +141,9 @@ def prepare(experiment: Experiment) -> Prepared:
         if "data_dir" not in benchmarks.options_of(name):
             raise SettingsError(f"benchmark {name!r} reads no data")
         options["data_dir"] = experiment.data_dir
-    try:
-        benchmark = benchmarks.build(name, **options)
-        rule = benchmark.measurement(experiment.feedback)
-    except SettingsError:
-        raise
-    except ValueError as error:
-        raise SettingsError(str(error)) from None
     degree = {**benchmarks.options_of(name), **options}.get("degree")
     require_known("model", experiment.model, models.REGISTRY)
     notices = []
-    if benchmark.data == "synthetic":
-        notices.append(
-            "no real data found: playing on synthetic data, which nothing published is about; "
-            f"'regretless data fetch {name}' downloads the real ones, --data-dir or REGRETLESS_DATA names a directory"
-        )
     if experiment.preset is None:
         tuned = benchmarks.preset(name, experiment.model, degree, experiment.feedback)
         settings = tuned.settings
@@ -145,23 +151,57 @@ def prepare(experiment: Experiment) -> Prepared:
             notices.append(f"no preset was tuned at degree {degree}: using the one of degree {tuned.degree}")
     else:
         settings = Settings.checked(**experiment.preset)
-    settings = settings.updated(**changes)
-    problem = Problem(benchmark.oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
-    built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
-    horizon = experiment.horizon or benchmark.horizon
-    if benchmark.longest is not None and horizon > benchmark.longest:
-        raise SettingsError(f"benchmark {name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
-    comparable = (
+    return Settled(options, settings.updated(**changes), degree, tuple(notices))
+
+
+def build_benchmark(experiment: Experiment, options: Mapping[str, Any]) -> tuple[Benchmark, Measurement]:
+    """The benchmark with these options, and its feedback; refuses what it cannot be with a SettingsError."""
+    try:
+        benchmark = benchmarks.build(experiment.benchmark, **options)
+        rule = benchmark.measurement(experiment.feedback)
+    except SettingsError:
+        raise
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+    horizon, longest = experiment.horizon, benchmark.longest
+    if horizon is not None and longest is not None and horizon > longest:
+        raise SettingsError(f"benchmark {experiment.benchmark!r} has {longest} rounds, got a horizon of {horizon}")
+    return benchmark, rule
+
+
+def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
+    """What must be said about the data that a benchmark was built from."""
+    if benchmark.data != "synthetic":
+        return ()
+    return (
+        "no real data found: playing on synthetic data, which nothing published is about; "
+        f"'regretless data fetch {benchmark.name}' downloads the real ones, --data-dir or REGRETLESS_DATA names a directory",
+    )
+
+
+def is_comparable(experiment: Experiment, benchmark: Benchmark, degree: int | None) -> bool:
+    """Whether the published tables are about this very configuration."""
+    return (
         not experiment.overrides
         and experiment.preset is None
         and degree in (None, PUBLISHED_DEGREE)
         and experiment.model == PUBLISHED_MODEL
-        and horizon == benchmark.horizon
+        and experiment.horizon in (None, benchmark.horizon)
         and not experiment.delay
         and not experiment.missing
         and benchmark.data != "synthetic"
     )
-    return Prepared(benchmark, built, settings, horizon, degree, comparable, tuple(notices))
+
+
+def prepare(experiment: Experiment) -> Prepared:
+    """Builds the benchmark and the policies; refuses what cannot be run with a SettingsError."""
+    options, settings, degree, notices = settle(experiment)
+    benchmark, rule = build_benchmark(experiment, options)
+    problem = Problem(benchmark.oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
+    built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
+    horizon = experiment.horizon or benchmark.horizon
+    comparable = is_comparable(experiment, benchmark, degree)
+    return Prepared(benchmark, built, settings, horizon, degree, comparable, (*data_notices(benchmark), *notices))
 
 
 def _split_overrides(benchmark: str, overrides: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -10,10 +10,16 @@ import jax
 
 from regretless import policies
 from regretless.programs import Progress
-from regretless.studies.experiment import Experiment, run
+from regretless.studies.experiment import Experiment, prepare, run
 
 AUTHORS_MICROSECONDS = {"topk": 1750.0, "shortest_path": 2100.0, "pricing": 6250.0}
 """DFHPG, one replication of 2000 rounds on one core in 3.5, 4.2 and 12.5 s."""
+
+AUTHORS_GENERATIVE = {
+    "flow": {"topk": 13_000.0, "shortest_path": 16_000.0, "pricing": 166_000.0},
+    "diffusion": {"topk": 70_000.0, "shortest_path": 90_000.0},
+}
+"""DFHPG with generative models, one replication on one core, with the presets' numbers of scenarios."""
 
 AUTHORS_ALL_CELLS = 1310.0
 """Seconds for all 18 bandit cells with 30 replications."""
@@ -62,6 +68,21 @@ def each_cell(
             row["authors_microseconds"] = authors
             row["ratio"] = round(authors / row["microseconds"], 1) if authors else None
             yield row
+
+
+def generative_cells(
+    model: str, benchmarks: Sequence[str], seeds: int, horizon: int, progress: Progress = quiet
+) -> Iterator[dict[str, Any]]:
+    """Microseconds per replication-round of DFHPG with a generative model, compilation apart."""
+    for benchmark in benchmarks:
+        experiment = Experiment(benchmark=benchmark, model=model, policies=("dfhpg",), seeds=seeds, horizon=horizon)
+        figures = timed(experiment, progress)
+        authors = AUTHORS_GENERATIVE[model].get(benchmark)
+        ratio = round(authors / figures["microseconds"], 1) if authors else None
+        yield {
+            "benchmark": benchmark, "model": model, "scenarios": prepare(experiment).settings.scenarios, **figures,
+            "authors_microseconds": authors, "ratio": ratio,
+        }  # fmt: skip
 
 
 def sizes(horizon: int, seeds: int, progress: Progress = quiet) -> Iterator[dict[str, Any]]:

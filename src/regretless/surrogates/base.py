@@ -9,6 +9,7 @@ import abc
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -67,6 +68,33 @@ class Surrogate(eqx.Module):
         visible = memory if instance is None else self.available(memory, instance)
         gradient = self.gradient(visible, prediction, target, noise, solutions)
         return gradient, self.adapt(memory, gradient)
+
+    def scenarios(
+        self, memory: Memory, predictions: Float[Array, "k d"], target: Cost, noise: Any, instance: Instance = None
+    ) -> tuple[Float[Array, "k d"], Memory]:
+        """``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, all solves in one batch, and the memory after all of them.
+
+        The gradients see what is remembered from before this call, and ``w*(c)``; the solutions that belong to predictions
+        are remembered afterwards. ``noise`` has a leading axis of scenarios.
+        """
+        costs = jax.vmap(lambda c, eta: self.queries(memory, c, target, eta))(predictions, noise)
+        solutions = costs
+        if costs.shape[1]:
+            rows = costs.reshape(-1, costs.shape[-1])
+            solutions = self.oracle.solve_round(rows, instance).w.reshape(costs.shape)
+        memory = self.prepare(memory, solutions)
+        visible = memory if instance is None else self.available(memory, instance)
+        one = lambda c, eta, w: self.gradient(visible, c, target, eta, w)  # noqa: E731
+        gradients = jax.vmap(one)(predictions, noise, solutions)
+        return gradients, self.absorb(memory, gradients, solutions)
+
+    def prepare(self, memory: Memory, solutions: Float[Array, "k q d"]) -> Memory:
+        """The memory that the gradients of several predictions see."""
+        return memory
+
+    def absorb(self, memory: Memory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Memory:
+        """The memory after the gradients of several predictions."""
+        return memory
 
 
 def number(default: float) -> Any:

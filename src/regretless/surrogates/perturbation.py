@@ -3,6 +3,7 @@
 import functools
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -98,6 +99,15 @@ class AIMLE(IMLE):
         share = 0.9 * memory.share + 0.1 * jnp.mean(jnp.abs(gradient) > 1e-7)
         scale = jnp.where(share < 1.0, memory.scale + 1e-3, jnp.maximum(memory.scale - 1e-3, 0.0))
         return AIMLEMemory(scale, share)
+
+    def absorb(
+        self, memory: AIMLEMemory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]
+    ) -> AIMLEMemory:
+        def one(memory: AIMLEMemory, gradient: Cost) -> tuple[AIMLEMemory, None]:
+            adapted = self.adapt(memory, gradient)
+            return jax.tree.map(lambda new, old: new.astype(old.dtype), adapted, memory), None
+
+        return jax.lax.scan(one, memory, gradients)[0]
 
     def _strength(self, memory: AIMLEMemory, prediction: Cost, target: Cost) -> Float[Array, ""]:
         return memory.scale * jnp.linalg.norm(prediction) / jnp.maximum(jnp.linalg.norm(target), 1e-30)

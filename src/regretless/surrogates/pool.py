@@ -60,3 +60,15 @@ def add(pool: Pool, w: Float[Array, " d"]) -> Pool:
     oldest = jnp.arange(pool.added.shape[0]) == jnp.argmin(pool.added)
     place = jnp.where(jnp.any(same), same, oldest)
     return Pool(jnp.where(place[:, None], w, pool.decisions), jnp.where(place, clock, pool.added), clock)
+
+
+def add_many(pool: Pool, ws: Float[Array, "n d"]) -> Pool:
+    """What ``add`` of each row in turn comes to: the distinct decisions added last, as many as there is room for."""
+    size, n = pool.added.shape[0], ws.shape[0]
+    clock = pool.clock + n
+    decisions = jnp.concatenate([pool.decisions, ws])
+    added = jnp.concatenate([pool.added, pool.clock + 1 + jnp.arange(n, dtype=pool.added.dtype)])
+    same = jnp.all(jnp.abs(decisions[:, None, :] - ws[None, :, :]) < 0.5e-8, axis=2)
+    renewed = jnp.any(same & (added[None, size:] > added[:, None]), axis=1)
+    added, place = jax.lax.top_k(jnp.where(renewed, 0, added), size)
+    return Pool(decisions[place], added, clock)

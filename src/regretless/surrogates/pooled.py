@@ -29,6 +29,12 @@ class Pooled(Surrogate):
             memory = pools.add(memory, w)
         return memory
 
+    def prepare(self, memory: Pool, solutions: Float[Array, "k q d"]) -> Pool:
+        return pools.add(memory, solutions[0, 0])
+
+    def absorb(self, memory: Pool, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Pool:
+        return pools.add_many(memory, solutions[:, 1:].reshape(-1, solutions.shape[-1]))
+
     def available(self, memory: Pool, instance: Instance) -> Pool:
         return memory.available(self.oracle, instance)
 

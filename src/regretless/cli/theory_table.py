@@ -1,0 +1,35 @@
+"""The theory study on the screen: claim by claim, what a theorem says and what was measured."""
+
+from typing import Any
+
+from rich.table import Table
+
+from regretless.cli import console
+
+
+def show_theory(result: dict[str, Any]) -> None:
+    """Prints the claims as a table, and below it what each of them is about."""
+    table = Table(title="theory", title_style="bold")
+    for column in ("claim", "measured, 95 % interval", "theorem", "verdict"):
+        table.add_column(column, no_wrap=column != "verdict")
+    told: dict[str, str] = {}
+    for claim in result["claims"]:
+        if claim["name"] not in told:
+            table.add_section()
+            table.add_row(f"[bold]{claim['name']}[/]")
+            told[claim["name"]] = claim["quantity"]
+        interval = rf"{claim['measured']:.4f} \[{claim['low']:.4f}, {claim['high']:.4f}]"
+        verdict = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
+        table.add_row(f"  {claim['setting']}", interval, f"{claim['relation']} {claim['expected']:g}", verdict)
+    console.out.print(table, highlight=False)
+    for name, quantity in told.items():
+        console.out.print(f"{name}: {quantity}", highlight=False)
+    horizons, shares = result["horizons"], [claim["bound_share"] or 0.0 for claim in result["claims"]]
+    console.out.print(
+        f"\nslopes over T = {horizons[0]:,} … {horizons[-1]:,}, {result['replications']} replications each; equalities from "
+        f"{result['samples']:,} steps, their intervals hold together\n"
+        f"no average exceeds {100 * max(shares):.2g} % of its explicit bound; {result['clipped']} rounds were clipped\n"
+        f"smallest eigenvalue λ: {result['constants']['convexity']:.3f} for every θ (used in the step sizes), "
+        f"{result['visited_convexity']:.3f} along the runs; {result['seconds']:.0f} s",
+        highlight=False,
+    )

@@ -1,0 +1,36 @@
+"""A worker of ``regretless reproduce --jobs N``: takes cells on standard input, tells on standard output how they go."""
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import cast
+
+from regretless.cli.environment import Device, configure
+
+
+def main(device: str, cores: str, folder: str) -> None:
+    """Computes what the store lacks; ends at once when the process that started it does."""
+    told = sys.stdout
+    sys.stdout = sys.stderr  # only events go to standard output
+    configure(cast(Device, device), cores=int(cores))
+    from regretless.studies.campaign import InProcess
+    from regretless.studies.engine_processes import CELLS, Telling
+    from regretless.studies.plan import Planned
+    from regretless.studies.store import Store
+
+    task = json.loads(sys.stdin.readline())
+    threading.Thread(target=leave_with_parent, daemon=True).start()
+    items = [Planned(key, cell) for key, cell in zip(task["keys"], CELLS.validate_python(task["cells"]), strict=True)]
+    InProcess().run(items, Store(Path(folder)), Telling(told))
+
+
+def leave_with_parent() -> None:
+    """Standard input ends when the parent is gone, however it went."""
+    sys.stdin.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,196 @@
+"""Conditional diffusion: a denoiser learns to remove noise (DDPM, Ho et al., 2020), sampling removes it step by step (DDIM).
+
+Noising: ``c_t = √ᾱ_t c + √(1 − ᾱ_t) ε`` with ``ᾱ_t = Π (1 − β_s)``, β linear from 1e-4 to 0.02, ``t = 0 … T − 1``. A context
+vector conditions one denoiser of all ``d`` coordinates; feature rows share a denoiser of scalars, row by row. Inside, a cost
+vector has the shape ``[rows, width]``: ``[1, d]`` for a context vector, ``[d, 1]`` for feature rows.
+"""
+
+import functools
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from regretless import draws, nets
+from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
+from regretless.types import Context, Cost, Key
+
+WIDTH = 128
+FREQUENCIES = 4
+LOSS_DRAWS = 16
+BETA_FIRST, BETA_LAST = 1e-4, 0.02
+
+
+class Denoiser(NamedTuple):
+    """``ε̂ = silu(c_t W_c + e_t W_e + x W_x + b) W_out + b_out`` with the time embedding ``e_t``."""
+
+    noisy: Float[Array, "width 128"]
+    time: Float[Array, "8 128"]
+    context: Float[Array, "p 128"]
+    bias: Float[Array, " 128"]
+    out: nets.Dense
+
+    def given(self, context: Float[Array, "rows p"]) -> Float[Array, "rows 128"]:
+        """The context's part of the hidden layer: the same at every time and for every scenario."""
+        return nets.product(context, self.context) + self.bias
+
+
+class Schedule(NamedTuple):
+    """What the times ``0 … T − 1`` stand for."""
+
+    kept: np.ndarray  # ᾱ_t
+    root: np.ndarray  # √(1 − ᾱ_t)
+    elbo: np.ndarray  # (1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t), 0 at t = 0
+    embedding: np.ndarray  # [T, 8]
+
+
+class Path(NamedTuple):
+    """The times that sampling visits, and ``c ← keep · c + add · ε̂`` at each of them."""
+
+    times: np.ndarray
+    keep: np.ndarray
+    add: np.ndarray
+
+
+@functools.cache
+def schedule(steps: int) -> Schedule:
+    """Noise levels, loss weights and time embeddings (``sin`` and ``cos`` of ``t · 10000^(−i/3)``) of ``steps`` times."""
+    beta = np.linspace(BETA_FIRST, BETA_LAST, steps)
+    kept = np.cumprod(1.0 - beta)
+    before = np.concatenate([[1.0], kept[:-1]])
+    elbo = np.zeros(steps)
+    elbo[1:] = ((1.0 - kept) / (2.0 * beta * np.maximum(1.0 - before, 1e-12) * kept))[1:]
+    angle = np.arange(steps)[:, None] * 10000.0 ** (-np.arange(FREQUENCIES) / (FREQUENCIES - 1))
+    return Schedule(kept, np.sqrt(1.0 - kept), elbo, np.concatenate([np.sin(angle), np.cos(angle)], axis=1))
+
+
+@functools.cache
+def path(train_steps: int, sample_steps: int) -> Path:
+    """DDIM's steps: times ``round(linspace(T − 1, 0, S))`` without repeats; the last step returns ``ĉ_0``.
+
+    With ``ĉ_0 = (c − √(1 − ᾱ_t) ε̂) / √ᾱ_t`` the next value is ``√ᾱ_next ĉ_0 + √(1 − ᾱ_next) ε̂``, and ``ᾱ_next = 1`` at the end.
+    """
+    times = np.unique(np.round(np.linspace(train_steps - 1, 0, sample_steps)).astype(int))[::-1]
+    kept = schedule(train_steps).kept[times]
+    following = np.append(kept[1:], 1.0)
+    keep = np.sqrt(following / kept)
+    return Path(times, keep, np.sqrt(1.0 - following) - keep * np.sqrt(1.0 - kept))
+
+
+class Diffusion(GenerativeModel):
+    """Conditional DDPM: denoiser with one hidden layer of 128 SiLU, ``train_steps`` noise levels, DDIM in ``sample_steps``.
+
+    The loss, whose negative stands in for the log-density, is a mean over 16 draws of (time, noise) of the weighted squared
+    error of ``ε̂``. Weights: ``root`` is ``√(1 − ᾱ_t)``; ``elbo`` is ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no
+    value at ``t = 0``, so that time is never drawn then.
+    """
+
+    train_steps: int = eqx.field(static=True, default=50)
+    sample_steps: int = eqx.field(static=True, default=50)
+    weights: Literal["root", "elbo"] = eqx.field(static=True, default="root")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and width of a cost vector."""
+        return (1, self.dim) if len(self.context_shape) == 1 else (self.dim, 1)
+
+    def init(self, key: Key) -> Denoiser:
+        width, features, times = self.shape[1], self.context_shape[-1], 2 * FREQUENCIES
+        fan_in = width + times + features
+        first_key, out_key = jax.random.split(key)
+        first = nets.uniform_layer(first_key, fan_in, WIDTH, fan_in)
+        noisy, time, context = jnp.split(first.weight, (width, width + times))
+        return single(Denoiser(noisy, time, context, first.bias, nets.uniform_layer(out_key, WIDTH, width, WIDTH)))
+
+    def sample(self, params: Denoiser, context: Context, noise: Cost) -> Cost:
+        return self._denoised(params, context, noise[None])[0][0].astype(jnp.result_type(float))
+
+    def scenarios(
+        self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
+    ) -> tuple[Float[Array, "k d"], Pullback]:
+        costs, visited = self._denoised(params, context, noise)
+        return costs, lambda cotangents: self._carried_back(params, context, visited, cotangents)
+
+    def log_density(self, params: Denoiser, context: Context, cost: Cost) -> None:
+        return None
+
+    def draw_loss(self, key: Key) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
+        time_key, noise_key = jax.random.split(key)
+        first = 0 if self.weights == "root" else 1
+        times = jax.random.randint(time_key, (LOSS_DRAWS,), first, self.train_steps, jnp.int32)
+        return times, draws.normal(noise_key, (LOSS_DRAWS, self.dim))
+
+    def loss(self, params: Denoiser, context: Context, cost: Cost, drawn: Any) -> Float[Array, ""]:
+        times, noise = drawn
+        table = schedule(self.train_steps)
+        x, noise = self._rows(alike(params, context)), alike(params, noise).reshape(-1, *self.shape)
+        kept, root, weight = (
+            alike(params, jnp.asarray(values))[times][:, None, None]
+            for values in (np.sqrt(table.kept), table.root, getattr(table, self.weights))
+        )
+        noisy = kept * alike(params, cost).reshape(self.shape) + root * noise
+        clock = nets.product(alike(params, jnp.asarray(table.embedding))[times], params.time)
+        hidden = jax.nn.silu(nets.product(noisy, params.noisy) + clock[:, None, :] + params.given(x))
+        error = nets.product(hidden, params.out.weight) + params.out.bias - noise
+        return jnp.sum(weight * jnp.square(error)) / (LOSS_DRAWS * self.shape[0])
+
+    def _rows(self, context: Context) -> Float[Array, "rows p"]:
+        return context[None] if context.ndim == 1 else context
+
+    def _steps(self, params: Denoiser) -> tuple[Array, Array, Array]:
+        """The path of sampling: factors ``keep`` and ``add``, and the time's part of the hidden layer, step by step."""
+        steps = path(self.train_steps, self.sample_steps)
+        embedding = schedule(self.train_steps).embedding[steps.times]
+        keep, add, embedding = (alike(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
+        return keep, add, nets.product(embedding, params.time)
+
+    def _denoised(
+        self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
+    ) -> tuple[Float[Array, "k d"], Float[Array, "steps k rows width"]]:
+        """Scenarios from noise, and the values visited on the way."""
+        given = params.given(self._rows(alike(params, context)))
+        start = alike(params, noise).reshape(-1, *self.shape)
+
+        def step(c: Array, now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+            keep, add, clock = now
+            hidden = jax.nn.silu(nets.product(c, params.noisy) + (given + clock))
+            return keep * c + add * (nets.product(hidden, params.out.weight) + params.out.bias), c
+
+        end, visited = jax.lax.scan(step, start, self._steps(params))
+        return end.reshape(-1, self.dim), visited
+
+    def _carried_back(
+        self, params: Denoiser, context: Context, visited: Float[Array, "steps k rows width"], cotangents: Array
+    ) -> Params:
+        """Back-propagation through the whole chain; hidden layers are computed again instead of being kept."""
+        x = self._rows(alike(params, context))
+        given = params.given(x)
+
+        def step(carry: tuple[Array, Array, nets.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
+            slope, noisy, out = carry
+            (keep, add, clock), c = now
+            before = nets.product(c, params.noisy) + (given + clock)
+            gate = jax.nn.sigmoid(before)
+            error = add * slope
+            out = nets.Dense(out.weight + _summed(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
+            delta = nets.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
+            slope = keep * slope + nets.product(delta, params.noisy.T)
+            return (slope, noisy + _summed(c, delta), out), jnp.sum(delta, axis=0)
+
+        slope = alike(params, cotangents).reshape(-1, *self.shape)
+        zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
+        (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), (self._steps(params), visited), reverse=True)
+        times = path(self.train_steps, self.sample_steps).times
+        embedding = alike(params, jnp.asarray(schedule(self.train_steps).embedding[times]))
+        by_row, by_step = jnp.sum(delta, axis=0), jnp.sum(delta, axis=1)
+        return Denoiser(
+            noisy, nets.product(embedding.T, by_step), nets.product(x.T, by_row), jnp.sum(by_row, axis=0), out
+        )
+
+
+def _summed(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
+    """``Σ h δᵀ`` over scenarios and rows: a weight's gradient."""
+    return nets.product(h.reshape(-1, h.shape[-1]).T, delta.reshape(-1, delta.shape[-1]))

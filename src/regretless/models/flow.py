@@ -1,0 +1,172 @@
+"""Conditional normalising flow: ``ĉ = T_θ(z; x)`` with ``z ~ N(0, I)`` and an invertible ``T_θ``, so that its density is exact.
+
+A context vector conditions two affine couplings of all coordinates (RealNVP, Dinh et al., 2017); feature rows condition two
+affine maps of each row's own coordinate, which makes every row Gaussian.
+"""
+
+import abc
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from regretless import nets
+from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
+from regretless.types import Context, Cost, Key
+
+WIDTH = 128
+LAYERS = 2
+CLAMP = 5.0
+"""Log-scales are cut off at ±5."""
+
+
+class Transform(eqx.Module):
+    """An invertible map of the cost vector that depends on the context."""
+
+    dim: int = eqx.field(static=True)
+    features: int = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def init(self, key: Key) -> Params:
+        """Weights and biases uniform on ``±1/√fan_in``."""
+
+    @abc.abstractmethod
+    def forward(self, params: Params, context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        """``T_θ(z; x)`` of each row."""
+
+    @abc.abstractmethod
+    def inverse(self, params: Params, context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
+        """``z = T_θ⁻¹(c; x)`` and ``log |det ∂T_θ/∂z|`` there."""
+
+
+class Coupling(NamedTuple):
+    """Scale and shift net of one coupling, side by side in one hidden layer: columns 0-127 belong to the scale."""
+
+    passed: Float[Array, "passed 256"]
+    context: Float[Array, "p 256"]
+    bias: Float[Array, " 256"]
+    scale: nets.Dense
+    shift: nets.Dense
+
+    def condition(self, x: Context, passed: Float[Array, "k passed"]) -> tuple[Array, Array]:
+        """Log-scale and shift of the changed coordinates; the context's part is the same for all rows."""
+        hidden = jax.nn.relu(nets.product(passed, self.passed) + (nets.product(x, self.context) + self.bias))
+        log_scale = nets.product(hidden[..., :WIDTH], self.scale.weight) + self.scale.bias
+        shift = nets.product(hidden[..., WIDTH:], self.shift.weight) + self.shift.bias
+        return jnp.clip(log_scale, -CLAMP, CLAMP), shift
+
+
+class Couplings(Transform):
+    """Layer 0 passes the odd coordinates through and changes the even ones, layer 1 the other way round.
+
+    ``v ↦ v · exp(s(u, x)) + t(u, x)`` for the changed ``v`` given the passed ``u``. The weights that a mask would multiply by
+    zero (inputs that are changed, outputs that are passed) do not exist here; ``fan_in`` counts them.
+    """
+
+    def init(self, key: Key) -> list[Coupling]:
+        even, odd = (self.dim + 1) // 2, self.dim // 2
+        layers = []
+        for layer, (passed, changed) in enumerate([(odd, even), (even, odd)][:LAYERS]):
+            wide, out = jax.random.split(jax.random.fold_in(key, layer))
+            fan_in = self.dim + self.features
+            first = nets.uniform_layer(wide, passed + self.features, 2 * WIDTH, fan_in)
+            both = nets.uniform_layer(out, WIDTH, 2 * changed, WIDTH)
+            layers.append(
+                Coupling(
+                    first.weight[:passed], first.weight[passed:], first.bias,
+                    nets.Dense(both.weight[:, :changed], both.bias[:changed]),
+                    nets.Dense(both.weight[:, changed:], both.bias[changed:]),
+                )
+            )  # fmt: skip
+        return single(layers)
+
+    def forward(self, params: list[Coupling], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        even, odd = z[..., 0::2], z[..., 1::2]
+        log_scale, shift = params[0].condition(context, odd)
+        even = even * jnp.exp(log_scale) + shift
+        log_scale, shift = params[1].condition(context, even)
+        odd = odd * jnp.exp(log_scale) + shift
+        return self._woven(even, odd)
+
+    def inverse(self, params: list[Coupling], context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
+        even, odd = cost[0::2], cost[1::2]
+        last, shift = params[1].condition(context, even)
+        odd = (odd - shift) * jnp.exp(-last)
+        first, shift = params[0].condition(context, odd)
+        even = (even - shift) * jnp.exp(-first)
+        return self._woven(even, odd), jnp.sum(first) + jnp.sum(last)
+
+    def _woven(self, even: Array, odd: Array) -> Array:
+        """Even and odd coordinates back in their places."""
+        count = even.shape[-1]
+        order = [i // 2 if i % 2 == 0 else count + i // 2 for i in range(self.dim)]
+        return jnp.concatenate([even, odd], axis=-1)[..., np.array(order)]
+
+
+class RowMaps(Transform):
+    """Two affine maps ``v ↦ v · exp(s(x_i)) + t(x_i)`` of each coordinate, given its feature row; one net ``p → 128 → 2`` each.
+
+    Their composition is one affine map, computed once for all scenarios.
+    """
+
+    def init(self, key: Key) -> list[nets.Layers]:
+        sizes = (self.features, WIDTH, 2)
+        return single([nets.init_uniform(jax.random.fold_in(key, layer), sizes) for layer in range(LAYERS)])
+
+    def forward(self, params: list[nets.Layers], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        log_scale, shift = self._composed(params, context)
+        return z * jnp.exp(log_scale) + shift
+
+    def inverse(self, params: list[nets.Layers], context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
+        log_scale, shift = self._composed(params, context)
+        return (cost - shift) * jnp.exp(-log_scale), jnp.sum(log_scale)
+
+    def _composed(self, params: list[nets.Layers], context: Context) -> tuple[Cost, Cost]:
+        log_scale, shift = jnp.zeros((2, self.dim), context.dtype)
+        for layers in params:
+            raw, add = nets.apply(layers, context).T
+            clamped = jnp.clip(raw, -CLAMP, CLAMP)
+            log_scale, shift = log_scale + clamped, shift * jnp.exp(clamped) + add
+        return log_scale, shift
+
+
+class Flow(GenerativeModel):
+    """Conditional RealNVP with two affine couplings; for feature rows a one-dimensional affine flow on each row."""
+
+    transform: Transform
+
+    def __init__(self, dim: int, context_shape: tuple[int, ...]):
+        if len(context_shape) == 1 and dim < 2:
+            raise ValueError(f"flow: expected at least two cost coordinates to couple, got {dim}")
+        self.dim, self.context_shape = dim, context_shape
+        kind = Couplings if len(context_shape) == 1 else RowMaps
+        self.transform = kind(dim, context_shape[-1])
+
+    def init(self, key: Key) -> Params:
+        return self.transform.init(key)
+
+    def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
+        costs = self.transform.forward(params, alike(params, context), alike(params, noise)[None])
+        return costs[0].astype(jnp.result_type(float))
+
+    def scenarios(
+        self, params: Params, context: Context, noise: Float[Array, "k d"]
+    ) -> tuple[Float[Array, "k d"], Pullback]:
+        x, z = alike(params, context), alike(params, noise)
+        costs, pullback = jax.vjp(lambda theta: self.transform.forward(theta, x, z), params)
+        return costs, lambda cotangents: pullback(alike(params, cotangents))[0]
+
+    def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""]:
+        z, log_volume = self.transform.inverse(params, alike(params, context), alike(params, cost))
+        return -0.5 * jnp.sum(jnp.square(z)) - 0.5 * self.dim * math.log(2.0 * math.pi) - log_volume
+
+    def draw_loss(self, key: Key) -> None:
+        return None
+
+    def loss(self, params: Params, context: Context, cost: Cost, drawn: Any = None) -> Float[Array, ""]:
+        share = 1.0 if len(self.context_shape) == 1 else 1.0 / self.dim
+        return -share * self.log_density(params, context, cost)

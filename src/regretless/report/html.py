@@ -1,0 +1,48 @@
+"""Small pieces of HTML. Everything that comes from data is escaped here and nowhere else."""
+
+import html
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Markup = str
+"""A piece of HTML, safe to be put into a page."""
+
+
+def text(value: Any) -> Markup:
+    """Anything as text.
+
+    >>> text("<b>")
+    '&lt;b&gt;'
+    """
+    return html.escape(str(value))
+
+
+def tag(name: str, *children: Markup, **attributes: Any) -> Markup:
+    """An element; ``class_`` stands for class.
+
+    >>> tag("p", text("1 < 2"), class_="note")
+    '<p class="note">1 &lt; 2</p>'
+    """
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        for key, value in attributes.items()
+        if value
+    )
+    return f"<{name}{words}>{''.join(children)}</{name}>"
+
+
+def table(head: Sequence[str], body: Iterable[Markup]) -> Markup:
+    """A table that scrolls sideways where the screen is narrow; ``body`` holds its rows."""
+    top = tag("thead", tag("tr", *(tag("th", text(word)) for word in head)))
+    return tag("div", tag("table", top, tag("tbody", *body)), class_="scroll")
+
+
+def row(*cells: Markup, class_: str = "") -> Markup:
+    """A row of cells that are markup already."""
+    return tag("tr", *(tag("td", cell) for cell in cells), class_=class_)
+
+
+def embedded_json(value: Any) -> Markup:
+    """JSON that may stand inside a script element."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,0 +1,131 @@
+"""One self-contained HTML page: everything inside, nothing fetched, readable on a phone, in the dark and on paper."""
+
+import time
+from importlib import resources
+
+from regretless.report import charts, sections, tables, tuning_section
+from regretless.report.gather import Page
+from regretless.report.html import Markup, embedded_json, tag, text
+
+TITLE = "regretless: the paper's tables and figures, reproduced"
+CREDIT = "Decision-Focused On-Policy Learning for Contextual Linear Optimization with Partial Feedback"
+
+
+def asset(name: str) -> str:
+    """A file of this package's own."""
+    return (resources.files("regretless.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def render(page: Page) -> str:
+    """The whole page."""
+    from plotly.offline import get_plotlyjs
+
+    drawn: dict[str, charts.Spec] = {}
+    body = [header(page), nav(page), tag("main", overview(page, drawn), *(sections.section(s, drawn) for s in page.studies),
+            *(tuning_section.section(each, drawn) for each in page.tunings), environment(page)), footer(page)]  # fmt: skip
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<link rel="icon" href="data:,">',
+            tag("title", text(TITLE)),
+            f"<style>{asset('page.css')}</style></head><body>",
+            *body,
+            f'<script type="application/json" id="chart-data">{embedded_json(drawn)}</script>',
+            f"<script>{get_plotlyjs()}</script>",
+            f"<script>{asset('page.js')}</script>",
+            "</body></html>\n",
+        ]
+    )
+
+
+def header(page: Page) -> Markup:
+    """What this is, and the figures that matter."""
+    reproduced, compared = tables.tally(page)
+    cells = page.shown()
+    seconds = sum(cell.record["wall_seconds"] for cell in cells.values())
+    figures = [figure(str(len(cells)), "cells computed"), figure(duration(seconds), "of computing")]
+    if compared:
+        figures.insert(0, figure(f"{reproduced} of {compared}", "published cells reproduced (|z| ≤ 3)"))
+    lead = (
+        "Regret of on-policy decision-focused learning with partial feedback, measured anew. Lower is better everywhere; "
+        "bands and ± are one standard error; every policy of a chart met the same contexts and costs."
+    )
+    if not compared:
+        lead += " This is a short run: its numbers are not comparable with the published ones, which are left out."
+    return tag(
+        "header", tag("h1", text("Every table and figure, run again")), tag("p", text(lead), class_="lead"),
+        tag("div", *figures, class_="figures"), class_="top",
+    )  # fmt: skip
+
+
+def figure(number: str, words: str) -> Markup:
+    """A large number with a word below it."""
+    return tag("div", tag("b", text(number)), tag("span", text(words)))
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def nav(page: Page) -> Markup:
+    """Links to the sections, and the switch between light and dark."""
+    names = [(study.name, study.title.split(":")[0]) for study in page.studies]
+    names += [("tuning", "Tuning")] if page.tunings else []
+    names.append(("environment", "Environment"))
+    links = [tag("a", text(title), href=f"#{name}") for name, title in names]
+    switch = tag("button", text("light / dark"), id="theme", type="button")
+    return tag("nav", tag("div", tag("div", *links, class_="links"), switch))
+
+
+def overview(page: Page, drawn: dict[str, charts.Spec]) -> Markup:
+    """All z-scores in one chart."""
+    spec = charts.overview(page)
+    if spec is None:
+        return ""
+    drawn["chart-overview"] = spec
+    chart = tag("div", id="chart-overview", class_="chart", role="img", aria_label="z-scores of all published cells")
+    words = "How far every cell is from its published value. The shaded band is |z| ≤ 3; marks to the left are lower regret."
+    return tag(
+        "section",
+        tag("h2", text("At a glance")),
+        tag("p", text(words)),
+        tag("div", chart, class_="card"),
+        id="overview",
+    )
+
+
+def environment(page: Page) -> Markup:
+    """What computed the numbers."""
+    seen: dict[str, list[str]] = {}
+    for cell in page.shown().values():
+        about = cell.record["environment"]
+        packages = ", ".join(f"{name} {version}" for name, version in about["packages"].items())
+        for key, value in (
+            ("python", about["python"]),
+            ("platform", about["platform"]),
+            ("packages", packages),
+            ("devices", ", ".join(about["devices"])),
+            ("code", cell.record["code"]),
+        ):
+            if value not in seen.setdefault(key, []):
+                seen[key].append(value)
+    seen["commands"] = list(dict.fromkeys(study.command for study in page.studies))
+    pairs = "".join(tag("dt", text(key)) + tag("dd", text(" · ".join(values))) for key, values in seen.items())
+    listed = sections.cell_list(page)
+    return tag(
+        "section", tag("h2", text("Environment")), tag("div", tag("dl", pairs), listed, class_="card"), id="environment"
+    )
+
+
+def footer(page: Page) -> Markup:
+    """When, from what."""
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(page.written))
+    return tag(
+        "footer",
+        text(f"Written {when} by regretless from stored traces. The method and the published values: {CREDIT}."),
+    )

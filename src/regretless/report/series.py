@@ -1,0 +1,72 @@
+"""What a chart needs of a trace: the curve thinned to some hundred points, and the final regrets."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from regretless.trace import Comparison, Trace
+
+POINTS = 240
+ANCHORS = ("dfhpg", "schedule")
+"""Paired differences are taken from the first of these that a cell has."""
+
+
+class Curve(NamedTuple):
+    """Average regret per round, ``Regret_t / t``, with its standard error, at some rounds."""
+
+    rounds: np.ndarray
+    mean: np.ndarray
+    error: np.ndarray | None  # None with fewer than two replications
+
+
+class Arm(NamedTuple):
+    """One policy of one cell, summarised."""
+
+    label: str
+    mean: float
+    error: float
+    median: float
+    diverged: int
+    curve: Curve | None  # None if every replication diverged
+    difference: Comparison | None  # from the cell's anchor, paired by seed
+
+
+def chosen_rounds(horizon: int) -> np.ndarray:
+    """At most ``POINTS`` rounds, dense at the start where curves move and even afterwards.
+
+    >>> rounds = chosen_rounds(2000)
+    >>> int(rounds[0]), int(rounds[-1]), len(rounds) <= POINTS
+    (1, 2000, True)
+    """
+    half = POINTS // 2
+    early = np.geomspace(1, horizon, half)
+    even = np.linspace(1, horizon, half)
+    return np.unique(np.rint(np.concatenate([early, even])).astype(int))
+
+
+def curve(trace: Trace) -> Curve | None:
+    """The curve of the replications that stayed finite."""
+    kept = trace.cumulative()[trace.finished]
+    if not len(kept):
+        return None
+    rounds = chosen_rounds(kept.shape[1])
+    average = kept[:, rounds - 1] / rounds
+    error = average.std(axis=0, ddof=1) / len(kept) ** 0.5 if len(kept) > 1 else None
+    return Curve(rounds, average.mean(axis=0), error)
+
+
+def summarise(traces: dict[str, Trace]) -> dict[str, Arm]:
+    """Every arm of a cell; the traces may be dropped afterwards."""
+    anchor = next((traces[name] for name in ANCHORS if name in traces), None)
+    return {
+        label: Arm(
+            label,
+            trace.mean(),
+            trace.standard_error(),
+            trace.median(),
+            trace.diverged,
+            curve(trace),
+            None if anchor is None or anchor is trace else trace.compare(anchor),
+        )
+        for label, trace in traces.items()
+    }

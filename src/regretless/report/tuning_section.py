@@ -1,0 +1,53 @@
+"""Tuning on the page: what every trial reached, and which settings mattered."""
+
+from typing import Any
+
+from regretless.report.charts import Spec, short
+from regretless.report.html import Markup, tag, text
+from regretless.report.words import benchmark, number
+
+
+def section(tuning: dict[str, Any], drawn: dict[str, Spec]) -> Markup:
+    """One tuning; its charts are added to ``drawn``."""
+    place = f"tuning-{tuning['benchmark']}-{tuning['model']}"
+    drawn[f"{place}-history"] = history(tuning)
+    drawn[f"{place}-importance"] = importance(tuning)
+    best = tuning["best"]
+    words = (
+        f"{len(tuning['trials'])} random configurations of {tuning['model']}, {tuning['seeds']} validation seeds from "
+        f"{tuning['first_seed']}; the best reaches {number(best['value'])} (trial {best['number']})."
+    )
+    cards = [
+        tag("div", tag("h3", text(title)), tag("div", id=f"{place}-{kind}", class_="chart"), class_="card")
+        for kind, title in (("history", "Trials"), ("importance", "Importance of the settings"))
+    ]
+    title = f"Tuning: {benchmark(tuning['benchmark'])}"
+    return tag("section", tag("h2", text(title)), tag("p", text(words)), tag("div", *cards, class_="grid"), id="tuning")
+
+
+def history(tuning: dict[str, Any]) -> Spec:
+    """Final regret of every trial, and the lowest so far."""
+    trials = sorted((each["number"], each["value"]) for each in tuning["trials"] if each["value"] is not None)
+    numbers = [trial for trial, _ in trials]
+    values = [value for _, value in trials]
+    lowest = [min(values[: i + 1]) for i in range(len(values))]
+    data = [
+        {"type": "scatter", "mode": "markers", "name": "trial", "x": numbers, "y": short(values),
+         "marker": {"color": "#4a86c5", "size": 6, "opacity": 0.7}},
+        {"type": "scatter", "mode": "lines", "name": "lowest so far", "x": numbers, "y": short(lowest),
+         "line": {"color": "#d9455f", "width": 2, "shape": "hv"}},
+    ]  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": "trial"}},
+        "yaxis": {"title": {"text": "mean final regret"}, "type": "log"},
+    }
+    return {"data": data, "layout": layout, "kind": "points"}
+
+
+def importance(tuning: dict[str, Any]) -> Spec:
+    """Share of the variation of the regret that each setting explains."""
+    pairs = sorted(tuning["importances"].items(), key=lambda pair: pair[1])
+    data = [{"type": "bar", "orientation": "h", "y": [name for name, _ in pairs], "x": short([v for _, v in pairs]),
+             "marker": {"color": "#1f9e8f"}, "hovertemplate": "%{y}: %{x:.2f}<extra></extra>"}]  # fmt: skip
+    layout = {"xaxis": {"title": {"text": "importance (sums to 1)"}}, "yaxis": {"automargin": True}}
+    return {"data": data, "layout": layout, "kind": "points"}

@@ -1,0 +1,25 @@
+"""Writes a report into a folder: the page, the figures, the tables."""
+
+from pathlib import Path
+
+from regretless.report.exports import latex_table, reproduction, write_csv
+from regretless.report.figures import write_figures
+from regretless.report.gather import Page, gather
+from regretless.report.page import render
+from regretless.studies.store import Store
+
+
+def write_report(store: Store, folder: Path) -> Page:
+    """Everything that ``store`` holds, as ``report.html``, ``figures/``, ``tables/`` and ``reproduction.md``."""
+    page = gather(store)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.html").write_text(render(page), encoding="utf-8")
+    write_figures(page, folder / "figures")
+    tables = folder / "tables"
+    tables.mkdir(exist_ok=True)
+    write_csv(page, tables / "cells.csv")
+    for study in page.studies:
+        if study.kind == "table" and any(panel.cells for panel in study.panels):
+            (tables / f"{study.name}.tex").write_text(latex_table(study), encoding="utf-8")
+    (folder / "reproduction.md").write_text(reproduction(page), encoding="utf-8")
+    return page

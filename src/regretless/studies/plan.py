@@ -1,0 +1,101 @@
+"""A plan: the studies asked for, as cells with their addresses, written into the store so that others can follow and report."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from regretless.studies import definitions
+from regretless.studies.cells import AnyCell, Cell
+from regretless.studies.definitions import Panel, Scale, Study
+from regretless.studies.identity import address, canonical, code_version
+from regretless.studies.store import Store
+from regretless.studies.verdicts import SECOND_RANGE, needs_second_range
+
+
+class Planned(NamedTuple):
+    """A cell with the address of its result."""
+
+    key: str
+    cell: AnyCell
+
+
+class Plan:
+    """The cells of some studies, each once, in the order in which they are shown."""
+
+    def __init__(self, names: Sequence[str], scale: Scale, command: str = "regretless reproduce"):
+        self.scale, self.command = scale, command
+        self.studies: list[Study] = [definitions.study(name, scale) for name in names]
+        self.keys: dict[str, str] = {}
+        self.cells: dict[str, AnyCell] = {}
+        for study in self.studies:
+            for cell in study.cells():
+                self.cells.setdefault(self._key(cell), cell)
+        self.second: dict[str, Planned] = {}  # by the key of the first range
+        for study in self.studies:
+            if study.kind == "table" and scale.first_seed == 0:
+                for cell in study.cells():
+                    assert isinstance(cell, Cell)
+                    again = cell.model_copy(update={"first_seed": SECOND_RANGE})
+                    self.second[self._key(cell)] = Planned(self._key(again), again)
+
+    def _key(self, cell: AnyCell) -> str:
+        words = cell.model_dump_json()
+        if words not in self.keys:
+            self.keys[words] = address(cell.identity(), code_version())
+        return self.keys[words]
+
+    def planned(self) -> list[Planned]:
+        """Every cell with its address."""
+        return [Planned(key, cell) for key, cell in self.cells.items()]
+
+    def follow_ups(self, store: Store) -> list[Planned]:
+        """The second range of seeds of every table cell that is too far from its published value."""
+        chosen = []
+        for key, again in self.second.items():
+            record = store.record(key)
+            if record is not None and needs_second_range(record):
+                chosen.append(again)
+        return chosen
+
+    @property
+    def id(self) -> str:
+        """A name that the same studies at the same scale always have."""
+        return hashlib.sha256(canonical([[study.name for study in self.studies], list(self.scale)])).hexdigest()[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as data: all that a report needs to know about what belongs where."""
+        return {
+            "id": self.id,
+            "command": self.command,
+            "code": code_version(),
+            "written": time.time(),
+            "scale": self.scale._asdict(),
+            "studies": [self._study(study) for study in self.studies],
+            "cells": {key: cell.name for key, cell in self.cells.items()},
+            "second": {key: again.key for key, again in self.second.items()},
+        }
+
+    def _study(self, study: Study) -> dict[str, Any]:
+        return {
+            "name": study.name,
+            "order": list(definitions.REGISTRY).index(study.name),
+            "kind": study.kind,
+            "title": study.title,
+            "about": study.about,
+            "missing": list(study.missing),
+            "panels": [self._panel(panel) for panel in study.panels],
+        }
+
+    def _panel(self, panel: Panel) -> dict[str, Any]:
+        return {
+            "benchmark": panel.benchmark,
+            "zoom": panel.zoom,
+            "cells": [[label, self._key(cell)] for label, cell in panel.cells],
+            "beside": [self._key(cell) for cell in panel.beside],
+        }
+
+    def write(self, store: Store) -> None:
+        """Leaves the plan in the store."""
+        store.write_text(store.plans / f"{self.id}.json", json.dumps(self.to_dict(), indent=1))

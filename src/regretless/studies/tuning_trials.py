@@ -1,0 +1,122 @@
+"""Trials in a database: drawn by number, so that any worker draws the same, and taken over from workers that died."""
+
+import datetime
+import hashlib
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.trial import FrozenTrial, Trial, TrialState
+
+from regretless.settings import SettingsError
+
+ABANDONED = datetime.timedelta(hours=1)
+"""After this long a running trial of another machine counts as lost."""
+
+
+class ByNumber(optuna.samplers.BaseSampler):
+    """Random search whose draws depend on the seed, the trial's number and the parameter's name, and on nothing else."""
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        return {}
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        return {}
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        words = f"{self.seed}/{trial.number}/{param_name}".encode()
+        rng = np.random.default_rng(np.frombuffer(hashlib.sha256(words).digest(), np.uint32))
+        if isinstance(param_distribution, CategoricalDistribution):
+            return param_distribution.choices[int(rng.integers(len(param_distribution.choices)))]
+        assert isinstance(param_distribution, FloatDistribution)
+        low, high = param_distribution.low, param_distribution.high
+        if param_distribution.log:
+            return float(np.clip(np.exp(rng.uniform(np.log(low), np.log(high))), low, high))
+        return float(rng.uniform(low, high))
+
+
+class Trials:
+    """The trials of one tuning in a database that several workers may use."""
+
+    def __init__(self, database: Path, name: str, space: Mapping[str, BaseDistribution], seed: int):
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.space = dict(space)
+        try:
+            database.parent.mkdir(parents=True, exist_ok=True)
+            storage = optuna.storages.RDBStorage(
+                f"sqlite:///{database}", engine_kwargs={"connect_args": {"timeout": 60}}
+            )
+            self.study = optuna.create_study(
+                storage=storage, study_name=name, sampler=ByNumber(seed), load_if_exists=True, direction="minimize"
+            )
+        except Exception as error:
+            raise SettingsError(f"cannot use the database {database}: {str(error).splitlines()[0]}") from None
+
+    def claim(self, wanted: int, most: int) -> dict[int, dict[str, Any]]:
+        """Up to ``most`` trials for this worker: what dead workers left, then new ones until there are ``wanted`` in all."""
+        mine: dict[int, dict[str, Any]] = {}
+        for frozen in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            if len(mine) < most and _lost(frozen):
+                mine[frozen.number] = self._draw(Trial(self.study, frozen._trial_id))
+        while len(mine) < most and len(self.study.get_trials(deepcopy=False)) < wanted:
+            trial = self.study.ask()
+            mine[trial.number] = self._draw(trial)
+        return mine
+
+    def _draw(self, trial: Trial) -> dict[str, Any]:
+        trial.set_user_attr("worker", f"{platform.node()}:{os.getpid()}")
+        values = {}
+        for name, distribution in self.space.items():
+            if isinstance(distribution, CategoricalDistribution):
+                values[name] = trial.suggest_categorical(name, distribution.choices)
+            else:
+                assert isinstance(distribution, FloatDistribution)
+                values[name] = trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log)
+        return values
+
+    def tell(self, number: int, value: float, diverged: int) -> None:
+        """Writes a trial's outcome down; one with replications that diverged has failed."""
+        if diverged or not np.isfinite(value):
+            self.study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
+        else:
+            self.study.tell(number, float(value), skip_if_finished=True)
+
+    def finished(self) -> list[FrozenTrial]:
+        """Every trial with an outcome."""
+        return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
+
+    def importances(self) -> dict[str, float]:
+        """Share of the variation that each parameter explains (PED-ANOVA); nothing with too few trials."""
+        if len(self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))) < 10:
+            return {}
+        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
+        return dict(optuna.importance.get_param_importances(self.study, evaluator=evaluator))
+
+
+def _lost(trial: FrozenTrial) -> bool:
+    """Whether the worker of a running trial is gone."""
+    host, _, process = str(trial.user_attrs.get("worker", "")).rpartition(":")
+    if host == platform.node() and process.isdigit():
+        if int(process) == os.getpid():
+            return False
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+    started = trial.datetime_start or datetime.datetime.min
+    return datetime.datetime.now() - started > ABANDONED

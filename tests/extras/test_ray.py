@@ -1,0 +1,110 @@
+"""The Ray engine on a cluster of two nodes, one of which loses its workers in the middle of the work."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from regretless.settings import SettingsError
+from regretless.studies import definitions
+from regretless.studies.campaign import Silent, carry_out
+from regretless.studies.definitions import Panel, Scale, arms
+from regretless.studies.plan import Plan
+from regretless.studies.play import play
+from regretless.studies.store import Store
+
+if not os.environ.get("CI"):
+    pytest.importorskip("ray", reason="needs the extra 'ray' (requirements/extras.txt); CI always runs it")
+
+DEGREES = (1, 2, 3, 4)
+
+
+def panels(scale):
+    return [Panel("topk", ((str(d), scale.cell("topk", arms(("greedy",)), degree=d)),)) for d in DEGREES]
+
+
+@pytest.fixture
+def plan(monkeypatch):
+    entry = definitions._Entry("degree", "small", "small", panels)
+    monkeypatch.setitem(definitions.REGISTRY, "small", entry)
+    return Plan(["small"], Scale(2, 0, 20_000))
+
+
+@pytest.fixture
+def cluster():
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made.add_node(num_cpus=1)
+    made.wait_for_nodes()
+    yield made
+    import ray
+
+    ray.shutdown()
+    made.shutdown()
+
+
+class Watching(Silent):
+    """Sees which workers are busy, and on which node."""
+
+    def __init__(self):
+        self.done = []
+        self.failures = []
+        self.busy = threading.Event()
+
+    def progress(self, item, what, done, total):
+        self.busy.set()
+
+    def finished(self, item):
+        self.done.append(item.key)
+
+    def failed(self, item, error):
+        self.failures.append(error)
+
+
+def test_workers_that_die_lose_nothing(plan, cluster, tmp_path, monkeypatch):
+    from regretless.studies import engine_ray
+
+    engine = engine_ray.RayEngine()
+    workers, killed = set(), []
+    original = engine_ray.RayEngine._hear
+
+    def hear(self, board, items, listener):
+        import ray
+
+        news = ray.get(board.take.remote(), timeout=30)
+        workers.update(worker for *_, worker in news.values())
+        nodes = {node for node, _ in workers}
+        if not killed and len(nodes) == 2:
+            doomed = sorted(nodes)[0]
+            for node, process in workers:
+                if node == doomed:
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(process)
+        original(self, board, items, listener)
+
+    monkeypatch.setattr(engine_ray.RayEngine, "_hear", hear)
+    watching, store = Watching(), Store(tmp_path / "store")
+    summary = carry_out(plan, store, engine, watching)
+    assert killed, "both nodes were at work, and one lost its workers"
+    assert watching.failures == []
+    assert summary.failed == {}
+    assert sorted(watching.done) == sorted(plan.cells)
+    assert list(store.claims.iterdir()) == []
+    key, cell = next(iter(plan.cells.items()))
+    np.testing.assert_allclose(
+        store.load(key).traces["greedy"].regret, play(cell).traces["greedy"].regret, rtol=1e-5, atol=1e-5
+    )
+    began = time.monotonic()
+    assert carry_out(plan, store, engine, Watching()).computed == 0
+    assert time.monotonic() - began < 10
+
+
+def test_no_cluster_at_the_address():
+    from regretless.studies.engine_ray import RayEngine
+
+    with pytest.raises(SettingsError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
+        RayEngine("127.0.0.1:1")

@@ -1,0 +1,93 @@
+"""Results that nobody computed: they look like a campaign's, so that stores and reports can be tested in no time."""
+
+import numpy as np
+
+from regretless.benchmarks import published
+from regretless.studies import theory
+from regretless.studies import theory_world as world
+from regretless.studies.archive import Result
+from regretless.studies.cells import TheoryCell
+from regretless.studies.identity import code_version
+from regretless.studies.plan import Plan
+from regretless.studies.slopes import Estimate
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
+
+SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
+
+
+def invent(cell, progress=lambda what, done, total: None):
+    """A result for any cell, the same for the same cell; where a value is published, near it."""
+    about = {
+        "cell": cell.model_dump(), "name": cell.name, "code": code_version(), "created": 1e9, "wall_seconds": 12.5,
+        "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
+    }  # fmt: skip
+    if isinstance(cell, TheoryCell):
+        return Result({}, {**about, "document": theorems()})
+    horizon = min(cell.horizon or 2000, 395 if cell.benchmark == "energy" else 2000)
+    traces = {arm.label: trace(cell, arm, horizon) for arm in cell.arms}
+    level = SCALE[cell.benchmark]
+    names = {"random": 3.0, "best_fixed": 0.5, "clairvoyant": 0.01}
+    record = {
+        **about,
+        "horizon": horizon,
+        "degree": cell.degree or 8,
+        "references": [
+            {"name": name, "mean": level * factor, "standard_error": level / 50} for name, factor in names.items()
+        ],
+        "seconds": {"compile": 8.0, "run": 4.5},
+        "settings": {},
+        "notices": [],
+        "comparable": {arm.label: cell.horizon is None and not arm.overrides for arm in cell.arms},
+    }
+    progress("running", 1, 1)
+    return Result(traces, record)
+
+
+def theorems():
+    """A theory study with one claim that holds and one that does not."""
+    near, far = Estimate(-0.52, -0.53, -0.51), Estimate(-0.48, -0.49, -0.47)
+    claims = [
+        theory.Claim("score_unbiased", "α = 1", "score / exact", Estimate(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
+        theory.Claim("stationarity", "α = 1", "slope", near, "≤", -0.5, bound_share=0.01),
+        theory.Claim("stationarity", "α = 0, adaptive step", "slope", far, "≤", -0.5, bound_share=0.01),
+    ]
+    levels = [Estimate(0.1, 0.09, 0.11), Estimate(0.05, 0.04, 0.06)]
+    curves = [
+        theory.Curve(quantity, rule, 0.5, [512, 1024], levels, [1.0, 0.5])
+        for quantity in ("excess", "stationarity")
+        for rule in ("adaptive", "constant")
+    ]
+    record = {"seed": 0, "horizons": [512, 1024], "replications": 4, "samples": 10, "seconds": 1.0}
+    facts = world.Constants(*[0.2] * len(world.Constants._fields))
+    return theory.TheoryResult(claims, curves, facts, 0.3, 0, record).to_dict()
+
+
+def trace(cell, arm, horizon):
+    words = f"{cell.benchmark}{cell.feedback}{arm.label}{cell.degree}{cell.model}"
+    rng = np.random.default_rng([cell.first_seed, *words.encode()])
+    known = published(cell.benchmark, cell.feedback, arm.label)
+    mean = known.mean if known else SCALE[cell.benchmark] * rng.uniform(0.6, 2.5)
+    spread = known.standard_error * 30**0.5 if known else 0.2 * mean
+    final = np.abs(rng.normal(mean, spread, cell.seeds)) + 1.0
+    shape = 1.0 + 4.0 * np.exp(-np.arange(horizon) / 150.0)
+    regret = final[:, None] * shape / shape.sum() * rng.gamma(2.0, 0.5, (cell.seeds, horizon))
+    count = horizon // DIAGNOSTICS_EVERY
+    return Trace(
+        regret,
+        {"alpha": np.full((cell.seeds, count), 0.25)},
+        np.zeros(cell.seeds, np.int32),
+        tuple(range(cell.first_seed, cell.first_seed + cell.seeds)),
+        {"policy": arm.label},
+    )
+
+
+def fill(store, names, scale):
+    """A whole campaign's worth of invented results; gives the plan back."""
+    plan = Plan(names, scale)
+    store.create()
+    plan.write(store)
+    for item in plan.planned():
+        store.put(item.key, invent(item.cell))
+    for item in plan.follow_ups(store):
+        store.put(item.key, invent(item.cell))
+    return plan

@@ -1,0 +1,124 @@
+"""Diffusion: noise levels, DDIM's steps, loss weights, and a conditional distribution that it learns."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import nets
+from regretless.models import Diffusion
+from regretless.models.diffusion import path, schedule
+
+
+def test_noise_levels_and_embedding():
+    table = schedule(50)
+    beta = np.linspace(1e-4, 0.02, 50)
+    assert table.kept[0] == pytest.approx(1 - 1e-4)
+    assert table.kept[-1] == pytest.approx(np.prod(1 - beta))
+    assert table.root[7] == pytest.approx((1 - table.kept[7]) ** 0.5)
+    frequencies = [1.0, 10000 ** (-1 / 3), 10000 ** (-2 / 3), 1e-4]
+    expected = [np.sin(7 * f) for f in frequencies] + [np.cos(7 * f) for f in frequencies]
+    np.testing.assert_allclose(table.embedding[7], expected)
+
+
+def test_bound_weights_leave_out_the_time_where_they_have_no_value():
+    table = schedule(20)
+    beta = np.linspace(1e-4, 0.02, 20)
+    assert table.elbo[0] == 0
+    expected = (1 - table.kept[5]) / (2 * beta[5] * (1 - table.kept[4]) * table.kept[5])
+    assert table.elbo[5] == pytest.approx(expected)
+    times = jnp.concatenate(
+        [Diffusion(2, (1,), 20, 8, "elbo").draw_loss(jax.random.key(seed))[0] for seed in range(50)]
+    )
+    assert set(np.unique(times)) == set(range(1, 20))
+    times = jnp.concatenate([Diffusion(2, (1,), 20, 8).draw_loss(jax.random.key(seed))[0] for seed in range(50)])
+    assert set(np.unique(times)) == set(range(20))
+
+
+def test_sampling_visits_the_stated_times_and_ends_at_the_prediction():
+    assert path(50, 50).times.tolist() == list(range(49, -1, -1))
+    assert path(20, 8).times.tolist() == [19, 16, 14, 11, 8, 5, 3, 0]
+    assert path(5, 50).times.tolist() == [4, 3, 2, 1, 0]
+    steps, kept = path(20, 8), schedule(20).kept
+    assert steps.keep[-1] == pytest.approx(kept[0] ** -0.5)
+    assert steps.add[-1] == pytest.approx(-(((1 - kept[0]) / kept[0]) ** 0.5))
+
+
+@pytest.mark.usefixtures("float64")
+def test_sampling_is_ddim_step_by_step():
+    model = Diffusion(3, (2,), 20, 8)
+    params = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), model.init(jax.random.key(0)))
+    x, c = jnp.array([0.3, -1.0]), jnp.array([0.5, -0.2, 1.1])
+    expected, kept = np.asarray(c), schedule(20).kept
+    times = [*path(20, 8).times, None]
+    for now, following in itertools.pairwise(times):
+        row = np.concatenate([expected, schedule(20).embedding[now], x])
+        weight = np.concatenate([params.noisy, params.time, params.context])
+        h = row @ weight + params.bias
+        eps = (h / (1 + np.exp(-h))) @ params.out.weight + params.out.bias
+        clean = (expected - (1 - kept[now]) ** 0.5 * eps) / kept[now] ** 0.5
+        expected = clean
+        if following is not None:
+            expected = kept[following] ** 0.5 * clean + (1 - kept[following]) ** 0.5 * eps
+    np.testing.assert_allclose(model.sample(params, x, c), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", ["root", "elbo"])
+@pytest.mark.usefixtures("float64")
+def test_loss_is_the_weighted_squared_error_of_the_noise(weights):
+    for shape in ((2,), (3, 2)):
+        model = Diffusion(3, shape, 20, 8, weights)
+        params = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), model.init(jax.random.key(0)))
+        context, cost = jax.random.normal(jax.random.key(1), shape), np.array([1.0, 2.0, -1.0])
+        times, noise = map(np.asarray, model.draw_loss(jax.random.key(2)))
+        assert len(times) == 16
+        rows = np.asarray(context).reshape(-1, 2)
+        weight, kept = getattr(schedule(20), weights), schedule(20).kept
+        terms = []
+        for t, eps in zip(times, noise, strict=True):
+            noisy = (kept[t] ** 0.5 * cost + (1 - kept[t]) ** 0.5 * eps).reshape(len(rows), -1)
+            clock = np.broadcast_to(schedule(20).embedding[t], (len(rows), 8))
+            h = np.concatenate([noisy, clock, rows], axis=1) @ np.concatenate(
+                [params.noisy, params.time, params.context]
+            )
+            h = h + params.bias
+            guess = (h / (1 + np.exp(-h))) @ params.out.weight + params.out.bias
+            square = np.square(guess.reshape(-1) - eps)
+            terms.append(weight[t] * (square.sum() if len(shape) == 1 else square.mean()))
+        assert float(model.loss(params, context, cost, (times, noise))) == pytest.approx(np.mean(terms), rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1,), (2, 1)], ids=["vector", "rows"])
+def test_learns_a_known_conditional_distribution(shape):
+    """``c_i | x ~ N(a_i + x, 0.5²)``: with noise levels that reach pure noise, samples have these means and this spread."""
+    model = Diffusion(2, shape, 1000, 50)
+    shift = jnp.array([0.6, -0.6]) if len(shape) == 1 else jnp.zeros(2)
+
+    def mean(context):
+        return shift + context.reshape(-1)
+
+    def batch_loss(params, key):
+        context_key, cost_key, loss_key = jax.random.split(key, 3)
+        contexts = jax.random.uniform(context_key, (24, *shape), minval=-1.0, maxval=1.0)
+        costs = jax.vmap(mean)(contexts) + 0.5 * jax.random.normal(cost_key, (24, 2))
+        drawn = jax.vmap(model.draw_loss)(jax.random.split(loss_key, 24))
+        return jnp.mean(jax.vmap(functools.partial(model.loss, params))(contexts, costs, drawn))
+
+    @jax.jit
+    def train(params):
+        def step(carry, t):
+            params, adam = carry
+            gradient = jax.grad(batch_loss)(params, jax.random.fold_in(jax.random.key(1), t))
+            return nets.adam_step(params, adam, gradient, 4e-3 * (1.0 - t / 1500.0)), None
+
+        return jax.lax.scan(step, (params, nets.adam_init(params)), jnp.arange(1500))[0][0]
+
+    params = train(model.init(jax.random.key(0)))
+    for value in (-0.7, 0.5):
+        context = jnp.full(shape, value)
+        samples = model.scenarios(params, context, jax.random.normal(jax.random.key(2), (4000, 2)))[0]
+        np.testing.assert_allclose(samples.mean(axis=0), mean(context), atol=0.12)
+        np.testing.assert_allclose(samples.std(axis=0), 0.5, atol=0.1)

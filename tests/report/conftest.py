@@ -1,0 +1,25 @@
+"""A store with every study in it, and the report that is written from it."""
+
+import pytest
+
+import invented
+from regretless.report.writing import write_report
+from regretless.studies import definitions
+from regretless.studies.definitions import Scale
+from regretless.studies.store import Store
+
+NAMES = list(definitions.REGISTRY)
+
+
+@pytest.fixture(scope="session")
+def full_store(tmp_path_factory):
+    store = Store(tmp_path_factory.mktemp("store"))
+    invented.fill(store, NAMES, Scale(seeds=4))
+    return store
+
+
+@pytest.fixture(scope="session")
+def written(full_store, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    page = write_report(full_store, folder)
+    return folder, page

@@ -1,0 +1,184 @@
+"""The report from invented results: every table and figure is there, escaped, light, and says what is missing."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+import invented
+from regretless.benchmarks import published
+from regretless.report import charts
+from regretless.report.exports import latex_table
+from regretless.report.gather import gather
+from regretless.report.page import render
+from regretless.report.series import POINTS, chosen_rounds
+from regretless.report.tables import rows, tally
+from regretless.settings import SettingsError
+from regretless.studies import definitions
+from regretless.studies.definitions import QUICK, Scale
+from regretless.studies.store import Store
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+def specs(folder):
+    text = (folder / "report.html").read_text()
+    return json.loads(re.search(r'id="chart-data">(.*?)</script>', text).group(1))
+
+
+def test_every_study_has_its_place(written):
+    folder, page = written
+    text = (folder / "report.html").read_text()
+    for study in page.studies:
+        assert f'<section id="{study.name}">' in text or f'id="{study.name}"' in text
+    drawn = specs(folder)
+    benchmarks = definitions.present()
+    for name in ("convergence", "models", "surrogates", "alpha", "feedback"):
+        assert {f"chart-{name}-{each}" for each in benchmarks} <= set(drawn)
+    assert {f"chart-degree-{each}" for each in benchmarks if each != "energy"} <= set(drawn)
+    assert {"chart-overview", "chart-theory-excess", "chart-theory-stationarity"} <= set(drawn)
+
+
+def test_the_page_needs_nothing_from_elsewhere(written):
+    text = (written[0] / "report.html").read_text()
+    head = text.split('id="chart-data"')[0]
+    assert not re.search(r'(src|href)="(?!#|data:,)', head), "only links within the page"
+    assert "Plotly" in text
+
+
+def test_curves_are_thin_and_have_bands(written):
+    drawn = specs(written[0])
+    spec = drawn["chart-convergence-topk"]
+    lines = [trace for trace in spec["data"] if trace.get("name") == "dfhpg"]
+    bands = [trace for trace in spec["data"] if trace.get("fill") == "toself" and trace["legendgroup"] == "dfhpg"]
+    assert len(lines) == len(bands) == 1
+    assert 100 < len(lines[0]["x"]) <= POINTS
+    assert len(bands[0]["x"]) == 2 * len(lines[0]["x"])
+    assert {trace["name"] for trace in spec["data"] if trace.get("meta") == "reference"} == {
+        "random",
+        "best_fixed",
+        "clairvoyant",
+    }
+    assert spec["layout"]["xaxis"]["range"] == [1, 600]
+    assert len(json.dumps(drawn)) < 3_000_000
+
+
+def test_a_curve_is_the_average_regret_per_round(full_store, written):
+    page = written[1]
+    study = next(study for study in page.studies if study.name == "convergence")
+    cell = study.panels[0].cells[0]
+    trace = full_store.load(cell.key).traces["dfhpg"]
+    curve = cell.arms["dfhpg"].curve
+    at = curve.rounds - 1
+    average = np.cumsum(trace.regret, axis=1)[:, at] / curve.rounds
+    np.testing.assert_allclose(curve.mean, average.mean(axis=0))
+    np.testing.assert_allclose(curve.error, average.std(axis=0, ddof=1) / 2.0)
+    assert cell.arms["greedy"].difference == full_store.load(cell.key).traces["greedy"].compare(trace)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 7, 200, 2000, 15_000])
+def test_chosen_rounds(horizon):
+    rounds = chosen_rounds(horizon)
+    assert rounds[0] == 1
+    assert rounds[-1] == horizon
+    assert len(rounds) <= POINTS
+    assert np.all(np.diff(rounds) > 0)
+
+
+def test_tables_tell_z_and_verdict(written):
+    folder, page = written
+    main = page.studies[0]
+    row = next(row for row in rows(main, main.panels[0]) if row.arm.label == "dfhpg")
+    known = published("topk", "bandit", "dfhpg")
+    assert row.verdict.z == pytest.approx(known.z(row.arm.mean, row.arm.error))
+    assert sum(row.best for row in rows(main, main.panels[0])) == 1
+    text = (folder / "reproduction.md").read_text()
+    assert f"{row.verdict.z:+.2f}" in text
+    reproduced, compared = tally(page)
+    assert f"{reproduced} of {compared} published cells" in text
+    assert compared == 11 * len(definitions.present()), "six bandit and five semi-bandit cells a benchmark"
+
+
+def test_files_for_print(written):
+    folder, page = written
+    assert (folder / "figures" / "convergence_topk.pdf").read_bytes().startswith(b"%PDF")
+    assert (folder / "figures" / "surrogates_topk.png").read_bytes().startswith(b"\x89PNG")
+    with (folder / "tables" / "cells.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert {line["study"] for line in lines} == {study.name for study in page.studies} - {"theory"}
+    assert (folder / "figures" / "theory.png").exists()
+    assert any(line["policy"] == "best_fixed" for line in lines)
+    source = (folder / "tables" / "main.tex").read_text()
+    assert source.count(r"\\") == source.count("&") // len(definitions.present())
+    assert source.count(r"\boldsymbol") == len(definitions.present())
+
+
+def test_what_is_not_computed_is_named(tmp_path):
+    store = Store(tmp_path / "store")
+    plan = invented.fill(store, ["main", "alpha"], QUICK)
+    for key in list(plan.cells)[:2]:
+        store.path(key).unlink()
+    page = gather(store)
+    assert sum(len(study.absent) for study in page.studies) == 2
+    text = render(page)
+    assert "not computed yet" in text
+    assert "regretless reproduce" in text
+    assert "This is a short run" in text
+    assert charts.overview(page) is None
+
+
+def test_full_runs_replace_quick_ones(tmp_path):
+    store = Store(tmp_path / "store")
+    invented.fill(store, ["main"], Scale(seeds=2))
+    invented.fill(store, ["main", "alpha"], QUICK)
+    page = gather(store)
+    assert {study.name: study.scale["seeds"] for study in page.studies} == {"main": 2, "alpha": 3}
+
+
+def test_a_store_without_campaigns_is_refused(tmp_path):
+    store = Store(tmp_path)
+    store.create()
+    with pytest.raises(SettingsError, match="run 'regretless reproduce' first"):
+        gather(store)
+
+
+def test_everything_from_data_is_escaped(tmp_path):
+    store = Store(tmp_path / "store")
+    plan = invented.fill(store, ["main"], QUICK)
+    path = store.plans / f"{plan.id}.json"
+    path.write_text(path.read_text().replace("Main table", "<script>alert(1)</script>"))
+    text = render(gather(store))
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert" in text
+
+
+def test_a_diverged_policy_is_told(tmp_path):
+    store = Store(tmp_path / "store")
+    plan = invented.fill(store, ["main"], Scale(seeds=3))
+    key, cell = next(iter(plan.cells.items()))
+    result = invented.invent(cell)
+    result.traces["greedy"].regret[0, 5:] = np.nan
+    result.traces["greedy"].diverged_at[0] = 6
+    result.traces["thompson"].regret[:, 5:] = np.nan
+    result.traces["thompson"].diverged_at[:] = 6
+    store.put(key, result)
+    page = gather(store)
+    text = render(page)
+    assert "1 diverged" in text
+    assert "3 diverged" in text
+    assert latex_table(page.studies[0])
+    best = [row.arm.label for row in rows(page.studies[0], page.studies[0].panels[0]) if row.best]
+    assert len(best) == 1
+    assert best != ["thompson"]
+
+
+def test_a_single_replication_has_curves_without_bands_and_no_verdict(tmp_path):
+    store = Store(tmp_path / "store")
+    invented.fill(store, list(definitions.REGISTRY), Scale(seeds=1, horizon=60))
+    page = gather(store)
+    (tmp_path / "report.html").write_text(render(page))
+    spec = specs(tmp_path)["chart-convergence-topk"]
+    assert not [trace for trace in spec["data"] if trace.get("fill")]
+    assert tally(page) == (0, 0)

@@ -1,0 +1,151 @@
+"""Campaigns with invented results: what is computed, what is not, and what becomes of failures."""
+
+import threading
+import time
+
+import pytest
+
+import invented
+from regretless.studies import campaign
+from regretless.studies.campaign import InProcess, carry_out
+from regretless.studies.definitions import QUICK, Scale
+from regretless.studies.estimate import Estimate, cost
+from regretless.studies.plan import Plan
+from regretless.studies.store import Store
+from regretless.studies.verdicts import verdict
+
+
+class Log:
+    def __init__(self):
+        self.events = []
+
+    def begin(self, planned, finished):
+        self.events.append(("begin", len(planned), finished))
+
+    def started(self, item):
+        self.events.append(("started", item.key))
+
+    def progress(self, item, what, done, total):
+        pass
+
+    def finished(self, item):
+        self.events.append(("finished", item.key))
+
+    def failed(self, item, error):
+        self.events.append(("failed", item.key, error))
+
+    def count(self, kind):
+        return sum(event[0] == kind for event in self.events)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+PLAN = Plan(["main", "alpha"], QUICK)
+
+
+def test_finished_work_is_never_redone_and_damage_is(store):
+    first, second, third = Log(), Log(), Log()
+    engine = InProcess(invented.invent)
+    assert carry_out(PLAN, store, engine, first).computed == len(PLAN.cells)
+    assert first.count("started") == first.count("finished") == len(PLAN.cells)
+    assert carry_out(PLAN, store, engine, second).computed == 0
+    assert second.events == [("begin", 0, len(PLAN.cells))]
+    spoilt = list(PLAN.cells)[1]
+    digest = store.load(spoilt).digest()
+    content = bytearray(store.path(spoilt).read_bytes())
+    content[300] ^= 1
+    store.path(spoilt).write_bytes(bytes(content))
+    assert carry_out(PLAN, store, engine, third).computed == 1
+    assert third.events[1] == ("started", spoilt)
+    assert store.load(spoilt).digest() == digest
+
+
+def test_a_failure_is_recorded_and_tried_again(store):
+    bad = list(PLAN.cells.values())[2]
+
+    def player(cell, progress):
+        if cell == bad:
+            raise RuntimeError("the solver fell over")
+        return invented.invent(cell, progress)
+
+    log = Log()
+    summary = carry_out(PLAN, store, InProcess(player), log)
+    assert list(summary.failed) == [bad.name]
+    assert "the solver fell over" in summary.failed[bad.name]
+    assert log.count("failed") == 1
+    assert log.count("finished") == len(PLAN.cells) - 1
+    again = carry_out(PLAN, store, InProcess(invented.invent), Log())
+    assert (again.computed, again.failed) == (1, {})
+
+
+def test_two_workers_share_a_store_and_do_nothing_twice(store, monkeypatch):
+    monkeypatch.setattr(campaign, "PATIENCE", 0.01)
+    store.create()
+    played = []
+
+    def player(cell, progress):
+        played.append(cell.name)
+        time.sleep(0.02)
+        return invented.invent(cell, progress)
+
+    logs = [Log(), Log()]
+    threads = [threading.Thread(target=InProcess(player).run, args=(PLAN.planned(), store, log)) for log in logs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert len(played) == len(set(played)) == len(PLAN.cells)
+    assert all(log.count("finished") == len(PLAN.cells) for log in logs)
+    assert list(store.claims.iterdir()) == []
+
+
+def far(cell, progress):
+    """Results with one policy far from its published value, as long as the seeds are the first thirty."""
+    result = invented.invent(cell, progress)
+    if cell.first_seed == 0 and "dfhpg" in result.traces:
+        result.traces["dfhpg"].regret[:] *= 9.0
+    return result
+
+
+def test_a_cell_far_from_its_published_value_is_run_on_a_second_range(store):
+    plan = Plan(["main"], Scale())
+    summary = carry_out(plan, store, InProcess(far), Log())
+    assert summary.cells == 2 * len(plan.cells)
+    for key in plan.cells:
+        record, second = store.record(key), store.record(plan.second[key].key)
+        found = verdict(record, "dfhpg", second)
+        assert found.z > 3
+        assert abs(found.second_z) <= 3
+        assert found.word == "reproduced on the second range"
+        assert verdict(record, "greedy", second).second_z is None, "its first range was near enough"
+        assert verdict(record, "dfhpg").word == "second range to come"
+
+
+def test_a_cell_far_on_both_ranges_is_not_reproduced(store):
+    def farther(cell, progress):
+        result = invented.invent(cell, progress)
+        result.traces["dfhpg"].regret[:] *= 9.0
+        return result
+
+    plan = Plan(["main"], Scale())
+    carry_out(plan, store, InProcess(farther), Log())
+    key = next(iter(plan.cells))
+    assert verdict(store.record(key), "dfhpg", store.record(plan.second[key].key)).word == "not reproduced"
+
+
+def test_short_runs_have_no_verdict(store):
+    carry_out(PLAN, store, InProcess(far), Log())
+    record = store.record(next(iter(PLAN.cells)))
+    assert verdict(record, "dfhpg") is None
+
+
+def test_estimate_follows_the_machine():
+    assert all(part >= 0 for cell in PLAN.cells.values() for part in cost(cell))
+    assert sum(cost(next(iter(PLAN.cells.values())))) > 1
+    estimate = Estimate(100.0, now=0.0)
+    assert estimate.left(now=0.0) == 100.0
+    estimate.done = 50.0
+    assert estimate.left(now=200.0) == pytest.approx(200.0), "half of it took 200 s"
