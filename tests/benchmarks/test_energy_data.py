@@ -96,7 +96,7 @@ def test_least_squares_recovers_a_linear_price():
     draw = np.random.default_rng(1)
     features = draw.normal(size=(5, 48, 8))
     truth = np.arange(1.0, 10.0)
-    days = energy_data.Days(features, features @ truth[:-1] + truth[-1])
+    days = energy_data.Days(features, features @ truth[:-1] + truth[-1], features[..., 6])
     np.testing.assert_allclose(energy_data.least_squares(days), truth, rtol=1e-9)
 
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from regretless import oracles
 from regretless.oracles import Plant, Task, highs, schedule_milp
+from regretless.oracles.assignment import assignable, overfull_sets
 from regretless.oracles.packing import always_packs
-from regretless.oracles.schedule_bounds import start_costs, worth_trying
-from regretless.oracles.schedule_milp import schedule_solver
-from regretless.studies.oracle_speed import compare
+from regretless.studies.oracle_speed import compare, exact_cost
 from toys import all_schedules
 
 # Both tasks want the cheapest two slots, and the machine takes one at a time.
@@ -106,16 +105,21 @@ def test_a_solve_that_fails_is_told(monkeypatch):
     assert oracle.take_failure() is None, "a cost that is no number is no failure of the solver"
 
 
-def test_starts_that_are_left_out_cannot_be_optimal():
-    """Against the whole programme: the optimal start of every task stays, and something is left out."""
-    prices = np.random.default_rng(0).normal(size=(10, 8))
-    solver = schedule_solver(CROWDED)
-    left_out = 0
-    for price, starts in zip(prices, solver.solve_batch(prices, reduce=False)[0], strict=True):
-        tried = worth_trying(CROWDED, price)
-        assert all(tried[task, start - CROWDED.tasks[task].earliest] for task, start in enumerate(starts))
-        left_out += int(np.sum(~tried & np.isfinite(start_costs(CROWDED, price))))
-    assert left_out > 20
+def test_the_relaxed_programme_is_used_where_it_fits_and_the_whole_one_elsewhere():
+    """Two machines of size 3 take 4 tasks of size 1.5 at once, or two of size 2: three of those can never run together."""
+    tasks = tuple(Task(2, 0, 8, 1.0 + j, (2.0,)) for j in range(3))
+    plant = Plant(180, ((3.0,), (3.0,)), tasks)
+    assert overfull_sets(plant) == [(0, 1, 2)]
+    solver = schedule_milp.ScheduleSolver(plant)
+    assert len(solver.relaxed.choices) * 2 == len(solver.whole.choices)
+    prices = np.random.default_rng(0).normal(size=(6, 8))
+    relaxed, whole = solver.solve(prices), solver.whole.solve(plant, prices)
+    for price, mine, reference in zip(prices, relaxed[0], whole[0], strict=True):
+        assert exact_cost(plant, price, mine)[0] == pytest.approx(exact_cost(plant, price, reference)[0], rel=1e-9)
+    # A long task on each machine, and a third that fits neither although the room of both together would do.
+    gaps = Plant(180, ((3.0,), (3.0,)), (Task(8, 0, 8, 1.0, (2.0,)),) * 2 + (Task(1, 0, 8, 1.0, (2.0,)),))
+    assert assignable(gaps, range(3), np.ones((3, 8), bool)) is False
+    assert assignable(gaps, [0, 2], np.ones((3, 8), bool)) is True
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Scheduling(Oracle):
         self.plant, self.dim = plant, plant.slots
         self.always_packs = packings.always_packs(plant)
         if not self.always_packs:
-            status = schedule_solver(plant).solver.begin()
+            status = schedule_solver(plant).whole.solver.begin()
             if status != highs.SOLVED:
                 raise ValueError(f"plant: {highs.WHY[status].format(time_limit=TIME_LIMIT)}")
 

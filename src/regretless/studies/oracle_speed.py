@@ -79,13 +79,13 @@ def _timed(oracle: Any, prices: np.ndarray) -> float:
 
 def _whole_programme(plant: Plant, prices: np.ndarray, progress: Progress) -> tuple[np.ndarray, float]:
     """Starts and seconds of HiGHS, which shares the rows of a batch among the cores."""
-    solver = schedule_solver(plant)
-    solver.solver.begin()
+    whole = schedule_solver(plant).whole
+    whole.solver.begin()
     began = time.perf_counter()
     parts = []
     for first in range(0, len(prices), CHUNK):
         progress("HiGHS", first, len(prices))
-        starts, status = solver.solve_batch(prices[first : first + CHUNK], reduce=False)
+        starts, status = whole.solve(plant, prices[first : first + CHUNK])
         if np.any(status):
             raise OracleError(f"HiGHS did not solve price vector {first + int(np.argmax(status != 0))}")
         parts.append(starts)
