@@ -1,5 +1,7 @@
 """Checkpoints: exact, whole or not at all, and harmless whoever wrote them."""
 
+import hashlib
+import io
 import json
 import os
 import zipfile
@@ -44,12 +46,11 @@ def play(learner, rounds, start=0):
             "scaling": False,
             "settings": {"forgetting": 0.01},
         },
-        {"policy": "dfhpg", "surrogate": "aimle", "max_age": 20},
         {
             "policy": "dfhpg",
             "surrogate": "pairwise_diff",
             "settings": {"baseline": "nuisance_induced"},
-            "scaling": False,
+            "max_age": 20,
         },
         {"policy": "epsilon_greedy", "max_pending": 5},
     ],
@@ -136,6 +137,7 @@ def rewritten(path, change):
         (lambda a, c: c.update(policy="greedy"), "belongs to another policy"),
         (lambda a, c: c.update(policy="nonsense"), "its configuration cannot be used: unknown policy"),
         (lambda a, c: c.pop("options"), "cannot be understood"),
+        (lambda a, c: c["options"].update(context_shape=[10**12]), "expected at most 1000000 numbers"),
         (lambda a, c: c["options"].update(max_pending=-1), "its configuration cannot be used"),
         (lambda a, c: c["settings"].update(posterior_scale=0.5), "a policy of other numbers"),
         (lambda a, c: c.update(instances={"array": [[10**9, 10**9], "<f8"]}), "shape of its instances"),
@@ -176,6 +178,48 @@ def test_never_unpacks_pickles_or_compressed_members(tmp_path):
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
         checkpoint.write(tmp_path / "pickle.rgl", {"a": trap}, {})
     assert not (tmp_path / "pickle.rgl").exists()
+
+
+def tampered(path, change):
+    """The file with its manifest changed and the checksum to match."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(members["manifest.json"])
+    change(manifest, members)
+    members["manifest.json"] = json.dumps(manifest).encode()
+    members["manifest.sha256"] = hashlib.sha256(members["manifest.json"]).hexdigest().encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def promise_too_much(manifest, members):
+    entry = manifest["arrays"]["state.theta"]
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)})
+    members[entry["file"]] = header.getvalue()
+    entry.update(shape=[10**13], sha256=hashlib.sha256(header.getvalue()).hexdigest())
+
+
+def share_files(manifest, members):
+    manifest["arrays"]["more"] = manifest["arrays"]["state.theta"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (promise_too_much, "'state.theta' cannot be read: it is not what the manifest says"),
+        (share_files, "its arrays share files"),
+        (lambda manifest, members: manifest.update(format="other"), "expected a regretless checkpoint, got 'other'"),
+        (lambda manifest, members: manifest.update(arrays=3), "cannot be understood"),
+        (lambda manifest, members: manifest["arrays"].update(a=3), "cannot be understood"),
+        (lambda manifest, members: manifest["arrays"]["state.theta"].update(file="../x"), r"it has no \.\./x"),
+    ],
+)
+def test_forged_files_are_refused_before_memory_is_taken(saved, change, message):
+    tampered(saved, change)
+    with pytest.raises(CheckpointError, match=message):
+        Learner.load(saved, ORACLE)
 
 
 def test_a_crash_while_writing_leaves_the_old_file(saved, monkeypatch):

@@ -1,6 +1,7 @@
 """A learner as a checkpoint and back: state, waiting decisions, what was learnt, scales, health, configuration."""
 
 import importlib.metadata
+import math
 import os
 from typing import Any
 
@@ -14,6 +15,9 @@ from regretless.live.inputs import OPEN
 from regretless.live.pending import Learnt
 from regretless.live.snapshot import named, rebuilt, restored, stacked, unstacked
 from regretless.settings import SettingsError
+
+LARGEST_CONTEXT = 10**6
+"""Numbers in a context that a file may ask memory for."""
 
 PACKAGES = ("regretless", "jax", "numpy")
 
@@ -73,6 +77,8 @@ def _rebuilt(cls: Any, oracle: Any, config: dict[str, Any], given: dict[str, Any
         parts[name] = saved if thing is None else thing
     options = dict(config["options"])
     shape = tuple(options.pop("context_shape"))
+    if math.prod(shape) > LARGEST_CONTEXT:
+        raise CheckpointError(f"its contexts have the shape {shape}, expected at most {LARGEST_CONTEXT} numbers")
     settings = None if isinstance(config["policy"], dict) else config["settings"]
     try:
         return cls(oracle, context_shape=shape, settings=settings, offset=config["offset"], **parts, **options)

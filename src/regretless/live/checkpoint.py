@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import io
 import json
+import math
 import os
 import tempfile
 import zipfile
@@ -74,6 +75,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             manifest = _manifest(archive)
+            files = [entry.get("file") for entry in manifest["arrays"].values() if isinstance(entry, dict)]
+            if len(set(files)) != len(manifest["arrays"]):
+                raise CheckpointError("the manifest cannot be understood: its arrays share files")
             arrays = {name: _array(archive, name, entry) for name, entry in manifest["arrays"].items()}
             return arrays, manifest["config"]
     except OSError as error:
@@ -124,9 +128,13 @@ def _array(archive: zipfile.ZipFile, name: str, entry: Any) -> np.ndarray:
     if hashlib.sha256(data).hexdigest() != digest:
         raise CheckpointError(f"array {name!r} is damaged: its checksum is another")
     try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
+        stream = io.BytesIO(data)
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("unknown version of the .npy format")
+        found, _, kind = np.lib.format.read_array_header_1_0(stream)
+        # Looked at before anything is allocated: a header may promise more than memory holds.
+        if found != shape or kind.str != dtype or math.prod(shape) * kind.itemsize != len(data) - stream.tell():
+            raise ValueError("it is not what the manifest says")
+        return np.load(io.BytesIO(data), allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise CheckpointError(f"array {name!r} cannot be read: {error}") from None
-    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.str != dtype:
-        raise CheckpointError(f"array {name!r} is not what the manifest says")
-    return array

@@ -79,7 +79,7 @@ def rebuilt(description: Any) -> Any:
             return values if kind == "list" else tuple(values)
         shape, dtype = content
         kind_of_number = np.dtype(dtype)
-        if kind_of_number.kind not in "biuf" or int(np.prod(shape, dtype=np.float64)) > 10**8:
+        if kind_of_number.kind not in "biuf" or int(np.prod(shape, dtype=np.float64)) > 10**7:
             raise ValueError(f"{dtype} {shape}")
         return np.zeros(tuple(shape), kind_of_number)
     except (AttributeError, ValueError, TypeError) as error:
