@@ -113,6 +113,7 @@ def test_all_solves_of_a_round_are_one_batch():
     np.testing.assert_allclose(got, slopes(surrogates.REGISTRY["spo_plus"](ORACLE), None)[0], atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["spo_plus", "map_c", "aimle"])
 @pytest.mark.usefixtures("float64")
 def test_a_memory_keeps_its_precision(name):
     surrogate = surrogates.REGISTRY[name](ORACLE)

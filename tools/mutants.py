@@ -31,6 +31,8 @@ DIRECT = "src/regretless/surrogates/direct.py"
 RANKING = "src/regretless/surrogates/ranking.py"
 CONTRASTIVE = "src/regretless/surrogates/contrastive.py"
 PERTURBATION = "src/regretless/surrogates/perturbation.py"
+GENERATIVE_FILE = "src/regretless/policies/generative.py"
+ROUND = "tests/policies/test_generative.py::test_the_step_is_adam_on_the_mixed_gradient"
 
 POLICY = {
     "score_sign": Mutant(DFHPG, "decision, y - b, age == 0)", "decision, b - y, age == 0)", GOLDEN),
@@ -154,7 +156,46 @@ STUDIES = {
     ),
 }
 
-MUTANTS = {**POLICY, **LIVE, **{f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}, **STUDIES}
+GENERATIVE = {
+    "generative_score_sign": Mutant(GENERATIVE_FILE, "-weight.astype(g.dtype) * g", "weight.astype(g.dtype) * g", ROUND),
+    "regulariser_sign": Mutant(GENERATIVE_FILE, "s + weight * r", "s - weight * r", ROUND),
+    "no_kappa": Mutant(GENERATIVE_FILE, "pullback(kappa * slopes)", "pullback(slopes)", ROUND),
+    "regulariser_at_the_sample": Mutant(
+        GENERATIVE_FILE, 'if self.regulariser_at == "sample"', 'if self.regulariser_at != "sample"', ROUND
+    ),
+    "sum_of_scenarios": Mutant("src/regretless/scenarios.py", "(scenarios.dtype) / count", "(scenarios.dtype)", ROUND),
+    "sgd_for_adam": Mutant(
+        "src/regretless/nets.py", "    if moments is None:\n        return sgd_step(params, grads, rate, clip), None",
+        "    if True:\n        return sgd_step(params, grads, rate, clip), moments", ROUND,
+    ),
+    "orientation_ignored": Mutant(
+        "src/regretless/scenarios.py", 'sign = 1.0 if orientation == "minimise" else -1.0', "sign = 1.0",
+        "tests/test_scenarios.py",
+    ),
+    "pool_before_the_gradients": Mutant(
+        "src/regretless/surrogates/pooled.py", "return pools.add(memory, solutions[0, 0])",
+        "return pools.add_many(memory, solutions.reshape(-1, solutions.shape[-1]))", "tests/test_scenarios.py",
+    ),
+    "flow_volume_sign": Mutant(
+        "src/regretless/models/flow.py", "math.log(2.0 * math.pi) - log_volume", "math.log(2.0 * math.pi) + log_volume",
+        "tests/models/test_flow.py",
+    ),
+    "layers_swapped": Mutant(
+        "src/regretless/models/flow.py", "even, odd = z[..., 0::2], z[..., 1::2]", "odd, even = z[..., 0::2], z[..., 1::2]",
+        "tests/models/test_flow.py",
+    ),
+    "silu_slope": Mutant(
+        "src/regretless/models/diffusion.py", "(1.0 + before * (1.0 - gate))", "(1.0 + before * gate)",
+        "tests/models/test_generative.py",
+    ),
+    "time_zero_is_drawn": Mutant(
+        "src/regretless/models/diffusion.py", 'first = 0 if self.weights == "root" else 1', "first = 0",
+        "tests/models/test_diffusion.py",
+    ),
+}  # fmt: skip
+
+SIGN_MUTANTS = {f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}
+MUTANTS = {**POLICY, **LIVE, **GENERATIVE, **SIGN_MUTANTS, **STUDIES}
 
 
 def survives(name: str, mutant: Mutant) -> bool:

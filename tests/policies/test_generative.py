@@ -1,5 +1,8 @@
 """DFHPG with a flow or a diffusion: what its two gradients are made of, and what is refused."""
 
+import functools
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,18 +26,17 @@ def build(name="dfhpg", model="flow", mode="bandit", toy=TOY, **settings):
 
 def one_round(policy, mode="bandit", rounds=1):
     """State before the last round, that round's decision and feedback, and what came out."""
-    rule = feedback.REGISTRY[mode]
-
-    @jax.jit
-    def play(state, t):
-        decision = policy.decide(jax.random.fold_in(jax.random.key(1), t), state, X, None)
-        seen = observe(rule, decision, COST * (1.0 + t))
-        return decision, seen, policy.learn(jax.random.key(2), state, decision, seen)
-
     state = policy.init(jax.random.key(0))
     for t in range(rounds):
-        before, (decision, seen, (state, info)) = state, play(state, t)
+        before, (decision, seen, (state, info)) = state, play(policy, feedback.REGISTRY[mode], state, t)
     return before, decision, seen, state, info
+
+
+@eqx.filter_jit
+def play(policy, rule, state, t):
+    decision = policy.decide(jax.random.fold_in(jax.random.key(1), t), state, X, None)
+    seen = observe(rule, decision, COST * (1.0 + t))
+    return decision, seen, policy.learn(jax.random.key(2), state, decision, seen)
 
 
 @pytest.mark.parametrize("model", models.GENERATIVE)
@@ -42,26 +44,10 @@ def test_the_step_is_adam_on_the_mixed_gradient(model):
     """One whole round put together from its parts: score at the played sample, K scenarios, regulariser at the target."""
     policy = build(model=model, alpha_max=0.3, alpha_min=0.3, surrogate="spo_plus")
     before, decision, seen, after, info = one_round(policy)
-    key, theta = jax.random.key(2), before.theta
-    fold = lambda purpose: jax.random.fold_in(key, purpose)  # noqa: E731
-    phi, _ = policy.nuisance.step(before.phi, X, seen)
-    target = policy.nuisance.predict(phi, X)
-    loss = lambda cost, purpose: jax.grad(policy.model.loss)(  # noqa: E731
-        theta, X, cost, policy.model.draw_loss(fold(purpose))
-    )
-    score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, generative.SCORE))
-    noise = jax.random.normal(fold(generative.SCENARIOS), (6, DIM))
-    sampler = lambda theta: jnp.stack([policy.model.sample(theta, X, row) for row in noise])  # noqa: E731
-    costs, pull = jax.vjp(sampler, theta)
-    each, _ = scenarios.slopes(
-        policy.surrogate, None, costs, target, fold(generative.SURROGATE), None, "own", "minimise"
-    )
-    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, generative.REGULARISER))
-    unit = lambda tree: jax.tree.map(lambda g: g / nets.tree_norm(tree), tree)  # noqa: E731
-    mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))
-    expected, moments = nets.adam_step(theta, nets.adam_init(theta), mixed, jnp.float32(0.05))
+    score, branch, mixed, expected, moments = expected_step(policy, before, decision, seen)
     assert float(info["plug_in_norm"]) == pytest.approx(float(nets.tree_norm(branch)), rel=1e-4)
     assert float(info["score_norm"]) == pytest.approx(float(nets.tree_norm(score)), rel=1e-4)
+    assert float(info["mixed_norm"]) == pytest.approx(float(nets.tree_norm(mixed)), rel=1e-4)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-6), after.optimiser.first, moments.first
     )
@@ -69,6 +55,39 @@ def test_the_step_is_adam_on_the_mixed_gradient(model):
     for got, want, moment in zip(*map(jax.tree.leaves, (after.theta, expected, moments.first)), strict=True):
         clear = np.abs(moment) > 1e-5
         np.testing.assert_allclose(np.asarray(got)[clear], np.asarray(want)[clear], rtol=1e-3, atol=1e-4)
+
+
+@eqx.filter_jit
+def new_prediction(policy, before, seen):
+    return policy.nuisance.predict(policy.nuisance.step(before.phi, X, seen)[0], X)
+
+
+@eqx.filter_jit
+def expected_step(policy, before, decision, seen):
+    key, theta, model = jax.random.key(2), before.theta, policy.model
+    fold = lambda purpose: jax.random.fold_in(key, purpose)  # noqa: E731
+    target = new_prediction(policy, before, seen)
+    loss = lambda cost, purpose: jax.grad(model.loss)(theta, X, cost, model.draw_loss(fold(purpose)))  # noqa: E731
+    score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, generative.SCORE))
+    noise = jax.random.normal(fold(generative.SCENARIOS), (6, DIM))
+    costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
+    each, _ = scenarios.slopes(
+        policy.surrogate, None, costs, target, fold(generative.SURROGATE), None, "own", "minimise"
+    )
+    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, generative.REGULARISER))
+    unit = lambda tree: jax.tree.map(lambda g: g / nets.tree_norm(tree), tree)  # noqa: E731
+    mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))
+    return score, branch, mixed, *nets.adam_step(theta, nets.adam_init(theta), mixed, jnp.float32(0.05))
+
+
+@functools.cache
+def learnt(**change):
+    """Leaves of θ after three rounds."""
+    toy = Toy(
+        oracles.top_k(DIM, 1)
+    )  # with two of four both orientations of spo_plus are one: the dearest are the others
+    settings = {"surrogate": "spo_plus", "alpha_max": 0.3, "alpha_min": 0.3, **change}
+    return jax.tree.leaves(one_round(build(mode="full", toy=toy, **settings), "full", rounds=3)[3].theta)
 
 
 @pytest.mark.parametrize(
@@ -87,20 +106,14 @@ def test_the_step_is_adam_on_the_mixed_gradient(model):
     ids=lambda change: "-".join(map(str, next(iter(change.items())))),
 )
 def test_every_choice_makes_a_difference(change):
-    toy = Toy(
-        oracles.top_k(DIM, 1)
-    )  # with two of four both orientations of spo_plus are one: the dearest are the others
-    base, changed = (
-        {"surrogate": "spo_plus", "alpha_max": 0.3, "alpha_min": 0.3, "toy": toy, **more} for more in ({}, change)
-    )
-    first, second = (one_round(build(**settings), rounds=3)[3].theta for settings in (base, changed))
-    assert not all(np.allclose(a, b, rtol=1e-3) for a, b in zip(*map(jax.tree.leaves, (first, second)), strict=True))
+    both = zip(learnt(), learnt(**change), strict=True)
+    assert not all(np.allclose(a, b, rtol=1e-3) for a, b in both)
 
 
 @pytest.mark.parametrize("change", [{"diffusion_weights": "elbo"}, {"diffusion_sample_steps": 2}], ids=str)
 def test_options_of_the_diffusion_make_a_difference(change):
-    first, second = (one_round(build(model="diffusion", **more), rounds=2)[3].theta for more in ({}, change))
-    assert not np.allclose(first.noisy, second.noisy, rtol=1e-3)
+    both = zip(learnt(model="diffusion"), learnt(model="diffusion", **change), strict=True)
+    assert not all(np.allclose(a, b, rtol=1e-3) for a, b in both)
 
 
 def test_semi_bandit_puts_what_was_seen_into_the_target_and_full_needs_no_nuisance():
@@ -108,11 +121,7 @@ def test_semi_bandit_puts_what_was_seen_into_the_target_and_full_needs_no_nuisan
     for mode in ("semi_bandit", "full"):
         policy = build(mode=mode, normalize_gradients=False, **settings)
         before, decision, seen, _, info = one_round(policy, mode)
-        costs = (
-            jnp.zeros(DIM)
-            if policy.nuisance is None
-            else policy.nuisance.predict(policy.nuisance.step(before.phi, X, seen)[0], X)
-        )
+        costs = jnp.zeros(DIM) if policy.nuisance is None else new_prediction(policy, before, seen)
         target = seen.overwrite(costs)
         chosen = np.asarray(decision.w) > 0 if mode == "semi_bandit" else slice(None)
         assert np.array_equal(np.asarray(target)[chosen], np.asarray(COST)[chosen])
@@ -136,12 +145,9 @@ def test_the_state_of_a_mixed_program_keeps_its_types():
 def test_late_feedback_uses_the_flows_density_and_leaves_the_diffusions_score_out():
     for model, trusted in (("flow", True), ("diffusion", False)):
         policy = build(model=model, policy_lr=1e-3)
-        state = policy.init(jax.random.key(0))
-        old = policy.decide(jax.random.key(1), state, X, None)
-        seen = observe(feedback.Bandit(), old, COST)
-        state, info = policy.learn(jax.random.key(2), state, old, seen)
+        _, old, seen, state, info = one_round(policy)
         assert info["trust"] == 1
-        _, info = policy.learn(jax.random.key(3), state, old, seen)
+        _, info = eqx.filter_jit(policy.learn)(jax.random.key(3), state, old, seen)
         assert (0 < float(info["trust"]) < 10) if trusted else (info["trust"] == 0)
         if trusted:
             ratio = jnp.exp(policy.model.log_density(state.theta, X, old.cost_sample) - old.log_density)
