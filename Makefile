@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint docs mutants soak lock clean
+.PHONY: help demo test extras lint docs mutants soak lock clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -19,12 +19,18 @@ help: ## show the targets
 	@$(PIP) install --require-hashes -r requirements/docs.txt
 	@touch $@
 
+.venv/extras-ready: .venv/ready requirements/extras.txt
+	@$(PIP) install -r requirements/extras.txt
+	@touch $@
+
 demo: .venv/ready ## play all policies on top-k, print the table, draw the regret curves into demo/
 	$(BIN)/regretless run topk --out demo
 	@echo "open demo/regret.png for the regret curves"
 
 test: lint ## check style, types and layers, then run every test
 	$(BIN)/pytest -n 2 --dist loadgroup
+
+extras: .venv/extras-ready ## install the optional dependencies; without them their tests are skipped
 
 lint: .venv/ready ## style, types, layers
 	$(BIN)/ruff check .

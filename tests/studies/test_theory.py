@@ -15,8 +15,8 @@ from regretless.report import theory_figure
 from regretless.studies import theory, theory_runs
 from regretless.studies import theory_world as world
 from regretless.studies.slopes import Estimate
-from regretless.studies.theory import EQUALITIES, KINDS, Claim, compare, estimator_claims
-from regretless.studies.theory_points import sample_steps
+from regretless.studies.theory import EQUALITIES, KINDS, Claim, estimator_claims
+from regretless.studies.theory_points import compare, sample_steps
 
 SAMPLES = 2**18
 dfhpg = importlib.import_module("regretless.policies.dfhpg")  # the package has a function of the same name
@@ -78,7 +78,7 @@ def test_a_wrong_alpha_is_noticed(float64):
     verdicts = []
     for index, (name, setting, quantity, expected) in enumerate(EQUALITIES):
         offset, direction = (0 * bias, gradient) if index == 0 else (gradient, bias)
-        measured, p_value = compare(moments, index, offset, direction, expected)
+        measured, p_value = compare(moments, index, offset, direction, expected, len(EQUALITIES))
         verdicts.append(Claim(name, setting, quantity, measured, "=", expected, p_value).holds)
     assert verdicts == [True, True, True, False, True, True]
 

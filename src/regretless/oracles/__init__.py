@@ -15,6 +15,7 @@ from regretless.oracles.dag import grid_edges
 from regretless.oracles.mixed_integer import Milp as milp
 from regretless.oracles.plant import Plant, Task
 from regretless.oracles.price_levels import Pricing as pricing
+from regretless.oracles.pyepo import from_pyepo
 from regretless.oracles.schedules import Scheduling as scheduling
 from regretless.oracles.topk import TopK as top_k
 
@@ -25,6 +26,7 @@ __all__ = [
     "Task",
     "TraceableOracle",
     "external",
+    "from_pyepo",
     "grid_edges",
     "milp",
     "pricing",

@@ -33,7 +33,7 @@ def theory_figure(result: Mapping[str, Any], path: Path) -> None:
 
 
 def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
-    """Measured against expected share, with simultaneous intervals: all should lie on the diagonal."""
+    """Measured minus expected share, with intervals that hold together: all should reach the line at zero."""
     expected = np.array([claim["expected"] for claim in claims])
     measured = np.array([claim["measured"] for claim in claims])
     error = np.array([[claim["measured"] - claim["low"], claim["high"] - claim["measured"]] for claim in claims]).T
@@ -68,4 +68,4 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
     axes.set_xticks(horizons, [f"{int(t):,}" for t in horizons], minor=False)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.0)

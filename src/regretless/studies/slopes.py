@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import stdtrit
 
 CONFIDENCE = 0.95
 RESAMPLES = 4000
@@ -57,8 +58,6 @@ def resampled_means(samples: Sequence[np.ndarray], seed: int = 0) -> np.ndarray:
 
 def mean_interval(sample: np.ndarray) -> Estimate:
     """Mean of independent replications with its interval (Student's t)."""
-    from scipy.special import stdtrit
-
     size = len(sample)
     mean = float(np.mean(sample))
     margin = float(stdtrit(size - 1, 0.5 + 0.5 * CONFIDENCE) * np.std(sample, ddof=1) / size**0.5)

@@ -17,7 +17,7 @@ import numpy as np
 from regretless.programs import Progress
 from regretless.studies import theory_world as world
 from regretless.studies.slopes import CONFIDENCE, Estimate, fitted_slope, mean_interval
-from regretless.studies.theory_points import Moments, sample_steps
+from regretless.studies.theory_points import compare, sample_steps
 from regretless.studies.theory_runs import SEGMENT, Measured, Rule, play
 
 REPLICATIONS = 128
@@ -160,7 +160,7 @@ def estimator_claims(samples: int, seed: int, progress: Progress) -> list[Claim]
     claims = []
     for index, (name, setting, quantity, expected) in enumerate(EQUALITIES):
         offset, direction = (np.zeros_like(bias), gradient) if index == 0 else (gradient, bias)
-        measured, p_value = compare(moments, index, offset, direction, expected)
+        measured, p_value = compare(moments, index, offset, direction, expected, len(EQUALITIES))
         claims.append(Claim(name, setting, quantity, measured, "=", expected, p_value))
     return claims
 
@@ -181,25 +181,6 @@ def _equalities() -> list[tuple[str, str, str, float]]:
 
 
 EQUALITIES = _equalities()
-
-
-def compare(
-    moments: Moments, index: int, offset: np.ndarray, direction: np.ndarray, expected: float
-) -> tuple[Estimate, float]:
-    """Share of ``direction`` in ``mean − offset``, and the p-value of ``mean = offset + expected · direction`` jointly.
-
-    The interval is one of a family of ``len(EQUALITIES)`` that hold together with 95 % (Bonferroni).
-    """
-    from scipy.special import chdtrc, ndtri
-
-    mean, covariance = moments.mean[index], moments.covariance[index]
-    length = float(direction @ direction)
-    share = float((mean - offset) @ direction) / length
-    error = math.sqrt(float(direction @ covariance @ direction)) / length
-    margin = float(ndtri(1.0 - 0.5 * (1.0 - CONFIDENCE) / len(EQUALITIES))) * error
-    miss = mean - offset - expected * direction
-    statistic = float(miss @ np.linalg.solve(covariance, miss))
-    return Estimate(share, share - margin, share + margin), float(chdtrc(len(miss), statistic))
 
 
 def all_runs(

@@ -1,5 +1,6 @@
 """The gradient estimators at a fixed point: single steps of DFHPG's own ``learn``, compared with exact gradients."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import chdtrc, ndtri
 
 from regretless import rounds
 from regretless.feedback import Bandit, observe
 from regretless.policies.dfhpg import DFHPG
 from regretless.programs import Lanes, Progress
 from regretless.studies import theory_world as world
+from regretless.studies.slopes import CONFIDENCE, Estimate
 from regretless.studies.theory_runs import policy
 
 LANES = 64
@@ -88,3 +91,20 @@ def sample_steps(
     mean = first / size
     spread = second / size - np.einsum("sp,sq->spq", mean, mean)
     return Moments(mean, spread / (size - 1), size)
+
+
+def compare(
+    moments: Moments, index: int, offset: np.ndarray, direction: np.ndarray, expected: float, family: int
+) -> tuple[Estimate, float]:
+    """Share of ``direction`` in ``mean − offset``, and the p-value of ``mean = offset + expected · direction`` jointly.
+
+    The interval is one of ``family`` intervals that hold together with 95 % (Bonferroni).
+    """
+    mean, covariance = moments.mean[index], moments.covariance[index]
+    length = float(direction @ direction)
+    share = float((mean - offset) @ direction) / length
+    error = math.sqrt(float(direction @ covariance @ direction)) / length
+    margin = float(ndtri(1.0 - 0.5 * (1.0 - CONFIDENCE) / family)) * error
+    miss = mean - offset - expected * direction
+    statistic = float(miss @ np.linalg.solve(covariance, miss))
+    return Estimate(share, share - margin, share + margin), float(chdtrc(len(miss), statistic))
