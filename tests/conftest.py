@@ -1,5 +1,6 @@
 """Shared by all tests: two CPU devices (so that programs split over devices are what is tested) and a float64 mode."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,3 +33,20 @@ class GoldenFiles:
     def __call__(self, name: str) -> dict[str, np.ndarray]:
         with np.load(GOLDEN / f"{name}.npz") as file:
             return dict(file)
+
+    def energy(self, mode: str) -> dict[str, np.ndarray]:
+        """Rounds on the real prices, which stay outside this repository, in the form of the others."""
+        folder = Path(
+            os.environ.get("REGRETLESS_GOLDEN") or Path(os.environ.get("REGRETLESS_DATA", "")).parent / "golden"
+        )
+        path = folder / f"dfhpg_energy_{mode}.npz"
+        if not os.environ.get("REGRETLESS_DATA") or not path.is_file():
+            reason = (
+                f"needs REGRETLESS_DATA with the energy files, and {path.name} in REGRETLESS_GOLDEN or beside the data"
+            )
+            assert not os.environ.get("CI"), reason
+            pytest.skip(reason)
+        with np.load(path) as file:
+            given = ("context", "cost", "theta", *(f"nuisance_{part}{i}" for part in "wb" for i in (1, 2, 3)))
+            trace = {name if name in given else f"{mode}/{name}": file[name] for name in file}
+        return {**trace, f"{mode}/theta_after": trace[f"{mode}/theta_after"][9::10]}

@@ -1,5 +1,7 @@
 """Small benchmarks that have everything hard in them: an oracle on the host, a feasible set that changes by round."""
 
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -51,3 +53,18 @@ def make(name, benchmark, feedback="bandit", model="gaussian_linear", may_miss=F
     problem = Problem(benchmark.oracle, benchmark.context_shape, rule, model, may_miss)
     values = {"surrogate": "pairwise_diff", "exploration_scale": 0.3, "nuisance_lr": 0.01, **settings}
     return policies.build(name, Settings(**values), problem)
+
+
+def all_schedules(plant):
+    """Load profiles of all starts and machines within the capacities."""
+    tasks = range(len(plant.tasks))
+    starts = itertools.product(*(range(task.earliest, task.latest - task.duration + 1) for task in plant.tasks))
+    for chosen in starts:
+        runs = [plant.runs(task, chosen[task]) for task in tasks]
+        for machines in itertools.product(range(len(plant.capacities)), repeat=len(plant.tasks)):
+            used = np.zeros((len(plant.capacities), plant.slots, len(plant.capacities[0])))
+            for task in tasks:
+                used[machines[task]] += np.outer(runs[task], plant.tasks[task].usage)
+            if np.all(used <= np.array(plant.capacities)[:, None]):
+                yield sum(plant.energy[task] * runs[task] for task in tasks)
+                break

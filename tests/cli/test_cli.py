@@ -69,6 +69,11 @@ def test_run_prints_a_table_and_leaves_files(tmp_path):
         (["run", "topk", "--device", "abacus"], "'abacus' is not one of"),
         (["run", "topk", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
         (["list", "oracels"], "unknown list 'oracels'"),
+        (["run", "energy", "--data-dir", "/proc"], "no energy data in /proc: expected prices2013.dat"),
+        (["run", "topk", "--data-dir", "/proc"], "benchmark 'topk' reads no data"),
+        (["bench", "oracle", "--instance", "load9"], "unknown instance 'load9'; expected load1, load2, load3"),
+        (["data", "fetch", "enrgy"], "unknown data 'enrgy'; did you mean 'energy'?"),
+        (["data", "fetch", "energy", "--data-dir", "/proc/x"], "cannot write to /proc/x"),
         (["bench", "speed", "--benchmark", "topq"], "unknown benchmark 'topq'; did you mean 'topk'?"),
     ],
 )
@@ -89,7 +94,18 @@ def test_lists_have_a_word_about_each_entry(kind):
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["run"], ["list"], ["bench", "speed"], ["bench", "scale"], ["bench", "learner"], ["doctor"]]
+    "words",
+    [
+        [],
+        ["run"],
+        ["list"],
+        ["bench", "speed"],
+        ["bench", "scale"],
+        ["bench", "learner"],
+        ["bench", "oracle"],
+        ["data", "fetch"],
+        ["doctor"],
+    ],
 )
 def test_help_teaches(words):
     result = runner.invoke(app, [*words, "--help"])
@@ -123,6 +139,39 @@ def test_bench_learner_measures_decide_and_learn():
     assert all(0 < row["median"] <= row["p99"] for row in rows)
     assert [row["limit"] for row in rows] == [1000.0, 2000.0]
     assert "µs per call" in runner.invoke(app, words[:-2]).stdout
+
+
+def test_energy_without_data_is_synthetic_in_every_output(monkeypatch):
+    monkeypatch.delenv("REGRETLESS_DATA", raising=False)
+    words = ["run", "energy", "--seeds", "2", "--policy", "greedy"]
+    result = runner.invoke(app, [*words, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["data"] == "synthetic"
+    assert told["horizon"] == 395
+    assert told["results"][0]["published_mean"] is None
+    assert told["results"][0]["z"] is None
+    assert {line["name"] for line in told["references"]} == {"random", "best_fixed", "market_forecast", "least_squares"}
+    assert "playing on synthetic data" in " ".join(result.stderr.split())
+    assert "synthetic data" in runner.invoke(app, words).stdout
+
+
+def test_fetch_without_a_network_says_what_to_do(tmp_path):
+    words = ["data", "fetch", "energy", "--data-dir", str(tmp_path), "--origin", "http://127.0.0.1:9/"]
+    result = runner.invoke(app, words)
+    assert result.exit_code == 1
+    said = " ".join(result.stderr.split())
+    assert "the server cannot be reached" in said
+    assert "copy prices2013.dat, load1.txt, load2.txt, load3.txt into a folder" in said
+
+
+def test_bench_oracle_compares_with_highs(monkeypatch):
+    monkeypatch.delenv("REGRETLESS_DATA", raising=False)
+    words = ["bench", "oracle", "--instance", "load1", "--vectors", "3"]
+    figures = json.loads(runner.invoke(app, [*words, "--format", "json"]).stdout)
+    (row,) = figures["instances"]
+    assert (row["agrees"], row["data"], row["vectors"]) == (True, "synthetic", 3)
+    assert row["ratio"] > 0
 
 
 def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):

@@ -1,5 +1,6 @@
 """What every oracle must do: solve exactly (against all vertices), feasibly, batched as singly, the same way on ties."""
 
+import functools
 import itertools
 
 import jax
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import oracles
+from toys import all_schedules
 
 BRAIDED = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (1, 3), (3, 4), (2, 4), (2, 4)]  # skips levels, a double edge
 
@@ -19,6 +21,18 @@ def cheapest_two(cost):
     w[np.argsort(cost, kind="stable")[:2]] = 1
     return w
 
+
+PLANT = oracles.Plant(  # two machines that cannot take every choice of start times
+    slot_minutes=180,
+    capacities=((3.0, 2.0), (2.0, 2.0)),
+    tasks=(
+        oracles.Task(3, 0, 6, 4.0, (2.0, 1.0)),
+        oracles.Task(2, 1, 7, 2.0, (2.0, 2.0)),
+        oracles.Task(4, 2, 8, 1.0, (1.0, 1.0)),
+        oracles.Task(1, 0, 8, 3.0, (2.0, 1.0)),
+    ),
+)
+ROOMY = PLANT._replace(capacities=((9.0, 9.0),))
 
 CASES = {
     "top_k": oracles.top_k(6, 2),
@@ -31,14 +45,19 @@ CASES = {
     "pricing_no_budget": oracles.pricing(2, 4, 2, 0),
     "pricing_all_promotions": oracles.pricing(2, 2, 2, 2),
     "milp": oracles.milp(A_ub=[[3, 5, 2, 4, 1]], b_ub=[8], A_eq=[[1, 1, 0, 0, 1]], b_eq=[1], integrality=1),
+    "scheduling": oracles.scheduling(PLANT),
+    "scheduling_roomy": oracles.scheduling(ROOMY),
     "external": oracles.external(cheapest_two, 4, contains=lambda w: w.sum() == 2 and set(np.unique(w)) <= {0.0, 1.0}),
 }
 
 
+@functools.cache
 def vertices(oracle) -> np.ndarray:
-    """All decisions, by brute force: unit vectors for large top-k, paths by walking, else every 0/1 vector that is feasible."""
+    """All decisions by brute force: unit vectors for large top-k, paths and schedules listed, else feasible 0/1 vectors."""
     if isinstance(oracle, oracles.shortest_path):
         return np.array(list(walks(oracle.edges, oracle.source, oracle.sink)))
+    if isinstance(oracle, oracles.scheduling):
+        return np.unique(list(all_schedules(oracle.plant)), axis=0)
     if oracle.dim > 16:
         return np.eye(oracle.dim)
     candidates = np.array(list(itertools.product([0.0, 1.0], repeat=oracle.dim)))

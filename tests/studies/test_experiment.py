@@ -11,7 +11,7 @@ def test_result_has_the_promised_form():
     result = json.loads(json.dumps(outcome.to_dict(), allow_nan=False))
     expected = {
         "benchmark", "feedback", "degree", "model", "horizon", "seeds", "first_seed", "results", "references", "seconds",
-        "settings", "notices",
+        "settings", "notices", "data",
     }  # fmt: skip
     assert set(result) == expected
     assert (result["benchmark"], result["degree"], result["horizon"], result["seeds"]) == ("topk", 8, 40, 3)
@@ -65,6 +65,13 @@ def test_presets_follow_degree_model_and_feedback():
         ({"overrides": {"alpha_max": "7"}}, "'alpha_max': Input should be less than or equal to 1, got '7'"),
         ({"overrides": {"surrogate": "spoplus"}}, "unknown surrogate 'spoplus'; did you mean 'spo_plus'"),
         ({"preset": {"policy_rate": 1}}, "unknown setting 'policy_rate'"),
+        ({"data_dir": "."}, "benchmark 'topk' reads no data"),
+        ({"benchmark": "energy", "degree": 2}, "benchmark 'energy' has no degree"),
+        ({"benchmark": "energy", "horizon": 396}, "'energy' has 395 rounds, got a horizon of 396"),
+        ({"benchmark": "energy", "data_dir": "/dev/null"}, "no energy data in /dev/null: expected prices2013.dat"),
+        ({"benchmark": "energy", "overrides": {"split": "train"}}, "unknown split of energy 'train'"),
+        ({"benchmark": "energy", "overrides": {"instance": "load4"}}, "unknown instance 'load4'; expected load1"),
+        ({"benchmark": "energy", "overrides": {"data_dir": "."}}, "unknown setting 'data_dir'"),
         (
             {"benchmark": "pricing", "overrides": {"budget": "-1"}},
             "infeasible promotion budget -1, expected at least 0",

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from regretless import oracles
 from regretless.benchmarks import energy_files
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.benchmarks.energy_data import FORECAST, Days, least_squares, prepare, read_prices, split_days
+from regretless.benchmarks.energy_data import Days, least_squares, prepare, read_prices, split_days
 from regretless.benchmarks.energy_instance import read_plant
 from regretless.benchmarks.energy_synthetic import generate
 from regretless.feedback import Measurement, Rows
@@ -51,6 +51,7 @@ class EnergyBenchmark(Benchmark):
     oracle: oracles.scheduling
     features: np.ndarray  # [days, slots, features]
     prices: np.ndarray  # [days, slots]
+    forecast: np.ndarray  # the market's, of the prices
     coefficients: np.ndarray  # of the least-squares predictor
     instance: str = eqx.field(static=True)
     split: str = eqx.field(static=True)
@@ -66,7 +67,8 @@ class EnergyBenchmark(Benchmark):
                 f"instance {instance}: expected slots of 30 minutes as in the prices, got {plant.slot_minutes} minutes"
             )
         super().__init__("energy", oracles.scheduling(plant), days.features.shape[1:], len(days.prices), False)
-        self.features, self.prices, self.coefficients = days.features, days.prices, least_squares(days)
+        self.features, self.prices, self.forecast = days
+        self.coefficients = least_squares(days)
         self.instance, self.split = instance, split
         self.source = "synthetic" if folder is None else "real"
 
@@ -95,7 +97,7 @@ class EnergyBenchmark(Benchmark):
         context = self.context(environment, played.observation)
         coefficients = jnp.asarray(self.coefficients)
         return {
-            "market_forecast": context[:, FORECAST],
+            "market_forecast": jnp.asarray(self.forecast)[played.observation].astype(context.dtype),
             "least_squares": context @ coefficients[:-1] + coefficients[-1],
         }
 

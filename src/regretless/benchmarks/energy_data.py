@@ -30,10 +30,11 @@ class Series(NamedTuple):
 
 
 class Days(NamedTuple):
-    """Complete days with features standardised over all of them."""
+    """Complete days with features standardised over all of them; the market's forecast also as it was given."""
 
     features: np.ndarray
     prices: np.ndarray
+    forecast: np.ndarray  # [days, 48]
 
 
 def read_prices(path: Path) -> Series:
@@ -47,7 +48,7 @@ def read_prices(path: Path) -> Series:
     if not lines:
         raise SettingsError(f"{path}: expected a header and rows of prices, the file is empty")
     header, rows = lines[0][1], lines[1:]
-    missing = [name for name in (*TEXT[:1], *CALENDAR, *FEATURES, TARGET) if name not in header]
+    missing = [name for name in dict.fromkeys((*CALENDAR, *FEATURES, TARGET)) if name not in header]
     if missing:
         raise SettingsError(f"{path}, line 1: missing columns {', '.join(missing)}")
     table = np.empty((len(rows), len(header)))
@@ -114,13 +115,14 @@ def prepare(series: Series) -> Days:
     features, prices = features[complete], series.prices[complete]
     rows = features.reshape(-1, features.shape[-1])
     spread = rows.std(axis=0)
-    return Days((features - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0), prices)
+    standardised = (features - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return Days(standardised, prices, features[..., FORECAST])
 
 
 def split_days(days: Days, split: str) -> Days:
     """The last 395 days (``experiment``) or those before them (``validation``), in order of time."""
     part = slice(-EXPERIMENT_DAYS, None) if split == "experiment" else slice(None, -EXPERIMENT_DAYS)
-    return Days(days.features[part], days.prices[part])
+    return Days(*(values[part] for values in days))
 
 
 def least_squares(days: Days) -> np.ndarray:

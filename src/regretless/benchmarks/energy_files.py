@@ -82,5 +82,7 @@ def fetch(folder: Path, origin: str = ORIGIN, tell: Callable[[str], None] = lamb
         try:
             paths.append(Path(pooch.retrieve(origin + place, f"sha256:{checksum}", name, folder, progressbar=False)))
         except requests.exceptions.RequestException as error:
-            raise OSError(f"cannot download {origin + place}: {error}") from None
+            unreachable = isinstance(error, requests.exceptions.ConnectionError | requests.exceptions.Timeout)
+            reason = "the server cannot be reached" if unreachable else str(error)
+            raise OSError(f"cannot download {origin + place}: {reason}") from None
     return paths

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +17,9 @@ LABELS = {
     "run_seconds": "run s",
     "compile_seconds": "compile s",
     "authors_microseconds": "authors' µs",
+    "highs_microseconds": "HiGHS µs",
+    "largest_difference": "difference",
+    "always_packs": "packs",
     "ratio": "times faster",
     "first_seconds": "first s",
 }
@@ -122,6 +126,35 @@ def learner(
         )
 
 
+@app.command()
+def oracle(
+    instance: Annotated[
+        list[str] | None, typer.Option(help="An instance to measure; repeatable.  [default: load1 load2 load3]")
+    ] = None,
+    vectors: Annotated[int, typer.Option(min=1, help="Random price vectors per instance.")] = 200,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with the energy data.")] = None,
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Compare the energy oracle with HiGHS on the whole programme: agreement, and how many times faster it is.
+
+    Exit code 1 if some cost differs by more than 1e-6 of the sum of its absolute parts. Times are wall-clock of the same
+    batch on the same cores; HiGHS shares its rows among them.
+    """
+    with clear_errors():
+        configure("cpu", compilation_cache=False)
+        from regretless.benchmarks.energy import INSTANCES
+        from regretless.studies import oracle_speed as measure
+        from regretless.studies.speed import machine
+
+        rows = []
+        for name in instance or INSTANCES:
+            with LiveProgress(f"energy, {name}") as progress:
+                rows.append(measure.compare(name, vectors, str(data_dir or ""), progress))
+        report({"instances": rows, "machine": machine()}, "instances", format, "µs: per price vector")
+        if not all(row["agrees"] for row in rows):
+            raise typer.Exit(1)
+
+
 def report(figures: dict[str, Any], rows: str, format: Format, caption: str = CAPTION) -> None:
     """Prints the figures."""
     if format is Format.json:
@@ -139,8 +172,14 @@ def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
     rows = list(rows)
     table = Table(caption=caption, caption_justify="left")
     for key in rows[0]:
-        left = key in ("benchmark", "policy", "verb", "model")
+        left = key in ("benchmark", "policy", "verb", "model", "instance", "data")
         table.add_column(LABELS.get(key, key), justify="left" if left else "right")
     for row in rows:
-        table.add_row(*("–" if value is None else str(value) for value in row.values()))
+        table.add_row(*(_cell(value) for value in row.values()))
     return table
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.1e}" if isinstance(value, float) and 0 < value < 1e-3 else str(value)

@@ -3,6 +3,7 @@
 import typer
 
 from regretless.cli.bench import app as bench
+from regretless.cli.data import app as data
 from regretless.cli.doctor import doctor
 from regretless.cli.list import list_
 from regretless.cli.report import report
@@ -28,6 +29,7 @@ app.command("tune")(tune)
 app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")
+app.add_typer(data, name="data")
 
 
 def main() -> None:

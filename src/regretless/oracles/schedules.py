@@ -17,12 +17,14 @@ from regretless.oracles.plant import Plant, check
 from regretless.oracles.schedule_milp import TIME_LIMIT, schedule_solver
 from regretless.types import SOLVED, Instance, Solution
 
+UNROLL = 16
+
 
 class Scheduling(Oracle):
     """``S``: the load profiles ``w[slot] = Σ over running tasks of power × hours`` of all schedules that fit the machines.
 
     A task costs the same on every machine, so without capacities each task takes its own cheapest start: differences of
-    prefix sums of the prices, ties to the earliest start. If those starts can be packed onto the machines, they are optimal
+    prefix sums of the prices. If those starts can be packed onto the machines, they are optimal
     for the whole problem. Where one assignment serves all start times (``always_packs``) that is known beforehand; elsewhere
     first-fit tries some orders, and rows for which none packs are solved as mixed-integer programmes on the host, once per
     batch and only if there are any. ``aux`` holds the start times.
@@ -75,20 +77,19 @@ def _solve(oracle: Scheduling, costs: Float[Array, "b d"]) -> Solution:
 def cheapest_starts(plant: Plant, costs: Float[Array, "b d"]) -> Int[Array, "b n"]:
     """The start of least cost for each task by itself: ``argmin over s of Σ of c from s to s + duration``.
 
-    Costs are centred first: a task runs equally long wherever it starts. Starts whose costs differ by no more than rounding
-    count as equal, and the earliest of them is taken.
+    Prefix sums are added up in the order of time, so that ties fall as they fall in any plain implementation: to the earliest
+    start, as far as rounding leaves them ties.
     """
-    centred = costs - jnp.mean(costs, axis=1, keepdims=True)
-    prefix = jnp.pad(jnp.cumsum(centred, axis=1), ((0, 0), (1, 0)))
+    add = lambda total, price: (total + price, total + price)  # noqa: E731
+    _, sums = jax.lax.scan(add, jnp.zeros_like(costs[:, 0]), costs.T, unroll=UNROLL)
+    prefix = jnp.pad(sums.T, ((0, 0), (1, 0)))
     choice = np.arange(max(task.starts for task in plant.tasks))
     begin = plant.column("earliest")[:, None] + choice
     possible = choice < plant.column("starts")[:, None]
     begin = np.where(possible, begin, 0)
     end = begin + plant.column("duration")[:, None]
     price = jnp.where(possible, prefix[:, end] - prefix[:, begin], jnp.inf)
-    rounding = 8.0 * jnp.finfo(costs.dtype).eps * jnp.max(jnp.abs(prefix), axis=1)
-    equal = price <= jnp.min(price, axis=2, keepdims=True) + rounding[:, None, None]
-    return jnp.asarray(plant.column("earliest"), jnp.int32) + jnp.argmax(equal, axis=2).astype(jnp.int32)
+    return jnp.asarray(plant.column("earliest"), jnp.int32) + jnp.argmin(price, axis=2).astype(jnp.int32)
 
 
 @functools.lru_cache(maxsize=16)

@@ -64,7 +64,7 @@ def each_cell(
         for policy in policies.REGISTRY:
             experiment = Experiment(benchmark=benchmark, policies=(policy,), seeds=seeds, horizon=horizon)
             row: dict[str, Any] = {"benchmark": benchmark, "policy": policy, **timed(experiment, progress)}
-            authors = AUTHORS_MICROSECONDS[benchmark] if policy == "dfhpg" else None
+            authors = AUTHORS_MICROSECONDS.get(benchmark) if policy == "dfhpg" else None
             row["authors_microseconds"] = authors
             row["ratio"] = round(authors / row["microseconds"], 1) if authors else None
             yield row

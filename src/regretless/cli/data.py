@@ -1,0 +1,55 @@
+"""``regretless data``: what has to be downloaded, because it is not part of the program."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regretless.cli import console
+from regretless.cli.console import clear_errors
+
+app = typer.Typer(help="Download data that is not part of the program.", no_args_is_help=True)
+
+
+@app.callback()
+def data() -> None:
+    """Download data that is not part of the program."""
+
+
+@app.command()
+def fetch(
+    what: Annotated[str, typer.Argument(help="Whose data: energy.")],
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder to put the files in.  [default: the user's cache]")
+    ] = None,
+    origin: Annotated[
+        str | None, typer.Option(help="Where to download from.  [default: the public repository]")
+    ] = None,
+) -> None:
+    """Download the electricity prices and scheduling instances of the energy benchmark, and verify their checksums.
+
+    Files that are there already and whole stay as they are. Exit code 1 if the origin cannot be reached.
+    """
+    with clear_errors():
+        from regretless.benchmarks import energy_files
+        from regretless.settings import SettingsError, require_known
+
+        require_known("data", what, ["energy"])
+        folder = data_dir or energy_files.cached()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
+        try:
+            paths = energy_files.fetch(
+                folder, origin or energy_files.ORIGIN, lambda line: console.err.print(line, highlight=False)
+            )
+        except (OSError, ValueError) as error:
+            console.err.print(
+                f"[bold red]error:[/] {error}\nWithout a network, copy {', '.join(energy_files.FILES)} into a folder and "
+                "name it with --data-dir or REGRETLESS_DATA; without the files, energy plays on synthetic data.",
+                highlight=False,
+                soft_wrap=True,
+            )
+            raise typer.Exit(1) from None
+        console.out.print(f"{len(paths)} files in {folder}", highlight=False, soft_wrap=True)
