@@ -68,6 +68,9 @@ def test_run_prints_a_table_and_leaves_files(tmp_path):
         (["run", "topk", "--horizn", "9"], "No such option: --horizn"),
         (["run", "topk", "--device", "abacus"], "'abacus' is not one of"),
         (["run", "topk", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["run", "topk", "--model", "flow", "--policy", "greedy"], "policy 'greedy' exists for point models only"),
+        (["run", "topk", "--model", "flows"], "unknown model 'flows'; did you mean 'flow'?"),
+        (["bench", "speed", "--model", "gaussian_nn"], "unknown generative model 'gaussian_nn'"),
         (["list", "oracels"], "unknown list 'oracels'"),
         (["run", "energy", "--data-dir", "/proc"], "no energy data in /proc: expected prices2013.dat"),
         (["run", "topk", "--data-dir", "/proc"], "benchmark 'topk' reads no data"),
@@ -172,6 +175,15 @@ def test_bench_oracle_compares_with_highs(monkeypatch):
     (row,) = figures["instances"]
     assert (row["agrees"], row["data"], row["vectors"]) == (True, "synthetic", 3)
     assert row["ratio"] > 0
+
+
+def test_bench_speed_measures_a_generative_model():
+    words = ["bench", "speed", "--model", "flow", "--benchmark", "topk", "--seeds", "2", "--horizon", "10"]
+    result = runner.invoke(app, [*words, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)["cells"]
+    assert (row["model"], row["scenarios"], row["authors_microseconds"]) == ("flow", 32, 13_000)
+    assert row["ratio"] == pytest.approx(13_000 / row["microseconds"], rel=0.05)
 
 
 def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):

@@ -164,9 +164,10 @@ def test_policies_of_point_models_refuse_generative_ones(name, model):
         build(name, model)
 
 
-def test_the_plug_in_variant_is_refused():
-    with pytest.raises(SettingsError, match="variant 'plug_in' exists for point models only"):
-        build(variant="plug_in")
+@pytest.mark.parametrize("change", [{"variant": "plug_in"}, {"surrogate_at": "sample"}], ids=str)
+def test_choices_that_only_point_models_have_are_refused(change):
+    with pytest.raises(SettingsError, match="exists for point models only"):
+        build(**change)
 
 
 def test_a_setting_that_diverges_is_told_with_its_round():

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from regretless import benchmarks
 from regretless.settings import SettingsError
 from regretless.studies.experiment import Experiment, prepare, read_preset, run
 
@@ -51,6 +52,19 @@ def test_presets_follow_degree_model_and_feedback():
     assert prepare(Experiment(benchmark="pricing", model="gaussian_nn")).settings.exploration_scale < 1e-5
 
 
+def test_generative_presets_and_the_policies_that_exist_for_them():
+    flow = prepare(Experiment(benchmark="topk", model="flow"))
+    assert list(flow.policies) == ["dfhpg_1", "dfhpg", "dfhpg_0"]
+    assert (flow.settings.scenarios, flow.settings.kappa_dfl, flow.settings.lambda_reg) == (32, 3.0, 1.0)
+    assert not flow.comparable
+    diffusion = prepare(Experiment(benchmark="pricing", model="diffusion", policies=("dfhpg",)))
+    assert diffusion.policies["dfhpg"].count == 64
+    assert diffusion.policies["dfhpg"].model.sample_steps == 50
+    tuned = benchmarks.preset("energy", "diffusion", None, "bandit").settings
+    assert (tuned.diffusion_train_steps, tuned.diffusion_sample_steps, tuned.diffusion_weights) == (20, 8, "elbo")
+    assert len(prepare(Experiment(benchmark="topk")).policies) > 3
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -58,6 +72,8 @@ def test_presets_follow_degree_model_and_feedback():
         ({"policies": ("dfhgp",)}, "unknown policy 'dfhgp'; did you mean 'dfhpg'"),
         ({"feedback": "bandits"}, "unknown feedback 'bandits'"),
         ({"model": "gauss"}, "unknown model 'gauss'"),
+        ({"model": "diffusion", "policies": ("thompson",)}, "policy 'thompson' exists for point models only"),
+        ({"model": "flow", "overrides": {"scenarios": "0"}}, "'scenarios': Input should be greater than or equal to 1"),
         ({"degree": 0}, "degree of at least 1, got 0"),
         ({"overrides": {"kk": "3"}}, "unknown setting 'kk'"),
         ({"overrides": {"k": "three"}}, "option 'k' of topk: expected int, got 'three'"),

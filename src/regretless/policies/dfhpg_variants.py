@@ -42,6 +42,11 @@ def dfhpg(settings: Settings, problem: Problem) -> DFHPG:
             "variant 'plug_in' exists for point models only: a generative model learns from kappa_dfl · surrogate + "
             f"lambda_reg · regulariser; got model {problem.model_name!r}"
         )
+    if settings.surrogate_at == "sample":
+        raise SettingsError(
+            "surrogate_at 'sample' exists for point models only: a generative model's surrogate is evaluated at its scenarios; "
+            f"got model {problem.model_name!r}"
+        )
     return GenerativeDFHPG(
         model=problem.generative_model(settings),
         kappa=number(settings.kappa_dfl),
