@@ -30,8 +30,9 @@ def same(one, other):
     return jax.tree.all(jax.tree.map(np.array_equal, one, other))
 
 
-@pytest.mark.parametrize("name", ["dfhpg", "linear_thompson"])
-@pytest.mark.parametrize("benchmark_name", ["topk", "shortest_path"])
+@pytest.mark.parametrize(
+    ("benchmark_name", "name"), [("topk", "dfhpg"), ("shortest_path", "dfhpg"), ("topk", "linear_thompson")]
+)
 def test_makes_the_decisions_of_an_unbatched_simulation(benchmark_name, name):
     benchmark = benchmarks.build(benchmark_name)
     settings = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").settings

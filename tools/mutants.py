@@ -98,6 +98,35 @@ SIGNS = {
     "listwise_ltr": Mutant(RANKING, "return (wanted - given)", "return (given - wanted)", SURROGATES),
 }  # fmt: skip
 
+POSTERIOR = "src/regretless/posterior.py"
+THOMPSON = "src/regretless/policies/linear_thompson.py"
+PENDING = "src/regretless/live/pending.py"
+KERNEL = "src/regretless/live/kernel.py"
+INTERLEAVINGS = "tests/live/test_interleavings.py"
+LEARNER = "tests/test_learner.py::"
+
+LIVE = {
+    "posterior_factor": Mutant(POSTERIOR, "(size + jnp.sqrt(size))", "(size + 1.0)", "tests/test_posterior.py"),
+    "posterior_residual": Mutant(POSTERIOR, "values - rows @ mean", "values + rows @ mean", "tests/test_posterior.py"),
+    "ridge_stands_still": Mutant(
+        THOMPSON,
+        "jnp.maximum(wanted - ridge[:, places], 0.0)",
+        "0.0 * jnp.maximum(wanted - ridge[:, places], 0.0)",
+        "tests/policies/test_linear_thompson.py::"
+        "test_ridge_is_the_mean_squared_row_norm_over_the_coefficients_and_follows_it_upwards",
+    ),
+    "learnt_decision_waits_on": Mutant(PENDING, "        del self.waiting[id]\n", "", INTERLEAVINGS),
+    "one_more_waits": Mutant(PENDING, "(self.waiting) > self.limit or", "(self.waiting) > self.limit + 1 or", INTERLEAVINGS),
+    "contradiction_passes": Mutant(PENDING, "rtol=1e-9", "rtol=9.0", INTERLEAVINGS),
+    "greedy_decision_is_scored": Mutant(
+        KERNEL, '"version": jnp.int32(NOT_SAMPLED)', '"version": form.version',
+        LEARNER + "test_greedy_decision_solves_the_mean_and_has_no_score_term",
+    ),
+    "key_of_another_purpose": Mutant(
+        KERNEL, "rounds.DECIDE, id", "rounds.LEARN, id", LEARNER + "test_makes_the_decisions_of_an_unbatched_simulation"
+    ),
+}  # fmt: skip
+
 CAMPAIGN = "tests/studies/test_campaign.py"
 STORE = "tests/studies/test_store.py"
 STUDIES = {
@@ -125,7 +154,7 @@ STUDIES = {
     ),
 }
 
-MUTANTS = {**POLICY, **{f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}, **STUDIES}
+MUTANTS = {**POLICY, **LIVE, **{f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}, **STUDIES}
 
 
 def survives(name: str, mutant: Mutant) -> bool:

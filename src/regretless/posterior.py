@@ -3,18 +3,19 @@
 With a factor ``L`` of the covariance, ``P = L Lᵀ``, and measurement rows ``Φ`` (``[m, n]``) of unit noise, the covariance after
 the rows is ``P − P Φᵀ S⁻¹ Φ P`` with ``S = I + Φ P Φᵀ``. Its factor is (Potter for one row, Andrews for several)
 
-    ``L ← L (I − Fᵀ C⁻ᵀ (C + I)⁻¹ F)``,  ``F = Φ L``,  ``S = C Cᵀ``,
+    ``L ← L (I − Fᵀ (S + S^½)⁻¹ F)``,  ``F = Φ L``,
 
-a change of rank ``m`` that costs ``O(m n²)``; only the ``m × m`` matrix ``S`` is factorised. Nothing is ever subtracted from a
-covariance, so that rounding cannot make it indefinite, and the factor's condition is the root of the covariance's.
+a change of rank ``m`` that costs ``O(m n²)``; only the ``m × m`` matrix ``S`` is factorised; many rows go group by group.
+Nothing is ever subtracted from a covariance, so that rounding cannot make it indefinite, and the factor's condition is the root
+of the covariance's.
 """
 
+import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 FEW = 4
-"""Up to this many rows go one by one, which is faster than a product with a thin matrix."""
+"""Rows that are taken in at once."""
 
 
 def assimilate(
@@ -34,24 +35,28 @@ def assimilate(
     >>> round(float(mean[0]), 6), round(float(factor[0, 0] ** 2), 6)  # 3·10 / (1 + 3²), 1 / (1 + 3²)
     (3.0, 0.1)
     """
-    F = inflation * (rows @ factor if carried is None else carried)
-    G = inflation * _through(factor, F)  # Φ P
-    S = jnp.eye(len(F)) + F @ F.T
-    C = jnp.linalg.cholesky(S)
-    mean = mean + cho_solve((C, True), values - rows @ mean) @ G
-    W = solve_triangular(C, solve_triangular(C + jnp.eye(len(F)), jnp.eye(len(F)), lower=True), lower=True, trans="T")
-    return mean, inflation * factor - _outer(G, W @ F)
-
-
-def _through(factor: Float[Array, "n n"], rows: Float[Array, "m n"]) -> Float[Array, "m n"]:
-    """``rows · factorᵀ``."""
     if len(rows) > FEW:
-        return rows @ factor.T
-    return jnp.stack([factor @ row for row in rows])
+        return _in_groups(mean, inflation * factor, rows, values)
+    F = inflation * (rows @ factor if carried is None else carried)
+    G = inflation * jnp.stack([factor @ f for f in F])  # Φ P
+    size, Q = jnp.linalg.eigh(jnp.eye(len(F)) + F @ F.T)  # S
+    size = jnp.maximum(size, 1.0)
+    mean = mean + ((Q / size) @ (Q.T @ (values - rows @ mean))) @ G
+    F = (Q / (size + jnp.sqrt(size))) @ (Q.T @ F)
+    return mean, inflation * factor - sum(g[:, None] * f[None, :] for g, f in zip(G, F, strict=True))
 
 
-def _outer(left: Float[Array, "m n"], right: Float[Array, "m n"]) -> Float[Array, "n n"]:
-    """``leftᵀ · right``."""
-    if len(left) > FEW:
-        return left.T @ right
-    return sum(a[:, None] * b[None, :] for a, b in zip(left, right, strict=True))
+def _in_groups(
+    mean: Float[Array, " n"], factor: Float[Array, "n n"], rows: Float[Array, "m n"], values: Float[Array, " m"]
+) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    """Group after group, the last one filled up with rows of zeros."""
+    padding = -len(rows) % FEW
+    grouped = (
+        jnp.pad(rows, ((0, padding), (0, 0))).reshape(-1, FEW, rows.shape[1]),
+        jnp.pad(values, (0, padding)).reshape(-1, FEW),
+    )
+
+    def take(carry: tuple[Array, Array], group: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+        return assimilate(*carry, jnp.ones(()), *group), None
+
+    return jax.lax.scan(take, (mean, factor), grouped)[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from extra import required
 from regretless.live import checkpoint
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +41,14 @@ def test_learned_costs_less_than_random_and_fixed_decisions(name, words):
     assert other.keys() == {"random", "best fixed", "clairvoyant"}
     for line in ("random", "best fixed"):
         mean, margin = other[line]
+        assert mean + margin < 0, text
+
+
+def test_pyepo_model():
+    required("pyepo.EPO")
+    text = told("pyepo_model")
+    for line in ("random", "best fixed"):
+        mean, margin = differences(text)[line]
         assert mean + margin < 0, text
 
 

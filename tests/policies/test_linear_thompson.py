@@ -30,11 +30,12 @@ def build(rule, shape, **settings):
 def played(policy, rule, shape, rounds=12, missing=0.0, order=None):
     """The state after some rounds, and every regression row with its target, as a plain reader of the formulas makes them."""
     rng = np.random.default_rng(5)
-    state = policy.init(jax.random.key(0))
+    state = start = policy.init(jax.random.key(0))
+    decide = eqx.filter_jit(policy.decide)
     turns = []
     for t in range(rounds):
         x, cost = rng.normal(size=shape), rng.normal(size=DIM) + 3.0
-        decision = policy.decide(jax.random.key(t), policy.init(jax.random.key(0)), jnp.asarray(x), None)
+        decision = decide(jax.random.key(t), start, jnp.asarray(x), None)
         got = observe(rule, decision, jnp.asarray(cost))
         if missing:
             got = Feedback(got.operator, got.linkage, got.values, jnp.asarray(rng.random(got.values.shape) >= missing))
