@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import extra
 from regretless.settings import SettingsError
 from regretless.studies import definitions
 from regretless.studies.campaign import Silent, carry_out
@@ -16,8 +17,7 @@ from regretless.studies.plan import Plan
 from regretless.studies.play import play
 from regretless.studies.store import Store
 
-if not os.environ.get("CI"):
-    pytest.importorskip("ray", reason="needs the extra 'ray' (requirements/extras.txt); CI always runs it")
+extra.required("ray")
 
 DEGREES = (1, 2, 3, 4)
 

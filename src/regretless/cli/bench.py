@@ -177,7 +177,7 @@ def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
     rows = list(rows)
     table = Table(caption=caption, caption_justify="left")
     for key in rows[0]:
-        left = key in ("benchmark", "policy", "instance", "verb", "model")
+        left = key in ("benchmark", "policy", "verb", "model", "instance", "data")
         table.add_column(LABELS.get(key, key), justify="left" if left else "right")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
