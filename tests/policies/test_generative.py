@@ -99,9 +99,7 @@ def learnt(**change):
         {"orientation": "published"},
         {"kappa_dfl": 1.0},
         {"lambda_reg": 0.0},
-        {"scenarios": 3},
         {"normalize_gradients": False},
-        {"surrogate": "dbb"},
     ],
     ids=lambda change: "-".join(map(str, next(iter(change.items())))),
 )
