@@ -1,4 +1,7 @@
-"""Shared by all tests: two CPU devices (so that programs split over devices are what is tested) and a float64 mode."""
+"""Shared by all tests: two CPU devices (so that programs split over devices are what is tested) and a float64 mode.
+
+Programs are compiled without the expensive optimisations of the machine code: the tests compile much and compute little.
+"""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"
 jax.config.update("jax_num_cpu_devices", 2)
 hypothesis.settings.register_profile("regretless", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("regretless")
