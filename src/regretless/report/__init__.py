@@ -1,7 +1,6 @@
 """Traces turned into pictures and tables."""
 
 from regretless.report.curves import regret_curves
-from regretless.report.models import model_figures
 from regretless.report.theory import theory_figure
 
-__all__ = ["model_figures", "regret_curves", "theory_figure"]
+__all__ = ["regret_curves", "theory_figure"]
