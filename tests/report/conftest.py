@@ -3,7 +3,8 @@
 import pytest
 
 import invented
-from regretless.report.writing import write_report
+from regretless.report.gather import gather
+from regretless.report.writing import write_texts
 from regretless.studies import definitions
 from regretless.studies.definitions import Scale
 from regretless.studies.store import Store
@@ -21,5 +22,6 @@ def full_store(tmp_path_factory):
 @pytest.fixture(scope="session")
 def written(full_store, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    page = write_report(full_store, folder)
+    page = gather(full_store)
+    write_texts(page, folder)
     return folder, page

@@ -11,6 +11,7 @@ import invented
 from regretless.benchmarks import published
 from regretless.report import charts
 from regretless.report.exports import latex_table
+from regretless.report.figures import write_figures
 from regretless.report.gather import gather
 from regretless.report.page import render
 from regretless.report.series import POINTS, chosen_rounds
@@ -101,18 +102,26 @@ def test_tables_tell_z_and_verdict(written):
     assert compared == 11 * len(definitions.present()), "six bandit and five semi-bandit cells a benchmark"
 
 
-def test_files_for_print(written):
+def test_tables_for_print(written):
     folder, page = written
-    assert (folder / "figures" / "convergence_topk.pdf").read_bytes().startswith(b"%PDF")
-    assert (folder / "figures" / "surrogates_topk.png").read_bytes().startswith(b"\x89PNG")
     with (folder / "tables" / "cells.csv").open() as file:
         lines = list(csv.DictReader(file))
     assert {line["study"] for line in lines} == {study.name for study in page.studies} - {"theory"}
-    assert (folder / "figures" / "theory.png").exists()
     assert any(line["policy"] == "best_fixed" for line in lines)
     source = (folder / "tables" / "main.tex").read_text()
     assert source.count(r"\\") == source.count("&") // len(definitions.present())
     assert source.count(r"\boldsymbol") == len(definitions.present())
+
+
+def test_figures_for_print(written, tmp_path):
+    """One panel of each kind of chart, as PDF and PNG."""
+    kinds = {study.kind: study._replace(panels=study.panels[:1]) for study in written[1].studies}
+    chosen = [kinds[kind] for kind in ("table", "models", "heatmap", "feedback", "theory")]
+    files = write_figures(written[1]._replace(studies=chosen), tmp_path)
+    assert len(files) == 8, "tables have none"
+    assert {path.suffix for path in files} == {".pdf", ".png"}
+    assert all(path.read_bytes().startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG") for path in files)
+    assert (tmp_path / "surrogates_topk.pdf").stat().st_size > 5_000
 
 
 def test_what_is_not_computed_is_named(tmp_path):

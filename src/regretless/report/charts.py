@@ -50,7 +50,7 @@ def reference_traces(lines: Iterable[Mapping[str, Any]], x: list[Any], divisor: 
         {
             "type": "scatter", "mode": "lines", "name": line["name"], "x": x,
             "y": short([line["mean"] / divisor] * len(x)), "meta": "reference",
-            "line": {"dash": REFERENCES.get(line["name"], "longdash"), "width": 1.3},
+            "line": {"dash": REFERENCES.get(line["name"], "longdashdot"), "width": 1.3},
             "hovertemplate": "%{y:.4g}<extra>" + line["name"] + "</extra>",
         }
         for line in lines
@@ -75,14 +75,14 @@ def regret_curves(panel: Panel, horizon: int, entries: Iterable[tuple[str, Arm]]
     floor = [line["mean"] / horizon for line in panel.references() if line["name"] == "best_fixed" and line["mean"]]
     layout = {
         "xaxis": {"title": {"text": "round"}, "range": [1, last]},
-        "yaxis": {"title": {"text": "average regret per round"}, **log_axis(curves.values(), floor)},
+        "yaxis": {"title": {"text": "average regret per round"}, **log_axis(curves.values(), floor, last)},
     }
     return {"data": data, "layout": layout, "kind": "curves"}
 
 
-def log_axis(curves: Iterable[Curve], floor: Iterable[float]) -> Spec:
-    """A range in which the curves fill the chart; lines far below are reached by a double click."""
-    settled = [curve.mean[curve.rounds >= min(5, curve.rounds[-1])] for curve in curves]
+def log_axis(curves: Iterable[Curve], floor: Iterable[float], last: int) -> Spec:
+    """A range that the curves fill once the first rounds are over; a double click shows what lies outside."""
+    settled = [curve.mean[curve.rounds >= last // 20] for curve in curves]
     values = [value for mean in settled for value in (np.min(mean), np.max(mean))] + list(floor)
     values = [value for value in values if np.isfinite(value) and value > 0]
     if not values:

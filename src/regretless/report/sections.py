@@ -13,11 +13,12 @@ Charts = dict[str, charts.Spec]
 def scale_note(study: Study) -> str:
     """How much was run, in words."""
     horizons = {cell.record["horizon"] for panel in study.panels for cell in panel.cells if "horizon" in cell.record}
-    rounds = (
-        f"{min(horizons):,}" if len(horizons) == 1 else f"{min(horizons):,} to {max(horizons):,}" if horizons else "–"
-    )
     first = study.scale["first_seed"]
-    return f"{study.scale['seeds']} replications (seeds {first} to {first + study.scale['seeds'] - 1}), {rounds} rounds"
+    told = f"{study.scale['seeds']} replications (seeds {first} to {first + study.scale['seeds'] - 1})"
+    if not horizons:
+        return told
+    low, high = min(horizons), max(horizons)
+    return f"{told}, {low:,} rounds" if low == high else f"{told}, {low:,} to {high:,} rounds"
 
 
 def section(study: Study, drawn: Charts) -> Markup:
@@ -79,13 +80,17 @@ def beneath(study: Study, panel: Panel) -> Markup:
 
 
 def result_table(study: Study, panel: Panel) -> Markup:
-    """Final regret, ours beside the published one, with the reference lines below."""
-    body = [result_row(each) for each in tables.rows(study, panel)]
+    """Final regret, ours beside the published one where there is one, with the reference lines below."""
+    found = tables.rows(study, panel)
+    head = ("policy", "ours", "median", "published", "z", "")
+    shown = len(head) if any(each.verdict is not None for each in found) else 3
+    body = [row(*result_cells(each)[:shown], class_="best" if each.best else "") for each in found]
+    blank = [""] * (shown - 2)
     body += [
-        row(text(line["name"]), value(line["mean"], line["standard_error"]), "", "", "", "", class_="reference")
+        row(text(line["name"]), value(line["mean"], line["standard_error"]), *blank, class_="reference")
         for line in panel.references()
     ]
-    return table(("policy", "ours", "median", "published", "z", ""), body)
+    return table(head[:shown], body)
 
 
 def value(mean: float | None, error: float | None) -> Markup:
@@ -93,7 +98,7 @@ def value(mean: float | None, error: float | None) -> Markup:
     return f"{text(number(mean))} {tag('i', text('± ' + number(error, 2)))}"
 
 
-def result_row(each: Row) -> Markup:
+def result_cells(each: Row) -> list[Markup]:
     """One policy of the table."""
     arm, found = each.arm, each.verdict
     dot = tag("span", class_="swatch", style=f"background:{colour(arm.label)}")
@@ -112,7 +117,7 @@ def result_row(each: Row) -> Markup:
             again = spread(each.second["mean"], each.second["standard_error"])
             ours += tag("i", text(f" (seeds from 1000: {again})"))
             z += text(f", then {found.second_z:+.2f}")
-    return row(name, ours, text(number(arm.median)), published, z, chip, class_="best" if each.best else "")
+    return [name, ours, text(number(arm.median)), published, z, chip]
 
 
 def paired(panel: Panel) -> Markup:

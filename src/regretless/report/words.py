@@ -25,8 +25,8 @@ COLOURS = {
 }
 SPARE = ("#7f6bd1", "#c76b98", "#5b9aa0", "#94794a", "#5f6b7a")
 
-REFERENCES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot"}
-"""Reference lines and their dashes; others get the last one."""
+REFERENCES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
+"""Reference lines and their dashes; others are drawn with long dashes and dots."""
 
 
 def benchmark(name: str) -> str:

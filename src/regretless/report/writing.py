@@ -12,14 +12,18 @@ from regretless.studies.store import Store
 def write_report(store: Store, folder: Path) -> Page:
     """Everything that ``store`` holds, as ``report.html``, ``figures/``, ``tables/`` and ``reproduction.md``."""
     page = gather(store)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.html").write_text(render(page), encoding="utf-8")
+    write_texts(page, folder)
     write_figures(page, folder / "figures")
+    return page
+
+
+def write_texts(page: Page, folder: Path) -> None:
+    """The page, the tables and the reproduction page of the documentation."""
     tables = folder / "tables"
-    tables.mkdir(exist_ok=True)
+    tables.mkdir(parents=True, exist_ok=True)
+    (folder / "report.html").write_text(render(page), encoding="utf-8")
     write_csv(page, tables / "cells.csv")
     for study in page.studies:
         if study.kind == "table" and any(panel.cells for panel in study.panels):
             (tables / f"{study.name}.tex").write_text(latex_table(study), encoding="utf-8")
     (folder / "reproduction.md").write_text(reproduction(page), encoding="utf-8")
-    return page
