@@ -5,10 +5,12 @@ replications in every leaf. Replications are vmapped, and split over the devices
 core, if the program that uses this library asked JAX for that), which run side by side without waiting for each other.
 """
 
+import gc
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -24,6 +26,7 @@ Progress = Callable[[str, int, int], None]
 
 AXIS = "replications"
 CACHE_SIZE = 256
+MAPS_SHARE = 0.5
 
 _cache: OrderedDict[Any, Any] = OrderedDict()
 
@@ -120,3 +123,27 @@ def forget() -> None:
     """Drops every compiled program, so that the next run compiles anew."""
     _cache.clear()
     jax.clear_caches()
+
+
+def make_room(used: float | None = None) -> bool:
+    """Drops every compiled program if half of the memory maps that the system allows are taken; says whether it did.
+
+    A program takes hundreds of maps, Linux allows a process 65,530, and a compilation that gets none ends the process.
+    ``used`` is the share that is taken (default: what the system says).
+    """
+    share = _maps_in_use() if used is None else used
+    if share <= MAPS_SHARE:
+        return False
+    forget()
+    gc.collect()
+    return True
+
+
+def _maps_in_use() -> float:
+    """Share of the allowed memory maps that this process has; 0 where the system does not tell."""
+    try:
+        limit = int(Path("/proc/sys/vm/max_map_count").read_text(encoding="ascii"))
+        with Path("/proc/self/maps").open("rb") as file:
+            return sum(1 for _ in file) / limit
+    except (OSError, ValueError):
+        return 0.0

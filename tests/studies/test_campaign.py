@@ -3,9 +3,11 @@
 import threading
 import time
 
+import jax.numpy as jnp
 import pytest
 
 import invented
+from regretless import programs
 from regretless.studies import campaign
 from regretless.studies.campaign import InProcess, carry_out
 from regretless.studies.definitions import QUICK, Scale
@@ -149,3 +151,15 @@ def test_estimate_follows_the_machine():
     assert estimate.left(now=0.0) == 100.0
     estimate.done = 50.0
     assert estimate.left(now=200.0) == pytest.approx(200.0), "half of it took 200 s"
+
+
+def test_compiled_programs_are_dropped_when_memory_maps_run_short():
+    """Every program takes hundreds of the 65,530 maps that Linux allows; a long campaign would end in a crash."""
+    lanes = programs.Lanes(2)
+    lanes.run(lambda shared, own: shared + own, jnp.float32(1), lanes.place(jnp.zeros(2)))
+    assert programs._cache
+    assert not programs.make_room(used=0.4)
+    assert programs._cache
+    assert programs.make_room(used=0.6)
+    assert not programs._cache
+    assert 0 <= programs._maps_in_use() < 1

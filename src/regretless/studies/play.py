@@ -8,7 +8,7 @@ import jax
 
 from regretless import policies
 from regretless.policies import Problem
-from regretless.programs import Progress
+from regretless.programs import Progress, make_room
 from regretless.simulate import simulate_all
 from regretless.studies import theory
 from regretless.studies.archive import Result
@@ -22,6 +22,7 @@ PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 
 def play(cell: AnyCell, progress: Progress = lambda what, done, total: None) -> Result:
     """Computes a cell, whichever kind it is."""
+    make_room()
     began = time.perf_counter()
     result = _theory(cell, progress) if isinstance(cell, TheoryCell) else _simulation(cell, progress)
     about = {

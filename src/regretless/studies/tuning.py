@@ -12,7 +12,7 @@ import jax
 from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.policies import Policy, Problem
-from regretless.programs import Progress
+from regretless.programs import Progress, make_room
 from regretless.settings import Settings, SettingsError, require_known
 from regretless.simulate import simulate_all
 from regretless.studies import spaces
@@ -84,7 +84,7 @@ def tune(
     began = time.perf_counter()
     bench, problem = problem_of(task)
     known = Trials(database, task.name, spaces.space(task.benchmark, task.model), task.seed)
-    compiling = 0.0
+    compiling, seen = 0.0, set[Any]()
     while mine := known.claim(trials, block):
         built = {
             number: policies.build("dfhpg", spaces.settings(task.benchmark, task.model, values), problem)
@@ -92,6 +92,10 @@ def tune(
         }
         done = 0
         for batch in batches(built):
+            structures = {jax.tree.structure(built[program[0]]) for program in batch}
+            if not structures & seen:  # no program that is in use would be dropped
+                make_room()
+            seen |= structures
             numbers = sum(map(len, batch))
             told = functools.partial(_tell, progress, done, numbers, len(built))
             compiling += _evaluate(batch, built, bench, task, known, told)
