@@ -28,7 +28,7 @@ demo: .venv/ready ## play all policies on top-k, print the table, draw the regre
 	@echo "open demo/regret.png for the regret curves"
 
 test: lint ## check style, types and layers, then run every test
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile
 
 extras: .venv/extras-ready ## install the optional dependencies; without them their tests are skipped
 

@@ -12,12 +12,21 @@ import jax
 import numpy as np
 import pytest
 
+from regretless import programs
+
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"
 jax.config.update("jax_num_cpu_devices", 2)
 hypothesis.settings.register_profile("regretless", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("regretless")
 
 GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room() -> Iterator[None]:
+    """Programs of earlier test files are dropped before the process runs out of memory maps."""
+    programs.make_room()
+    yield
 
 
 @pytest.fixture

@@ -131,6 +131,15 @@ class _Group(NamedTuple):
     names: tuple[str, ...]
     policy: Policy
 
+    @property
+    def program(self) -> "_Program":
+        """What a compiled program depends on: not the names, so that other names of the same structure share it."""
+        return self.policy, len(self.names) > 1
+
+
+_Program = tuple[Policy, bool]
+"""A policy, and whether it is several of them, stacked."""
+
 
 def _groups(policies: Mapping[str, Policy], merge: bool) -> list[_Group]:
     by_structure: dict[Any, list[tuple[str, Policy]]] = {}
@@ -159,7 +168,7 @@ def _segments(horizon: int) -> list[int]:
 def _memory_limit(groups: Sequence[_Group], game: rounds.Game, length: int) -> int:
     """How many replications may run together: on a CPU as many as keep their state in its cache, on a GPU in its memory."""
     key = jax.random.key(0)
-    states = [jax.eval_shape(lambda key, group=group: _begin((group, game), key), key) for group in groups]
+    states = [jax.eval_shape(lambda key, group=group: _begin((group.program, game), key), key) for group in groups]
     device = jax.local_devices()[0]
     if device.platform == "cpu":
         return max(len(jax.local_devices()), CPU_BYTES // max(map(leaf_bytes, states)))
@@ -183,17 +192,17 @@ def _draw(shared: tuple[rounds.Game, Any, int], own: Any) -> rounds.Segment:
     return rounds.draw(game, own, start, length)
 
 
-def _begin(shared: tuple[_Group, rounds.Game], own: Any) -> rounds.Carry:
-    group, game = shared
+def _begin(shared: tuple[_Program, rounds.Game], own: Any) -> rounds.Carry:
+    (policy, several), game = shared
     one = lambda policy: rounds.begin(policy, game, own)  # noqa: E731
-    return one(group.policy) if len(group.names) == 1 else jax.vmap(one)(group.policy)
+    return jax.vmap(one)(policy) if several else one(policy)
 
 
-def _play(shared: tuple[_Group, rounds.Game, Any], own: Any) -> tuple[rounds.Carry, rounds.Record]:
-    group, game, start = shared
+def _play(shared: tuple[_Program, rounds.Game, Any], own: Any) -> tuple[rounds.Carry, rounds.Record]:
+    (policy, several), game, start = shared
     seed_key, carry, segment = own
     one = lambda policy, carry: rounds.play(policy, game, carry, seed_key, segment, start)  # noqa: E731
-    return one(group.policy, carry) if len(group.names) == 1 else jax.vmap(one)(group.policy, carry)
+    return jax.vmap(one)(policy, carry) if several else one(policy, carry)
 
 
 class _Outcome(eqx.Module):
@@ -244,7 +253,7 @@ class _Run:
         keys = self.lanes.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
         if not self.lanes.vectorized:
             keys = keys[0]
-        carries = [self.lanes.run(_begin, (group, self.game), keys) for group in self.groups]
+        carries = [self.lanes.run(_begin, (group.program, self.game), keys) for group in self.groups]
         records: list[list[rounds.Record]] = [[] for _ in self.groups]
         tallies, start = [], 0
         for length in self.lengths:
@@ -257,7 +266,7 @@ class _Run:
                     f"but round {bad[bad > 0].min()} holds a number that is not"
                 )
             calls = [
-                (_play, (group, self.game, jnp.int32(start)), (keys, carry, segment))
+                (_play, (group.program, self.game, jnp.int32(start)), (keys, carry, segment))
                 for group, carry in zip(self.groups, carries, strict=True)
             ]
             self.lanes.prepare(calls, self.progress)
