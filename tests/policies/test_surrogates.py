@@ -34,7 +34,7 @@ def stream():
     return keys, segment, np.asarray(segment.tally.random - segment.tally.best) / HORIZON
 
 
-@pytest.mark.parametrize("model", models.REGISTRY)
+@pytest.mark.parametrize("model", models.POINT)
 @pytest.mark.parametrize("name", surrogates.REGISTRY)
 @pytest.mark.usefixtures("float64")
 def test_learns(name, model):
