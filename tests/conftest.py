@@ -23,10 +23,9 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def room() -> Iterator[None]:
+def room() -> None:
     """Programs of earlier test files are dropped before the process runs out of memory maps."""
     programs.make_room()
-    yield
 
 
 @pytest.fixture
