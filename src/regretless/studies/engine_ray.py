@@ -4,6 +4,7 @@ No shared file system is needed. A task whose worker or machine dies is started 
 """
 
 import contextlib
+import logging
 import os
 import socket
 import tempfile
@@ -38,7 +39,7 @@ class RayEngine:
         if not ray.is_initialized():
             _require_reachable(address)
             try:
-                ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
             except (ConnectionError, ValueError) as error:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
