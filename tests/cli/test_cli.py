@@ -71,6 +71,7 @@ def test_run_prints_a_table_and_leaves_files(tmp_path):
         (["run", "topk", "--model", "flow", "--policy", "greedy"], "policy 'greedy' exists for point models only"),
         (["run", "topk", "--model", "flows"], "unknown model 'flows'; did you mean 'flow'?"),
         (["bench", "speed", "--model", "gaussian_nn"], "unknown generative model 'gaussian_nn'"),
+        (["run", "--contexts", "x.csv", "--costs", "c.csv", "--oracle", "nomodule:b"], "--oracle nomodule:b"),
         (["list", "oracels"], "unknown list 'oracels'"),
         (["run", "energy", "--data-dir", "/proc"], "no energy data in /proc: expected prices2013.dat"),
         (["run", "topk", "--data-dir", "/proc"], "benchmark 'topk' reads no data"),

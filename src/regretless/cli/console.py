@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from regretless.oracles import OracleError
@@ -38,10 +39,10 @@ def clear_errors(stopped: str = "nothing was written") -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        complain(error)
         raise typer.Exit(2) from None
     except OracleError as error:
-        err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        complain(error)
         raise typer.Exit(1) from None
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -53,6 +54,11 @@ def _stop(stopped: str, signum: int, frame: Any) -> None:
     show_cursor = b"\x1b[?25h" if err.is_terminal else b""
     os.write(2, show_cursor + f"\nstopped: {stopped}\n".encode())
     os._exit(130)
+
+
+def complain(error: Exception) -> None:
+    """An error's words as they are: brackets and colons in them mean nothing to the terminal."""
+    err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True, emoji=False)
 
 
 class LiveProgress:
