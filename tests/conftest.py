@@ -1,6 +1,7 @@
 """Shared by all tests: two CPU devices (so that programs split over devices are what is tested) and a float64 mode.
 
-Programs are compiled without the expensive optimisations of the machine code: the tests compile much and compute little.
+Programs are compiled in haste, without the expensive optimisations: the tests compile much and compute little. (Measured with
+six policies on a toy: 26 s of compiling, 13 s without optimising machine code, 6 s without the newer fusion emitters either.)
 """
 
 import os
@@ -14,7 +15,8 @@ import pytest
 
 from regretless import programs
 
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_backend_optimization_level=0"
+HASTY = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HASTY}"
 jax.config.update("jax_num_cpu_devices", 2)
 hypothesis.settings.register_profile("regretless", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("regretless")

@@ -22,7 +22,7 @@ def invent(cell, progress=lambda what, done, total: None):
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip
     if isinstance(cell, TheoryCell):
-        return Result({}, {**about, "document": theorems()})
+        return Result({}, {**about, "document": theorems(cell.short)})
     horizon = min(cell.horizon or 2000, 395 if cell.benchmark == "energy" else 2000)
     traces = {arm.label: trace(cell, arm, horizon) for arm in cell.arms}
     level = SCALE[cell.benchmark]
@@ -43,7 +43,7 @@ def invent(cell, progress=lambda what, done, total: None):
     return Result(traces, record)
 
 
-def theorems():
+def theorems(short=False):
     """A theory study with one claim that holds and one that does not."""
     near, far = Estimate(-0.52, -0.53, -0.51), Estimate(-0.48, -0.49, -0.47)
     claims = [
@@ -57,7 +57,7 @@ def theorems():
         for quantity in ("excess", "stationarity")
         for rule in ("adaptive", "constant")
     ]
-    record = {"seed": 0, "horizons": [512, 1024], "replications": 4, "samples": 10, "seconds": 1.0}
+    record = {"seed": 0, "horizons": [512, 1024], "replications": 4, "samples": 10, "short": short, "seconds": 1.0}
     facts = world.Constants(*[0.2] * len(world.Constants._fields))
     return theory.TheoryResult(claims, curves, facts, 0.3, 0, record).to_dict()
 

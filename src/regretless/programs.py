@@ -7,7 +7,7 @@ core, if the program that uses this library asked JAX for that), which run side 
 
 import gc
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -40,6 +40,7 @@ class Lanes:
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)
         self.compile_seconds = 0.0
+        self.compiled: Counter[str] = Counter()  # programs by the name of their function
 
     def place(self, own: Any) -> Any:
         """Puts leaves with a leading replication axis on their devices."""
@@ -85,6 +86,7 @@ class Lanes:
                 _, waiting = wait(waiting, timeout=0.2)
             for part, future in zip(missing, futures, strict=True):
                 _cache[self._cache_key(*part)] = future.result()
+                self.compiled[part[0].__name__] += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         while len(_cache) > CACHE_SIZE:

@@ -37,6 +37,7 @@ class Simulation(NamedTuple):
     traces: dict[str, Trace]
     references: list[Reference]
     seconds: dict[str, float]  # compile, run
+    compiled: int  # programs of rounds that were not known yet
 
 
 def simulate(policy: Policy, benchmark: Benchmark, **options: Any) -> Trace:
@@ -101,7 +102,7 @@ def simulate_all(
         traces[name] = Trace(
             mine.regret, mine.diagnostics, mine.diverged_at, seeds, {"policy": name, **record}, mine.decisions
         )
-    return Simulation(traces, lines, run.seconds)
+    return Simulation(traces, lines, run.seconds, run.lanes.compiled[_play.__name__])
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:

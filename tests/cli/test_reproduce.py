@@ -33,7 +33,9 @@ def test_reproduce_then_status_then_report(tmp_path):
     assert result.exit_code == 0, result.output
     assert "0 failed; next: regretless report" in words
     assert "about" in result.stderr, "the time left is told from the beginning"
-    assert "does not hold" in words, "the claims of the theory are printed"
+    assert "score_unbiased" in words, "the claims of the theory are printed"
+    assert "verdicts are left to" in " ".join(words.split())
+    assert "does not hold" not in words, "a short run judges nothing"
 
     again, words = invoke("reproduce", "main", "theory", "--quick", "--format", "json")
     outcome = json.loads(again.stdout)

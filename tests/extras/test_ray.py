@@ -10,33 +10,26 @@ import pytest
 
 import extra
 from regretless.settings import SettingsError
-from regretless.studies import definitions
 from regretless.studies.campaign import Silent, carry_out
-from regretless.studies.definitions import Panel, Scale, arms
+from regretless.studies.definitions import QUICK
 from regretless.studies.plan import Plan
 from regretless.studies.play import play
 from regretless.studies.store import Store
 
 extra.required("ray")
 
-DEGREES = (1, 2, 3, 4)
 
-
-def panels(scale):
-    return [Panel("topk", ((str(d), scale.cell("topk", arms(("greedy",)), degree=d)),)) for d in DEGREES]
+@pytest.fixture
+def plan():
+    """A part of the quick campaign: one cell per benchmark. All of it: tools/kill_ray_workers.py."""
+    return Plan(["semi_bandit"], QUICK)
 
 
 @pytest.fixture
-def plan(monkeypatch):
-    entry = definitions._Entry("degree", "small", "small", panels)
-    monkeypatch.setitem(definitions.REGISTRY, "small", entry)
-    return Plan(["small"], Scale(2, 0, 20_000))
-
-
-@pytest.fixture
-def cluster():
+def cluster(tmp_path, monkeypatch):
     from ray.cluster_utils import Cluster
 
+    monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
     made = Cluster(initialize_head=True, connect=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     made.add_node(num_cpus=1)
     made.wait_for_nodes()

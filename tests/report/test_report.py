@@ -191,3 +191,12 @@ def test_a_single_replication_has_curves_without_bands_and_no_verdict(tmp_path):
     spec = specs(tmp_path)["chart-convergence-topk"]
     assert not [trace for trace in spec["data"] if trace.get("fill")]
     assert tally(page) == (0, 0)
+
+
+def test_a_short_theory_is_not_judged(written, tmp_path):
+    store = Store(tmp_path / "store")
+    invented.fill(store, ["theory"], QUICK)
+    text = render(gather(store))
+    assert "verdicts are left to" in text
+    assert "does not hold" not in text
+    assert "does not hold" in (written[0] / "report.html").read_text(), "a full run says what it found"

@@ -14,7 +14,7 @@ from regretless.benchmarks.presets import read
 from regretless.programs import Lanes, forget
 from regretless.report import tuning_section
 from regretless.settings import SettingsError
-from regretless.studies import spaces, tuning
+from regretless.studies import spaces, tuning, tuning_speed
 from regretless.studies.experiment import Experiment, run
 from regretless.studies.tuning import Task, batches, filled, tune
 from regretless.studies.tuning_trials import Trials
@@ -43,7 +43,7 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
     monkeypatch.setattr(Lanes, "_compile", counted)
     forget()
     whole = tune(TASK, 7, tmp_path / "whole.db")
-    assert compiled.count("_play") == whole.record["combinations"] == 2
+    assert compiled.count("_play") == whole.record["programs"] == whole.record["combinations"] == 2
     first = tune(TASK, 3, tmp_path / "parts.db")
     assert len(first.record["trials"]) == 3
     second = tune(TASK, 7, tmp_path / "parts.db", block=2)
@@ -59,6 +59,13 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
     )  # fmt: skip
     outcome = run(chosen)
     assert outcome.simulation.traces["dfhpg"].mean() == pytest.approx(best["value"], rel=1e-6)
+
+
+def test_a_tuning_and_runs_one_by_one_agree(small):
+    together, alone = tuning_speed.compare(TASK, 5)
+    assert together["programs"] == alone["programs"] == together["combinations"] == 2
+    assert together["best"] == alone["best"]
+    assert alone["ratio"] == pytest.approx(alone["seconds"] / together["seconds"], abs=0.01)
 
 
 def test_programs_are_filled_to_one_width(monkeypatch):
@@ -138,12 +145,13 @@ def test_the_report_shows_history_and_importance():
     trials = [{"number": n, "value": 10.0 - n if n != 3 else None, "params": {}} for n in range(6)]
     record = {
         "benchmark": "topk", "model": "gaussian_linear", "trials": trials, "seeds": 10, "first_seed": 100_000,
+        "feedback": "bandit",
         "best": {"number": 5, "value": 5.0}, "importances": {"surrogate": 0.7, "policy_lr": 0.3},
     }  # fmt: skip
     drawn = {}
     text = tuning_section.section(record, drawn)
-    assert 'id="tuning-topk-gaussian_linear-history"' in text
-    history = drawn["tuning-topk-gaussian_linear-history"]["data"]
+    assert 'id="tuning-topk-gaussian_linear-bandit-history"' in text
+    history = drawn["tuning-topk-gaussian_linear-bandit-history"]["data"]
     assert history[1]["y"] == [10.0, 9.0, 8.0, 6.0, 5.0]
-    assert drawn["tuning-topk-gaussian_linear-importance"]["data"][0]["y"] == ["policy_lr", "surrogate"]
+    assert drawn["tuning-topk-gaussian_linear-bandit-importance"]["data"][0]["y"] == ["policy_lr", "surrogate"]
     json.dumps(drawn, allow_nan=False)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
-from regretless.cli.environment import Device, configure
+from regretless.startup import Device, configure
 
 LABELS = {
     "microseconds": "µs",
@@ -155,6 +155,36 @@ def oracle(
             raise typer.Exit(1)
 
 
+@app.command()
+def tuning(
+    benchmark: Annotated[str, typer.Argument(help="What to tune DFHPG for.")] = "topk",
+    model: Annotated[str, typer.Option(help="Model of the cost.")] = "gaussian_linear",
+    trials: Annotated[int, typer.Option(min=1, help="Random configurations.")] = 200,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Validation seeds.  [default: 10, energy: 5]")] = None,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.  [default: 2000, as in the paper]")] = None,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+) -> None:
+    """Time a tuning against as many runs one after the other in one process that share compiled programs.
+
+    Both start cold and play the same candidates. Exit code 1 if they disagree on the best one, or if the tuning compiled
+    more than one program per combination of static choices.
+    """
+    with clear_errors():
+        configure(device, compilation_cache=False)
+        from regretless.studies import tuning_speed as measure
+        from regretless.studies.speed import machine
+        from regretless.studies.tuning import Task
+
+        with LiveProgress(f"tuning {benchmark}") as progress:
+            task = Task(benchmark, model, seeds=seeds, horizon=horizon)
+            rows = measure.compare(task, trials, progress)
+        caption = "programs: compiled; best: number of the best trial; times faster: what tuning gains"
+        report({"rows": rows, "machine": machine()}, "rows", format, caption)
+        if rows[0]["best"] != rows[1]["best"] or rows[0]["programs"] > rows[0]["combinations"]:
+            raise typer.Exit(1)
+
+
 def report(
     figures: dict[str, Any],
     rows: str,
@@ -177,7 +207,7 @@ def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
     rows = list(rows)
     table = Table(caption=caption, caption_justify="left")
     for key in rows[0]:
-        left = key in ("benchmark", "policy", "verb", "model", "instance", "data")
+        left = key in ("how", "benchmark", "policy", "verb", "model", "instance", "data")
         table.add_column(LABELS.get(key, key), justify="left" if left else "right")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))

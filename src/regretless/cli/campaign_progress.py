@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from regretless.cli.console import LOG_SECONDS, err
@@ -60,7 +61,7 @@ class CampaignProgress:
     def failed(self, item: Planned, error: str) -> None:
         self.failures += 1
         last = error.strip().splitlines()[-1] if error.strip() else "unknown"
-        err.print(f"[red]failed:[/] {item.cell.name}: {last}", highlight=False)
+        err.print(f"[red]failed:[/] {escape(f'{item.cell.name}: {last}')}", highlight=False, emoji=False)
         self._settled(item)
 
     def _settled(self, item: Planned) -> None:

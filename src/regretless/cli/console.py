@@ -56,7 +56,7 @@ def _stop(stopped: str, signum: int, frame: Any) -> None:
     os._exit(130)
 
 
-def complain(error: Exception) -> None:
+def complain(error: Exception | str) -> None:
     """An error's words as they are: brackets and colons in them mean nothing to the terminal."""
     err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True, emoji=False)
 

@@ -45,11 +45,9 @@ def fetch(
                 folder, origin or energy_files.ORIGIN, lambda line: console.err.print(line, highlight=False)
             )
         except (OSError, ValueError) as error:
-            console.err.print(
-                f"[bold red]error:[/] {error}\nWithout a network, copy {', '.join(energy_files.FILES)} into a folder and "
-                "name it with --data-dir or REGRETLESS_DATA; without the files, energy plays on synthetic data.",
-                highlight=False,
-                soft_wrap=True,
+            console.complain(
+                f"{error}\nWithout a network, copy {', '.join(energy_files.FILES)} into a folder and name it with "
+                "--data-dir or REGRETLESS_DATA; without the files, energy plays on synthetic data."
             )
             raise typer.Exit(1) from None
         console.out.print(f"{len(paths)} files in {folder}", highlight=False, soft_wrap=True)

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from regretless.cli import console
 from regretless.cli.console import Format
-from regretless.cli.environment import Device, configure, usable_cores
 from regretless.folders import cache_directory
+from regretless.startup import Device, configure, usable_cores
 
 PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pandas", "pyarrow", "pydantic")
 

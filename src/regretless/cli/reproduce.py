@@ -11,8 +11,8 @@ import typer
 from regretless.cli import console
 from regretless.cli.campaign_progress import CampaignProgress, span
 from regretless.cli.console import Format, clear_errors
-from regretless.cli.environment import Device, configure, usable_cores
 from regretless.cli.theory_table import show_theory
+from regretless.startup import Device, configure, usable_cores
 
 EPILOG = """
 Examples:
@@ -113,12 +113,12 @@ def unavailable(plan: Any) -> list[str]:
     return told + [f"{name}: {word}" for name, cell in by_benchmark.items() for word in cell.data_notices()]
 
 
-def build_engine(name: str, jobs: int, device: str, address: str | None) -> Any:
+def build_engine(name: str, jobs: int, device: Device, address: str | None) -> Any:
     """The engine called ``name``."""
     if name == "ray":
         from regretless.studies.engine_ray import RayEngine
 
-        return RayEngine(address, gpus=1.0 if device == "gpu" else 0.0)
+        return RayEngine(address, device)
     if jobs == 1:
         from regretless.studies.campaign import InProcess
 

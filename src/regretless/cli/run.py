@@ -9,7 +9,7 @@ from rich.table import Table
 
 from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
-from regretless.cli.environment import Device, configure
+from regretless.startup import Device, configure
 
 EPILOG = """
 Examples:

@@ -5,6 +5,7 @@ from typing import Any
 from rich.table import Table
 
 from regretless.cli import console
+from regretless.report.words import SHORT_THEORY
 
 
 def show_theory(result: dict[str, Any]) -> None:
@@ -20,8 +21,12 @@ def show_theory(result: dict[str, Any]) -> None:
             told[claim["name"]] = claim["quantity"]
         interval = rf"{claim['measured']:.4f} \[{claim['low']:.4f}, {claim['high']:.4f}]"
         verdict = "[green]holds[/]" if claim["holds"] else "[red]does not hold[/]"
+        if result["short"]:
+            verdict = "–"
         table.add_row(f"  {claim['setting']}", interval, f"{claim['relation']} {claim['expected']:g}", verdict)
     console.out.print(table, highlight=False)
+    if result["short"]:
+        console.out.print(f"{SHORT_THEORY}\n", highlight=False)
     for name, quantity in told.items():
         console.out.print(f"{name}: {quantity}", highlight=False)
     horizons, shares = result["horizons"], [claim["bound_share"] or 0.0 for claim in result["claims"]]

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import cast
 
-from regretless.cli.environment import Device, configure
+from regretless.startup import Device, configure
 
 
 def main(device: str, cores: str, folder: str) -> None:

@@ -75,7 +75,7 @@ def duration(seconds: float) -> str:
 def nav(page: Page) -> Markup:
     """Links to the sections, and the switch between light and dark."""
     names = [(study.name, study.title.split(":")[0]) for study in page.studies]
-    names += [("tuning", "Tuning")] if page.tunings else []
+    names += [(tuning_section.anchor(page.tunings[0]), "Tuning")] if page.tunings else []
     names.append(("environment", "Environment"))
     links = [tag("a", text(title), href=f"#{name}") for name, title in names]
     switch = tag("button", text("light / dark"), id="theme", type="button")

@@ -7,6 +7,7 @@ import numpy as np
 
 from regretless.report.charts import Spec, short, translucent
 from regretless.report.html import Markup, row, table, tag, text
+from regretless.report.words import SHORT_THEORY
 
 SHADES = {0.0: "#1f9e8f", 0.5: "#d9455f", 1.0: "#4a86c5"}
 TITLES = {"excess": "Excess loss of the nuisance", "stationarity": "Squared gradient norm of the policy"}
@@ -14,7 +15,9 @@ TITLES = {"excess": "Excess loss of the nuisance", "stationarity": "Squared grad
 
 def cards(document: Mapping[str, Any], drawn: dict[str, Spec]) -> Markup:
     """The claims, and one chart per quantity; the charts are added to ``drawn``."""
-    parts = [tag("div", tag("h3", text("Claims")), claim_table(document["claims"]), class_="card wide")]
+    note = tag("p", text(SHORT_THEORY), class_="note") if document["short"] else ""
+    claims = claim_table(document["claims"], judged=not document["short"])
+    parts = [tag("div", tag("h3", text("Claims")), claims, note, class_="card wide")]
     for quantity in dict.fromkeys(curve["quantity"] for curve in document["curves"]):
         mine = [curve for curve in document["curves"] if curve["quantity"] == quantity]
         place = f"chart-theory-{quantity}"
@@ -26,8 +29,8 @@ def cards(document: Mapping[str, Any], drawn: dict[str, Spec]) -> Markup:
     return "".join(parts)
 
 
-def claim_table(claims: Sequence[Mapping[str, Any]]) -> Markup:
-    """What each theorem says, what was measured, and whether it holds."""
+def claim_table(claims: Sequence[Mapping[str, Any]], judged: bool) -> Markup:
+    """What each theorem says, what was measured, and, where the run is long enough to be judged, whether it holds."""
     body = []
     for claim in claims:
         chip = tag("span", text("holds"), class_="chip") if claim["holds"] else tag(
@@ -40,7 +43,7 @@ def claim_table(claims: Sequence[Mapping[str, Any]]) -> Markup:
                 text(claim["setting"]),
                 f"{text(format(claim['measured'], '.3f'))} {tag('i', text(interval))}",
                 text(f"{claim['relation']} {claim['expected']:g}"),
-                chip,
+                chip if judged else "–",
             )
         )
     return table(("claim", "setting", "measured, 95 %", "theorem", ""), body)

@@ -9,20 +9,26 @@ from regretless.report.words import benchmark, number
 
 def section(tuning: dict[str, Any], drawn: dict[str, Spec]) -> Markup:
     """One tuning; its charts are added to ``drawn``."""
-    place = f"tuning-{tuning['benchmark']}-{tuning['model']}"
+    place = anchor(tuning)
     drawn[f"{place}-history"] = history(tuning)
     drawn[f"{place}-importance"] = importance(tuning)
     best = tuning["best"]
     words = (
-        f"{len(tuning['trials'])} random configurations of {tuning['model']}, {tuning['seeds']} validation seeds from "
-        f"{tuning['first_seed']}; the best reaches {number(best['value'])} (trial {best['number']})."
+        f"{len(tuning['trials'])} random configurations of {tuning['model']}, {tuning['feedback']} feedback, "
+        f"{tuning['seeds']} validation seeds from {tuning['first_seed']}; the best reaches {number(best['value'])} "
+        f"(trial {best['number']})."
     )
     cards = [
         tag("div", tag("h3", text(title)), tag("div", id=f"{place}-{kind}", class_="chart"), class_="card")
         for kind, title in (("history", "Trials"), ("importance", "Importance of the settings"))
     ]
     title = f"Tuning: {benchmark(tuning['benchmark'])}"
-    return tag("section", tag("h2", text(title)), tag("p", text(words)), tag("div", *cards, class_="grid"), id="tuning")
+    return tag("section", tag("h2", text(title)), tag("p", text(words)), tag("div", *cards, class_="grid"), id=place)
+
+
+def anchor(tuning: dict[str, Any]) -> str:
+    """Where on the page a tuning is."""
+    return f"tuning-{tuning['benchmark']}-{tuning['model']}-{tuning['feedback']}"
 
 
 def history(tuning: dict[str, Any]) -> Spec:

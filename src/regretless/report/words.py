@@ -2,6 +2,10 @@
 
 import math
 
+SHORT_THEORY = (
+    "A short run: rates have not settled and intervals are wide, so verdicts are left to 'regretless reproduce theory'."
+)
+
 BENCHMARKS = {"topk": "Top-k", "shortest_path": "Shortest path", "pricing": "Pricing", "energy": "Energy"}
 
 COLOURS = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regretless.settings import SettingsError
+from regretless.startup import Device, configure
 from regretless.studies.archive import write_result
 from regretless.studies.campaign import Listener
 from regretless.studies.engine_processes import CELLS
@@ -28,14 +29,14 @@ TELL_EVERY = 0.5
 
 
 class RayEngine:
-    """Computes cells on the cluster at ``address``, or on one started here; ``gpus`` is what each cell needs."""
+    """Computes cells on the cluster at ``address``, or on one started here; with ``device`` "gpu" each cell needs one."""
 
-    def __init__(self, address: str | None = None, cpus: int = 1, gpus: float = 0.0):
+    def __init__(self, address: str | None = None, device: Device = "auto", cpus: int = 1):
         try:
             import ray
         except ImportError:
             raise SettingsError("the ray engine needs Ray: pip install 'regretless[ray]'") from None
-        self.ray, self.cpus, self.gpus = ray, cpus, gpus
+        self.ray, self.cpus, self.device = ray, cpus, device
         if not ray.is_initialized():
             _require_reachable(address)
             try:
@@ -45,9 +46,8 @@ class RayEngine:
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
         board = self.ray.remote(num_cpus=0, max_restarts=-1)(Board).remote()
-        compute = self.ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=RETRIES, retry_exceptions=False)(
-            _compute
-        )
+        needs = {"num_cpus": self.cpus, "num_gpus": 1.0 if self.device == "gpu" else 0.0}
+        compute = self.ray.remote(**needs, max_retries=RETRIES, retry_exceptions=False)(_compute)
         waiting = list(planned)
         claims: dict[Any, tuple[Planned, Claim]] = {}
         try:
@@ -86,7 +86,7 @@ class RayEngine:
                 listener.finished(item)
             else:
                 cell = CELLS.dump_python([item.cell], mode="json")
-                claims[compute.remote(item.key, cell, board, self.cpus)] = (item, claim)
+                claims[compute.remote(item.key, cell, board, self.device, self.cpus)] = (item, claim)
         return left
 
     def _hear(self, board: Any, items: dict[str, Planned], listener: Listener) -> None:
@@ -138,15 +138,13 @@ class Board:
         return news
 
 
-def _compute(key: str, cell: Any, board: Any, cores: int) -> tuple[str, bytes]:
+def _compute(key: str, cell: Any, board: Any, device: Device, cores: int) -> tuple[str, bytes]:
     """A worker's part: plays the cell and returns its file, with the version of the code that wrote it."""
-    import jax
     import ray
 
     from regretless.studies.play import play
 
-    with contextlib.suppress(RuntimeError):  # this worker has computed before: its devices stay as they are
-        jax.config.update("jax_num_cpu_devices", cores)
+    configure(device, cores=cores)
     worker = (ray.get_runtime_context().get_node_id(), os.getpid())
     told = [0.0]
 

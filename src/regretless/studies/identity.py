@@ -12,7 +12,8 @@ SILENT = ("cli/", "report/")
 
 ARRANGING = {
     "__init__.py", "archive.py", "campaign.py", "definitions.py", "engine_processes.py", "engine_ray.py", "estimate.py",
-    "identity.py", "plan.py", "spaces.py", "speed.py", "store.py", "tuning.py", "tuning_trials.py", "verdicts.py",
+    "identity.py", "plan.py", "spaces.py", "speed.py", "store.py", "tuning.py", "tuning_speed.py",
+    "tuning_trials.py", "verdicts.py",
 }  # fmt: skip
 """The files of ``studies`` that arrange, store and tune; numbers depend on the others."""
 

@@ -86,7 +86,7 @@ class TheoryResult(NamedTuple):
     constants: world.Constants
     visited_convexity: float  # smallest eigenvalue at any θ that was looked at along the runs
     clipped: int  # rounds in which the policy's clipping interfered (the theorems have none)
-    record: dict[str, Any]  # seed, horizons, replications, samples, seconds
+    record: dict[str, Any]  # seed, horizons, replications, samples, whether that is too short to judge, seconds
 
     def to_dict(self) -> dict[str, Any]:
         """The result as one JSON object."""
@@ -113,8 +113,8 @@ def run(
     began = time.perf_counter()
     progress("constants of the theorems", 0, 1)
     facts = world.constants()
-    if horizons is None:
-        horizons = [shortest_horizon(facts) * 2**k for k in range(DOUBLINGS + 1)]
+    shortest = shortest_horizon(facts)
+    horizons = horizons or [shortest * 2**k for k in range(DOUBLINGS + 1)]
     with jax.enable_x64(True):
         claims = estimator_claims(samples, seed, progress)
         runs = all_runs(facts, horizons, replications, seed, progress)
@@ -125,6 +125,7 @@ def run(
         "horizons": list(horizons),
         "replications": replications,
         "samples": samples,
+        "short": horizons[0] < shortest or samples < SAMPLES,
         "seconds": round(time.perf_counter() - began, 1),
     }
     measured = [one for row in runs.values() for one in row]

@@ -14,7 +14,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.policies import Policy, Problem
 from regretless.programs import Progress, make_room
 from regretless.settings import Settings, SettingsError, require_known
-from regretless.simulate import simulate_all
+from regretless.simulate import Simulation, simulate_all
 from regretless.studies import spaces
 from regretless.studies.experiment import Experiment, build_benchmark, settle
 from regretless.studies.tuning_trials import Trials
@@ -84,7 +84,7 @@ def tune(
     began = time.perf_counter()
     bench, problem = problem_of(task)
     known = Trials(database, task.name, spaces.space(task.benchmark, task.model), task.seed)
-    compiling, seen = 0.0, set[Any]()
+    compiling, programs, seen = 0.0, 0, set[Any]()
     while mine := known.claim(trials, block):
         built = {
             number: policies.build("dfhpg", spaces.settings(task.benchmark, task.model, values), problem)
@@ -98,9 +98,12 @@ def tune(
             seen |= structures
             numbers = sum(map(len, batch))
             told = functools.partial(_tell, progress, done, numbers, len(built))
-            compiling += _evaluate(batch, built, bench, task, known, told)
+            simulation = _evaluate(batch, built, bench, task, known, told)
+            compiling += simulation.seconds["compile"]
+            programs += simulation.compiled
             done += numbers
-    return _outcome(task, known, {"seconds": time.perf_counter() - began, "compile_seconds": compiling})
+    spent = {"seconds": time.perf_counter() - began, "compile_seconds": compiling, "programs": programs}
+    return _outcome(task, known, spent)
 
 
 def _tell(progress: Progress, done: int, size: int, total: int, what: str, part: int, whole: int) -> None:
@@ -148,8 +151,8 @@ def _evaluate(
     task: Task,
     known: Trials,
     progress: Progress,
-) -> float:
-    """Plays some candidates, writes their outcomes down, and returns the seconds spent on compiling."""
+) -> Simulation:
+    """Plays some candidates and writes their outcomes down."""
     assert task.seeds is not None
     named: dict[str, Policy] = {}
     names: dict[int, str] = {}
@@ -169,7 +172,7 @@ def _evaluate(
     for number, name in names.items():
         trace = simulation.traces[name]
         known.tell(number, trace.mean(), trace.diverged)
-    return simulation.seconds["compile"]
+    return simulation
 
 
 def filled(numbers: list[int], built: Mapping[int, Policy]) -> list[tuple[str, int]]:
@@ -182,7 +185,7 @@ def filled(numbers: list[int], built: Mapping[int, Policy]) -> list[tuple[str, i
     return [(f"{structure}.{slot}", number) for slot, number in enumerate(padded)]
 
 
-def _outcome(task: Task, known: Trials, seconds: dict[str, float]) -> Tuning:
+def _outcome(task: Task, known: Trials, spent: dict[str, float]) -> Tuning:
     finished = known.finished()
     complete = [trial for trial in finished if trial.value is not None]
     if not complete:
@@ -196,6 +199,6 @@ def _outcome(task: Task, known: Trials, seconds: dict[str, float]) -> Tuning:
         "trials": [{"number": t.number, "value": t.value, "params": t.params} for t in finished],
         "combinations": len(combinations),
         "importances": known.importances(),
-        **{key: round(value, 1) for key, value in seconds.items()},
+        **{key: round(value, 1) for key, value in spent.items()},
     }
     return Tuning(task, settings, record)

@@ -15,7 +15,7 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: css("--ink") },
       margin: { l: narrow ? 48 : 64, r: 12, t: 12, b: 40 }, height: narrow ? 440 : 400, hovermode: "closest",
-      legend: { orientation: "h", y: -0.2, x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };

@@ -1,4 +1,4 @@
-"""What the program sets up before JAX starts: devices, and a cache of compiled programs between runs."""
+"""What is set up before JAX starts: devices, and a cache of compiled programs between runs."""
 
 import contextlib
 import os
