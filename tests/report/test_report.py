@@ -9,7 +9,7 @@ import pytest
 
 import invented
 from regretless.benchmarks import published
-from regretless.report import charts
+from regretless.report import charts, presets_section
 from regretless.report.exports import latex_table
 from regretless.report.figures import write_figures
 from regretless.report.gather import gather
@@ -200,3 +200,19 @@ def test_a_short_theory_is_not_judged(written, tmp_path):
     assert "verdicts are left to" in text
     assert "does not hold" not in text
     assert "does not hold" in (written[0] / "report.html").read_text(), "a full run says what it found"
+
+
+def test_the_tables_of_configurations_are_the_papers(written):
+    folder, _ = written
+    assert [line[:3] for line in presets_section.rows("Generative models")[:2]] == [
+        ["Top-k", "8", "flow"],
+        ["Top-k", "8", "diffusion"],
+    ]
+    assert len(presets_section.rows("Point models")) == len(presets_section.rows("Generative models")) == 8
+    assert len(presets_section.rows("Point models", every_degree=True)) == 32
+    energy = dict(zip(presets_section.head("Point models"), presets_section.rows("Point models")[6], strict=True))
+    assert (energy["surrogate"], energy["alpha_time_scale"], energy["nuisance_lr"]) == ("map_c", "100", "0.025")
+    source = (folder / "tables" / "configurations_generative.tex").read_text()
+    assert source.count(r"\\") == 9
+    assert "_" not in source.replace(r"\_", "")
+    assert 'id="configurations"' in (folder / "report.html").read_text()

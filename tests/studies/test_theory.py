@@ -11,7 +11,7 @@ import pytest
 
 from regretless import programs, rounds
 from regretless.feedback import Bandit, observe
-from regretless.report import theory_figure
+from regretless.report.theory import theory_figure
 from regretless.studies import theory, theory_runs
 from regretless.studies import theory_world as world
 from regretless.studies.slopes import Estimate

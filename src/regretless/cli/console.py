@@ -116,20 +116,3 @@ def parse_pairs(pairs: list[str]) -> dict[str, str]:
             raise SettingsError(f"expected --set key=value, got {pair!r}")
         values[key.strip()] = value.strip()
     return values
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A regret for people, such as 7.55e5; a dash for none."""
-    if value is None:
-        return "–"
-    if 100 <= abs(value) < 1000:
-        return f"{value:.0f}"
-    if 0.01 <= abs(value) < 100 or value == 0:
-        return f"{value:.{digits}g}"
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def spread(mean: float | None, error: float | None) -> str:
-    """A mean with its standard error, such as 7.55e5 ± 4.8e4."""
-    return f"{number(mean)} ± {number(error, 2)}"

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.report.words import number, spread
 from regretless.startup import Device, configure
 
 EPILOG = """
@@ -159,21 +160,21 @@ def show(result: dict[str, Any]) -> None:
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
         table.add_row(
             row["policy"],
-            console.spread(row["mean"], row["standard_error"]) + note,
-            console.number(row["median"]),
+            spread(row["mean"], row["standard_error"]) + note,
+            number(row["median"]),
             "–" if row["published_mean"] is None
-            else console.spread(row["published_mean"], row["published_standard_error"]),
+            else spread(row["published_mean"], row["published_standard_error"]),
             "–" if row["z"] is None else f"{row['z']:+.2f}",
         )  # fmt: skip
     table.add_section()
     for line in result["references"]:
-        table.add_row(f"[dim]{line['name']}[/]", console.spread(line["mean"], line["standard_error"]))
+        table.add_row(f"[dim]{line['name']}[/]", spread(line["mean"], line["standard_error"]))
     console.out.print(table)
 
 
 def write(outcome: Any, result: dict[str, Any], folder: Path) -> None:
     """Leaves the result, the traces and a picture in ``folder``."""
-    from regretless.report import regret_curves
+    from regretless.report.curves import regret_curves
 
     for name, trace in outcome.simulation.traces.items():
         trace.save(folder / f"{name}.parquet")

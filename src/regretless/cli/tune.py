@@ -9,6 +9,7 @@ import typer
 
 from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.report.words import number
 from regretless.startup import Device, configure
 
 STOPPED = "finished trials are kept; the same command goes on from there"
@@ -59,7 +60,7 @@ def tune(
         console.out.print(
             f"{len(record['trials'])} trials over {record['combinations']} combinations of static choices, "
             f"{record['seconds']:.0f} s, {record['compile_seconds']:.0f} s of it compiling {record['programs']} programs\n"
-            f"best: trial {record['best']['number']} with mean final regret {console.number(record['best']['value'])}, "
+            f"best: trial {record['best']['number']} with mean final regret {number(record['best']['value'])}, "
             f"{record['best']['params']}\n"
             f"next: regretless run {benchmark} --model {model} --feedback {feedback} --preset {shlex.quote(str(preset))}",
             highlight=False,

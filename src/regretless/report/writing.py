@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from regretless.report import presets_section
 from regretless.report.exports import latex_table, reproduction, write_csv
 from regretless.report.figures import write_figures
 from regretless.report.gather import Page, gather
@@ -26,4 +27,7 @@ def write_texts(page: Page, folder: Path) -> None:
     for study in page.studies:
         if study.kind == "table" and any(panel.cells for panel in study.panels):
             (tables / f"{study.name}.tex").write_text(latex_table(study), encoding="utf-8")
+    for title in presets_section.TABLES:
+        name = f"configurations_{title.split()[0].lower()}.tex"
+        (tables / name).write_text(presets_section.latex(title), encoding="utf-8")
     (folder / "reproduction.md").write_text(reproduction(page), encoding="utf-8")
