@@ -97,6 +97,10 @@ def test_tables_tell_z_and_verdict(written):
     assert sum(row.best for row in rows(main, main.panels[0])) == 1
     text = (folder / "reproduction.md").read_text()
     assert f"{row.verdict.z:+.2f}" in text
+    assert all(f"\n## {study.title}\n" in text for study in page.studies if study.name != "convergence")
+    assert "\n### Top-k, by degree\n" in text
+    assert "\n## Deviations\n" in text
+    assert "`--set surrogate_at=sample`" in text
     reproduced, compared = tally(page)
     assert f"{reproduced} of {compared} published cells" in text
     assert compared == 11 * len(definitions.present()), "six bandit and five semi-bandit cells a benchmark"

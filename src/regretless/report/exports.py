@@ -1,11 +1,11 @@
-"""Tables as CSV and LaTeX, and the reproduction page of the documentation as Markdown."""
+"""Tables as CSV and LaTeX."""
 
 import csv
 from pathlib import Path
 
 from regretless.report.gather import Page, Panel, Study
-from regretless.report.tables import Row, rows, tally
-from regretless.report.words import benchmark, latex, number, spread
+from regretless.report.tables import Row, rows
+from regretless.report.words import benchmark, latex
 
 HEAD = (
     "study", "benchmark", "panel_cell", "feedback", "model", "degree", "horizon", "seeds", "first_seed", "policy", "mean",
@@ -79,50 +79,3 @@ def _latex_cell(row: Row | None) -> str:
 def _latex_name(label: str) -> str:
     escaped = label.replace("_", r"\_")
     return rf"\texttt{{{escaped}}}"
-
-
-def reproduction(page: Page) -> str:
-    """Every published cell with ours beside it, as Markdown; written from stored results only."""
-    reproduced, compared = tally(page)
-    lines = ["# Reproduction", ""]
-    if compared:
-        lines += [
-            f"{reproduced} of {compared} published cells are within three standard errors of the difference, "
-            "`|ours − published| ≤ 3·√(se² + se_published²)`. A cell that is not is run again with seeds from 1000, and "
-            "both are shown. What differs from the paper's text, and why: "
-            "[The algorithm](algorithm.md#deviations-and-their-reasons).",
-            "",
-        ]  # fmt: skip
-    for study in page.studies:
-        if study.kind != "table":
-            continue
-        lines += [f"## {study.title}", "", f"{study.about} Command: `{study.command}`.", ""]
-        for panel in study.panels:
-            if panel.cells:
-                lines += _markdown_table(study, panel)
-    lines += ["## What computed this", ""]
-    codes = ", ".join(f"`{code}`" for code in page.code)
-    seconds = sum(cell.record["wall_seconds"] for cell in page.shown().values())
-    devices = sorted({device for cell in page.shown().values() for device in cell.record["environment"]["devices"]})
-    lines += [f"Code {codes}; {len(page.shown())} cells in {seconds:.0f} s on {', '.join(devices)}.", ""]
-    return "\n".join(lines)
-
-
-def _markdown_table(study: Study, panel: Panel) -> list[str]:
-    record = panel.cells[0].record
-    about = f"{record['cell']['seeds']} replications, {record['horizon']} rounds"
-    lines = [f"### {benchmark(panel.benchmark)} ({about})", ""]
-    lines += ["| policy | ours | median | published | z | verdict |", "| --- | --- | --- | --- | --- | --- |"]
-    for row in rows(study, panel):
-        ours, z, published, word = spread(row.arm.mean, row.arm.error), "–", "–", "–"
-        if row.arm.diverged:
-            ours += f" ({row.arm.diverged} diverged)"
-        if row.verdict is not None:
-            published, z, word = spread(*row.verdict.published), f"{row.verdict.z:+.2f}", row.verdict.word
-            if row.second is not None and row.verdict.second_z is not None:
-                ours += f"; seeds from 1000: {spread(row.second['mean'], row.second['standard_error'])}"
-                z += f", then {row.verdict.second_z:+.2f}"
-        lines.append(f"| {row.arm.label} | {ours} | {number(row.arm.median)} | {published} | {z} | {word} |")
-    for line in panel.references():
-        lines.append(f"| *{line['name']}* | {spread(line['mean'], line['standard_error'])} | | | | |")
-    return [*lines, ""]

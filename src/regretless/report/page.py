@@ -3,7 +3,7 @@
 import time
 from importlib import resources
 
-from regretless.report import charts, presets_section, sections, tables, tuning_section
+from regretless.report import charts, deviations, presets_section, sections, tables, tuning_section
 from regretless.report.gather import Page
 from regretless.report.html import Markup, embedded_json, tag, text
 
@@ -22,7 +22,8 @@ def render(page: Page) -> str:
 
     drawn: dict[str, charts.Spec] = {}
     body = [header(page), nav(page), tag("main", overview(page, drawn), *(sections.section(s, drawn) for s in page.studies),
-            *(tuning_section.section(each, drawn) for each in page.tunings), presets_section.section(), environment(page)),
+            *(tuning_section.section(each, drawn) for each in page.tunings), presets_section.section(),
+            deviations.section(), environment(page)),
             footer(page)]  # fmt: skip
     return "\n".join(
         [
@@ -77,7 +78,7 @@ def nav(page: Page) -> Markup:
     """Links to the sections, and the switch between light and dark."""
     names = [(study.name, study.title.split(":")[0]) for study in page.studies]
     names += [(tuning_section.anchor(page.tunings[0]), "Tuning")] if page.tunings else []
-    names += [("configurations", "Configurations"), ("environment", "Environment")]
+    names += [("configurations", "Configurations"), ("deviations", "Deviations"), ("environment", "Environment")]
     links = [tag("a", text(title), href=f"#{name}") for name, title in names]
     switch = tag("button", text("light / dark"), id="theme", type="button")
     return tag("nav", tag("div", tag("div", *links, class_="links"), switch))

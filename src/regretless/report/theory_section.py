@@ -15,8 +15,8 @@ TITLES = {"excess": "Excess loss of the nuisance", "stationarity": "Squared grad
 
 def cards(document: Mapping[str, Any], drawn: dict[str, Spec]) -> Markup:
     """The claims, and one chart per quantity; the charts are added to ``drawn``."""
-    note = tag("p", text(SHORT_THEORY), class_="note") if document["short"] else ""
-    claims = claim_table(document["claims"], judged=not document["short"])
+    note = tag("p", text(SHORT_THEORY), class_="note") if document.get("short") else ""
+    claims = claim_table(document["claims"], judged=not document.get("short"))
     parts = [tag("div", tag("h3", text("Claims")), claims, note, class_="card wide")]
     for quantity in dict.fromkeys(curve["quantity"] for curve in document["curves"]):
         mine = [curve for curve in document["curves"] if curve["quantity"] == quantity]

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from regretless.report import presets_section
-from regretless.report.exports import latex_table, reproduction, write_csv
+from regretless.report.exports import latex_table, write_csv
 from regretless.report.figures import write_figures
 from regretless.report.gather import Page, gather
 from regretless.report.page import render
+from regretless.report.reproduction import reproduction
 from regretless.studies.store import Store
 
 
