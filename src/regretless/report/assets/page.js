@@ -5,17 +5,30 @@
   const drawn = new Set();
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
+  // How many lines the legend below a chart will take: room is made for it, so that it never covers the axis.
+  function legendLines(spec, width) {
+    let lines = 1, used = 0;
+    for (const trace of spec.data) {
+      if (!trace.name || trace.showlegend === false) continue;
+      const entry = 48 + 6.2 * trace.name.length;
+      if (used && used + entry > width) { lines += 1; used = 0; }
+      used += entry;
+    }
+    return lines;
+  }
+
   function layoutOf(spec, element) {
     const axis = {
       gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), tickfont: { size: 11 },
-      exponentformat: "power", minor: {},
+      exponentformat: "power", minor: {}, automargin: true,
     };
     const narrow = element.clientWidth < 460;
+    const left = narrow ? 48 : 64, plot = narrow ? 260 : 280, bottom = 58 + 20 * legendLines(spec, element.clientWidth - left);
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: css("--ink") },
-      margin: { l: narrow ? 48 : 64, r: 12, t: 12, b: 40 }, height: narrow ? 440 : 400, hovermode: "closest",
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
+      margin: { l: left, r: 12, t: 12, b: bottom }, height: 12 + plot + bottom, hovermode: "closest",
+      legend: { orientation: "h", y: -50 / plot, yanchor: "top", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
