@@ -146,6 +146,7 @@ def test_full_runs_replace_quick_ones(tmp_path):
     store = Store(tmp_path / "store")
     invented.fill(store, ["main"], Scale(seeds=2))
     invented.fill(store, ["main", "alpha"], QUICK)
+    (store.plans / "damaged.json").write_text("{")
     page = gather(store)
     assert {study.name: study.scale["seeds"] for study in page.studies} == {"main": 2, "alpha": 3}
 

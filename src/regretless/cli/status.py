@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from regretless.cli import console
@@ -50,10 +51,9 @@ def examine(store: Any, remove_old: bool) -> dict[str, Any]:
     if remove_old:
         for entry in outdated:
             store.remove(entry)
-    plans = [json.loads(path.read_text(encoding="utf-8")) for path in store.plans.glob("*.json")]
     return {
         "code": code_version(),
-        "campaigns": [campaign(plan, store) for plan in sorted(plans, key=lambda plan: plan["written"])],
+        "campaigns": [campaign(plan, store) for plan in store.written_plans()],
         "old": {"results": len(outdated), "bytes": size, "removed": remove_old, "list": listed},
     }
 
@@ -101,7 +101,8 @@ def show(told: dict[str, Any], old: bool) -> None:
     console.out.print(table)
     for each in told["campaigns"]:
         for name, error in each["errors"].items():
-            console.out.print(f"[red]failed:[/] {name}: {error}", highlight=False, soft_wrap=True)
+            words = escape(f"{name}: {error}")
+            console.out.print(f"[red]failed:[/] {words}", highlight=False, soft_wrap=True, emoji=False)
         for name in each["running_cells"]:
             console.out.print(f"running: {name}", highlight=False, soft_wrap=True)
         if each["done"] < each["cells"]:

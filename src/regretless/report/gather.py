@@ -79,10 +79,10 @@ class Page(NamedTuple):
 
 def gather(store: Store) -> Page:
     """All studies of a store; SettingsError if it holds none."""
-    plans = [json.loads(path.read_text(encoding="utf-8")) for path in store.plans.glob("*.json")]
+    plans = store.written_plans()
     if not plans:
         raise SettingsError(f"no campaign in the store {store.folder}: run 'regretless reproduce' first")
-    newest = max(plans, key=lambda plan: plan["written"])
+    newest = plans[-1]
     plans.sort(key=lambda plan: (plan["code"] == newest["code"], plan["scale"]["horizon"] is None, plan["written"]))
     chosen: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
     for plan in plans:  # a later one in this order replaces an earlier one: full runs replace quick ones

@@ -208,6 +208,14 @@ class Store:
                 continue
             yield Entry(path.stem, path, record, path.stat().st_size)
 
+    def written_plans(self) -> list[dict[str, Any]]:
+        """The plans of every campaign, oldest first; one that cannot be read is left out, its command writes it anew."""
+        found = []
+        for path in self.plans.glob("*.json"):
+            with contextlib.suppress(OSError, ValueError):
+                found.append(json.loads(path.read_text(encoding="utf-8")))
+        return sorted(found, key=lambda plan: plan["written"])
+
     def old(self, code: str) -> list[Entry]:
         """Results that this code would not use: damaged, or computed by another version."""
         return [entry for entry in self.entries() if entry.record is None or entry.record.get("code") != code]
