@@ -121,7 +121,8 @@ def test_late_feedback_follows_the_rule():
             decisions.append(decision)
             choice = learner.decide(np.asarray(x))
             assert np.array_equal(choice.w, decision.w)
-            assert choice.log_density == pytest.approx(float(decision.log_density))
+            # The noise is drawn in single precision, and terms of size 5 nearly cancel: 3e-8 of them may stay.
+            assert choice.log_density == pytest.approx(float(decision.log_density), rel=1e-6, abs=5e-7)
         trusts = []
         for t in (3, 1, 5, 2):
             decision = decisions[t - 1]

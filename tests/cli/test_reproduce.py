@@ -43,7 +43,7 @@ def test_reproduce_then_status_then_report(tmp_path):
     assert outcome["theory"]["claims"]
 
     store = Store(tmp_path / "results")
-    first = next(store.entries())
+    first = next(entry for entry in store.entries() if entry.record["cell"]["kind"] == "simulation")
     first.path.unlink()
     result, words = invoke("status")
     assert "resume with: regretless" in words
