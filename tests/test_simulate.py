@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, feedback, oracles, policies, programs, rounds
-from regretless.benchmarks import Round
+from regretless.benchmarks import Round, references
 from regretless.feedback import observe
 from regretless.policies import Problem
 from regretless.settings import Settings
@@ -193,6 +193,14 @@ def test_reference_lines_are_what_they_say():
     assert lines["best_fixed"] == pytest.approx(np.mean(fixed), rel=1e-6)
     assert lines["clairvoyant"] == pytest.approx(np.mean(known), rel=1e-6, abs=1e-9)
     assert lines["random"] > lines["best_fixed"] > lines["clairvoyant"]
+
+
+def test_what_rounding_leaves_of_two_equal_sums_is_no_regret():
+    best = np.array([1e5, 2e5])
+    total = references.Tally(best, best * (1 + 1e-15), best + np.array([0.0, 3.0]), None, {})
+    random, clairvoyant = references.references(TOY, total)
+    assert (random.mean, random.standard_error) == (0.0, 0.0)
+    assert clairvoyant.mean == 1.5
 
 
 def test_diverging_replication_is_counted_with_its_round_and_left_out():

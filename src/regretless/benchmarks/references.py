@@ -11,6 +11,8 @@ from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.types import Key
 
+ROUNDING = 1e-12
+
 
 class Reference(NamedTuple):
     """A reference line: its name and mean final regret over the replications, with standard error."""
@@ -56,15 +58,17 @@ def tally(benchmark: Benchmark, key: Key, environment: PyTree, rounds: Round, be
 def references(benchmark: Benchmark, total: Tally) -> list[Reference]:
     """The reference lines from the tally of the whole horizon, in float64 and with a leading axis of replications."""
     total = jax.tree.map(np.asarray, total)
-    lines = [_line("random", total.random - total.best)]
+    lines = [_line("random", total.random, total.best)]
     if total.cost is not None:
         fixed = np.asarray(benchmark.oracle.solve(jnp.asarray(total.cost)).w, np.float64)
-        lines.append(_line("best_fixed", np.sum(total.cost * fixed, axis=1) - total.best))
+        lines.append(_line("best_fixed", np.sum(total.cost * fixed, axis=1), total.best))
     if total.clairvoyant is not None:
-        lines.append(_line("clairvoyant", total.clairvoyant - total.best))
-    return [*lines, *(_line(name, spent - total.best) for name, spent in total.predicted.items())]
+        lines.append(_line("clairvoyant", total.clairvoyant, total.best))
+    return [*lines, *(_line(name, spent, total.best) for name, spent in total.predicted.items())]
 
 
-def _line(name: str, regret: Any) -> Reference:
+def _line(name: str, spent: Any, best: Any) -> Reference:
+    """The line of one decision maker; what rounding leaves of two equal sums is no regret."""
+    regret = np.where(np.isclose(spent, best, rtol=ROUNDING, atol=0.0), 0.0, spent - best)
     error = float(np.std(regret, ddof=1) / len(regret) ** 0.5) if len(regret) > 1 else float("nan")
     return Reference(name, float(np.mean(regret)), error)
