@@ -66,6 +66,7 @@ def simulate_all(
     keep_decisions: bool = False,
     chunk: int | None = None,
     precision: Literal["mixed", "single"] = "mixed",
+    hasty: bool = False,
     config: Mapping[str, Any] | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Simulation:
@@ -75,6 +76,7 @@ def simulate_all(
     rows fails to arrive with probability ``missing``. ``vectorized=False`` runs every replication by itself, unbatched.
     ``chunk`` is the largest number of replications that run together (default: what suits the memory). ``precision="mixed"``
     computes policies in float64 around a float32 nuisance, as the published runs did; ``"single"`` all in float32.
+    ``hasty`` compiles in less time to programs that round differently: for short runs that are compared with each other only.
     """
     seeds = tuple(seeds)
     horizon = benchmark.horizon if horizon is None else horizon
@@ -88,7 +90,14 @@ def simulate_all(
         if rule not in feedbacks.REGISTRY.values():
             _check_linkage(game)
         run = _Run(
-            game, _groups(policies, merge=vectorized), _segments(horizon), len(seeds), vectorized, chunk, progress
+            game,
+            _groups(policies, merge=vectorized),
+            _segments(horizon),
+            len(seeds),
+            vectorized,
+            chunk,
+            progress,
+            hasty,
         )
         parts = [run.play(seeds[i : i + run.size], i, len(seeds)) for i in range(0, len(seeds), run.size)]
         lines = references(benchmark, _concatenated([part.tally for part in parts]))
@@ -234,11 +243,12 @@ class _Run:
         vectorized: bool,
         chunk: int | None,
         progress: Progress,
+        hasty: bool,
     ):
         self.began = time.perf_counter()
         self.game, self.groups, self.lengths, self.progress = game, groups, lengths, progress
         limit = (chunk or _memory_limit(groups, game, lengths[0])) if vectorized else 1
-        self.lanes = Lanes(min(replications, limit), vectorized)
+        self.lanes = Lanes(min(replications, limit), vectorized, hasty)
         self.size = _chunk_size(replications, limit, self.lanes.width)
         game.benchmark.oracle.take_failure()  # one of an earlier run is none of this one's
 

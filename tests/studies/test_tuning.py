@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
@@ -17,7 +18,7 @@ from regretless.settings import SettingsError
 from regretless.studies import spaces, tuning, tuning_speed
 from regretless.studies.experiment import Experiment, run
 from regretless.studies.tuning import Task, batches, filled, tune
-from regretless.studies.tuning_trials import Trials
+from regretless.studies.tuning_trials import Trials, drawn
 
 SMALL = {
     "policy_lr": FloatDistribution(1e-3, 0.2, log=True),
@@ -44,9 +45,14 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
     forget()
     whole = tune(TASK, 7, tmp_path / "whole.db")
     assert compiled.count("_play") == whole.record["programs"] == whole.record["combinations"] == 2
-    first = tune(TASK, 3, tmp_path / "parts.db")
-    assert len(first.record["trials"]) == 3
-    second = tune(TASK, 7, tmp_path / "parts.db", block=2)
+
+    claims = iter([Trials.claim, Trials.claim])
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(Trials, "claim", lambda *words: next(claims)(*words))
+        with pytest.raises(StopIteration):
+            tune(TASK, 7, tmp_path / "parts.db", block=2)
+    assert len(Trials(tmp_path / "parts.db", TASK.resolved().name, SMALL, TASK.seed).finished()) == 4
+    second = tune(TASK, 7, tmp_path / "parts.db", block=3)
     assert compiled.count("_play") == 2, "every later run uses the programs of the first"
     assert second.record["trials"] == whole.record["trials"]
     assert second.settings == whole.settings
@@ -68,20 +74,33 @@ def test_a_tuning_and_runs_one_by_one_agree(small):
     assert alone["ratio"] == pytest.approx(alone["seconds"] / together["seconds"], abs=0.01)
 
 
-def test_programs_are_filled_to_one_width(monkeypatch):
-    monkeypatch.setattr(tuning, "width", lambda: 4)
+def test_programs_are_filled_to_one_width():
     _, problem = tuning.problem_of(TASK.resolved())
     made = [{"alpha": "0.1/0.05", "surrogate": name} for name in ["nid"] * 6 + ["dbb"]]
     built = {
         number: policies.build("dfhpg", spaces.settings("topk", "gaussian_linear", values), problem)
         for number, values in enumerate(made)
     }
-    calls = list(batches(built))
+    sizes = {jax.tree.structure(built[0]): 4, jax.tree.structure(built[6]): 2}
+    calls = list(batches(built, sizes))
     assert calls == [[[0, 1, 2, 3], [6]], [[4, 5]]]
-    assert [number for _, number in filled([6], built)] == [6, 6, 6, 6]
-    first, second = (dict(filled(numbers, built)) for numbers in ([0, 1, 2, 3], [4, 5]))
+    assert [number for _, number in filled([6], built, sizes)] == [6, 6]
+    first, second = (dict(filled(numbers, built, sizes)) for numbers in ([0, 1, 2, 3], [4, 5]))
     assert list(first) == list(second), "the same names, so that the same program serves both"
-    assert not set(first) & set(dict(filled([6], built)))
+    assert not set(first) & set(dict(filled([6], built, sizes)))
+
+
+def test_widths_follow_from_the_draws_and_leave_few_places_empty(small):
+    task = TASK.resolved()
+    _, problem = tuning.problem_of(task)
+    names = [drawn(task.seed, number, "surrogate", SMALL["surrogate"]) for number in range(20)]
+    sizes = tuning.widths(task, 20, problem)
+    assert sorted(sizes.values()) == sorted(tuning.width(names.count(name)) for name in set(names))
+    assert sizes["a structure that nobody drew"] == 1
+    for count in range(1, 60):
+        programs = -(-count // tuning.width(count))
+        assert programs == -(-count // tuning.WIDEST)
+        assert programs * tuning.width(count) - count < programs, "less than one place per program"
 
 
 def test_trials_of_the_dead_are_taken_over_with_the_same_values(tmp_path):

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -45,6 +46,12 @@ class RayEngine:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
+        with contextlib.redirect_stdout(
+            sys.stderr
+        ):  # where Ray tells of workers that died; results go to standard output
+            self._run(planned, store, listener)
+
+    def _run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
         board = self.ray.remote(num_cpus=0, max_restarts=-1)(Board).remote()
         needs = {"num_cpus": self.cpus, "num_gpus": 1.0 if self.device == "gpu" else 0.0}
         compute = self.ray.remote(**needs, max_retries=RETRIES, retry_exceptions=False)(_compute)

@@ -2,7 +2,9 @@
 
 import functools
 import hashlib
+import math
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +19,13 @@ from regretless.settings import Settings, SettingsError, require_known
 from regretless.simulate import Simulation, simulate_all
 from regretless.studies import spaces
 from regretless.studies.experiment import Experiment, build_benchmark, settle
-from regretless.studies.tuning_trials import Trials
+from regretless.studies.tuning_trials import Trials, drawn
 from regretless.studies.verdicts import SECOND_RANGE
 
 BLOCK = 256
-WIDTHS = {"cpu": 2}
-WIDE = 8
+WIDEST = 6
+"""Candidates in one program, at most."""
+
 SIDE_BY_SIDE = 4
 """Programs per call: they compile at the same time."""
 
@@ -84,6 +87,7 @@ def tune(
     began = time.perf_counter()
     bench, problem = problem_of(task)
     known = Trials(database, task.name, spaces.space(task.benchmark, task.model), task.seed)
+    sizes = widths(task, trials, problem)
     compiling, programs, seen = 0.0, 0, set[Any]()
     while mine := known.claim(trials, block):
         built = {
@@ -91,14 +95,14 @@ def tune(
             for number, values in mine.items()
         }
         done = 0
-        for batch in batches(built):
+        for batch in batches(built, sizes):
             structures = {jax.tree.structure(built[program[0]]) for program in batch}
             if not structures & seen:  # no program that is in use would be dropped
                 make_room()
             seen |= structures
             numbers = sum(map(len, batch))
             told = functools.partial(_tell, progress, done, numbers, len(built))
-            simulation = _evaluate(batch, built, bench, task, known, told)
+            simulation = _evaluate(batch, built, sizes, bench, task, known, told)
             compiling += simulation.seconds["compile"]
             programs += simulation.compiled
             done += numbers
@@ -125,20 +129,45 @@ def problem_of(task: Task) -> tuple[Benchmark, Problem]:
     return bench, Problem(bench.oracle, bench.context_shape, rule, task.model)
 
 
-def width() -> int:
-    """How many candidates run in one program: a full one costs what a padded one does."""
-    return WIDTHS.get(jax.local_devices()[0].platform, WIDE)
+Sizes = Mapping[Any, int]
+"""How many candidates run in one program, by the policy's structure."""
 
 
-def batches(numbers: Mapping[int, Policy]) -> Iterator[list[list[int]]]:
-    """Candidates by number, in programs of at most ``width()``; some programs at a time, no two of one structure."""
+def widths(task: Task, trials: int, problem: Problem) -> Sizes:
+    """Widths that leave the fewest places of a program empty.
+
+    They follow from the draws of all trials, which depend on their numbers alone: an interrupted tuning, or another worker,
+    compiles the same programs.
+    """
+    space = spaces.space(task.benchmark, task.model)
+    counts: Counter[Any] = Counter()
+    for number in range(trials):
+        values = {name: drawn(task.seed, number, name, distribution) for name, distribution in space.items()}
+        policy = policies.build("dfhpg", spaces.settings(task.benchmark, task.model, values), problem)
+        counts[jax.tree.structure(policy)] += 1
+    sizes = {structure: width(count) for structure, count in counts.items()}
+    return defaultdict(lambda: 1, sizes)  # one: for a trial beyond these that a dead worker left
+
+
+def width(count: int) -> int:
+    """Places per program for so many candidates: as few programs as ``WIDEST`` allows, as evenly filled as possible.
+
+    >>> [width(count) for count in (1, 3, 6, 7, 13)]
+    [1, 3, 6, 4, 5]
+    """
+    programs = math.ceil(count / WIDEST)
+    return math.ceil(count / programs)
+
+
+def batches(built: Mapping[int, Policy], sizes: Sizes) -> Iterator[list[list[int]]]:
+    """Candidates by number, in programs of their structure's width; some programs at a time, no two of one structure."""
     by_structure: dict[Any, list[int]] = {}
-    for number, policy in numbers.items():
+    for number, policy in built.items():
         by_structure.setdefault(jax.tree.structure(policy), []).append(number)
-    size = width()
-    queues = [
-        [members[start : start + size] for start in range(0, len(members), size)] for members in by_structure.values()
-    ]
+    queues = []
+    for structure, members in by_structure.items():
+        size = sizes[structure]
+        queues.append([members[start : start + size] for start in range(0, len(members), size)])
     while queues:
         yield [queue.pop(0) for queue in queues[:SIDE_BY_SIDE]]
         queues = [queue for queue in queues if queue]
@@ -147,6 +176,7 @@ def batches(numbers: Mapping[int, Policy]) -> Iterator[list[list[int]]]:
 def _evaluate(
     programs: list[list[int]],
     built: Mapping[int, Policy],
+    sizes: Sizes,
     bench: Benchmark,
     task: Task,
     known: Trials,
@@ -157,7 +187,7 @@ def _evaluate(
     named: dict[str, Policy] = {}
     names: dict[int, str] = {}
     for numbers in programs:
-        for slot, (name, number) in enumerate(filled(numbers, built)):
+        for slot, (name, number) in enumerate(filled(numbers, built, sizes)):
             named[name] = built[number]
             if slot < len(numbers):
                 names[number] = name
@@ -167,6 +197,7 @@ def _evaluate(
         feedback=task.feedback,
         seeds=range(task.first_seed, task.first_seed + task.seeds),
         horizon=task.horizon,
+        hasty=True,
         progress=progress,
     )
     for number, name in names.items():
@@ -175,14 +206,15 @@ def _evaluate(
     return simulation
 
 
-def filled(numbers: list[int], built: Mapping[int, Policy]) -> list[tuple[str, int]]:
+def filled(numbers: list[int], built: Mapping[int, Policy], sizes: Sizes) -> list[tuple[str, int]]:
     """A program's candidates, the first repeated up to the full width, under names that its structure always has.
 
     Shapes and names are then the same for all candidates of one combination of static choices: it is compiled once.
     """
-    structure = hashlib.sha256(str(jax.tree.structure(built[numbers[0]])).encode()).hexdigest()[:16]
-    padded = numbers + [numbers[0]] * (width() - len(numbers))
-    return [(f"{structure}.{slot}", number) for slot, number in enumerate(padded)]
+    structure = jax.tree.structure(built[numbers[0]])
+    name = hashlib.sha256(str(structure).encode()).hexdigest()[:16]
+    padded = numbers + [numbers[0]] * (sizes[structure] - len(numbers))
+    return [(f"{name}.{slot}", number) for slot, number in enumerate(padded)]
 
 
 def _outcome(task: Task, known: Trials, spent: dict[str, float]) -> Tuning:

@@ -36,15 +36,19 @@ class ByNumber(optuna.samplers.BaseSampler):
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        words = f"{self.seed}/{trial.number}/{param_name}".encode()
-        rng = np.random.default_rng(np.frombuffer(hashlib.sha256(words).digest(), np.uint32))
-        if isinstance(param_distribution, CategoricalDistribution):
-            return param_distribution.choices[int(rng.integers(len(param_distribution.choices)))]
-        assert isinstance(param_distribution, FloatDistribution)
-        low, high = param_distribution.low, param_distribution.high
-        if param_distribution.log:
-            return float(np.clip(np.exp(rng.uniform(np.log(low), np.log(high))), low, high))
-        return float(rng.uniform(low, high))
+        return drawn(self.seed, trial.number, param_name, param_distribution)
+
+
+def drawn(seed: int, number: int, name: str, distribution: BaseDistribution) -> Any:
+    """What trial ``number`` tries for one parameter."""
+    rng = np.random.default_rng(np.frombuffer(hashlib.sha256(f"{seed}/{number}/{name}".encode()).digest(), np.uint32))
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[int(rng.integers(len(distribution.choices)))]
+    assert isinstance(distribution, FloatDistribution)
+    low, high = distribution.low, distribution.high
+    if distribution.log:
+        return float(np.clip(np.exp(rng.uniform(np.log(low), np.log(high))), low, high))
+    return float(rng.uniform(low, high))
 
 
 class Trials:
