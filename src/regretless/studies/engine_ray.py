@@ -46,9 +46,7 @@ class RayEngine:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
-        with contextlib.redirect_stdout(
-            sys.stderr
-        ):  # where Ray tells of workers that died; results go to standard output
+        with contextlib.redirect_stdout(sys.stderr):  # Ray tells of workers that died; standard output is for results
             self._run(planned, store, listener)
 
     def _run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:

@@ -198,6 +198,9 @@ def _evaluate(
         seeds=range(task.first_seed, task.first_seed + task.seeds),
         horizon=task.horizon,
         hasty=True,
+        chunk=task.seeds
+        if task.model in models.POINT
+        else None,  # fixed: shapes must not depend on the programs beside
         progress=progress,
     )
     for number, name in names.items():
