@@ -32,7 +32,7 @@ _cache: OrderedDict[Any, Any] = OrderedDict()
 
 
 HASTY: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
-"""On CPUs: two fifths less compiling, programs as fast, other rounding."""
+"""On CPUs: a third to two fifths less compiling, programs as fast, other rounding."""
 
 
 class Lanes:

@@ -43,7 +43,7 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
 
     monkeypatch.setattr(Lanes, "_compile", counted)
     forget()
-    whole = tune(TASK, 7, tmp_path / "whole.db")
+    whole = tune(TASK, 7, tmp_path / "whole.db", block=2)
     assert compiled.count("_play") == whole.record["programs"] == whole.record["combinations"] == 2
 
     claims = iter([Trials.claim, Trials.claim])
@@ -52,7 +52,7 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
         with pytest.raises(StopIteration):
             tune(TASK, 7, tmp_path / "parts.db", block=2)
     assert len(Trials(tmp_path / "parts.db", TASK.resolved().name, SMALL, TASK.seed).finished()) == 4
-    second = tune(TASK, 7, tmp_path / "parts.db", block=3)
+    second = tune(TASK, 7, tmp_path / "parts.db", block=2)
     assert compiled.count("_play") == 2, "every later run uses the programs of the first"
     assert second.record["trials"] == whole.record["trials"]
     assert second.settings == whole.settings
@@ -94,9 +94,10 @@ def test_widths_follow_from_the_draws_and_leave_few_places_empty(small):
     task = TASK.resolved()
     _, problem = tuning.problem_of(task)
     names = [drawn(task.seed, number, "surrogate", SMALL["surrogate"]) for number in range(20)]
-    sizes = tuning.widths(task, 20, problem)
+    sizes = tuning.widths(task, 20, 256, problem)
     assert sorted(sizes.values()) == sorted(tuning.width(names.count(name)) for name in set(names))
     assert sizes["a structure that nobody drew"] == 1
+    assert set(tuning.widths(task, 20, 1, problem).values()) == {1}, "a worker that takes one at a time pads nothing"
     for count in range(1, 60):
         programs = -(-count // tuning.width(count))
         assert programs == -(-count // tuning.WIDEST)

@@ -87,7 +87,7 @@ def tune(
     began = time.perf_counter()
     bench, problem = problem_of(task)
     known = Trials(database, task.name, spaces.space(task.benchmark, task.model), task.seed)
-    sizes = widths(task, trials, problem)
+    sizes = widths(task, trials, block, problem)
     compiling, programs, seen = 0.0, 0, set[Any]()
     while mine := known.claim(trials, block):
         built = {
@@ -133,8 +133,8 @@ Sizes = Mapping[Any, int]
 """How many candidates run in one program, by the policy's structure."""
 
 
-def widths(task: Task, trials: int, problem: Problem) -> Sizes:
-    """Widths that leave the fewest places of a program empty.
+def widths(task: Task, trials: int, block: int, problem: Problem) -> Sizes:
+    """Widths that leave few places of a program empty: for the candidates that a block of trials is expected to have.
 
     They follow from the draws of all trials, which depend on their numbers alone: an interrupted tuning, or another worker,
     compiles the same programs.
@@ -145,7 +145,8 @@ def widths(task: Task, trials: int, problem: Problem) -> Sizes:
         values = {name: drawn(task.seed, number, name, distribution) for name, distribution in space.items()}
         policy = policies.build("dfhpg", spaces.settings(task.benchmark, task.model, values), problem)
         counts[jax.tree.structure(policy)] += 1
-    sizes = {structure: width(count) for structure, count in counts.items()}
+    share = min(1.0, block / trials)
+    sizes = {structure: width(math.ceil(share * count)) for structure, count in counts.items()}
     return defaultdict(lambda: 1, sizes)  # one: for a trial beyond these that a dead worker left
 
 
@@ -191,6 +192,9 @@ def _evaluate(
             named[name] = built[number]
             if slot < len(numbers):
                 names[number] = name
+    together = (
+        task.seeds if task.model in models.POINT else None
+    )  # fixed: shapes must not depend on the programs beside
     simulation = simulate_all(
         named,
         bench,
@@ -198,9 +202,7 @@ def _evaluate(
         seeds=range(task.first_seed, task.first_seed + task.seeds),
         horizon=task.horizon,
         hasty=True,
-        chunk=task.seeds
-        if task.model in models.POINT
-        else None,  # fixed: shapes must not depend on the programs beside
+        chunk=together,
         progress=progress,
     )
     for number, name in names.items():
