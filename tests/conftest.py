@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from regretless import programs
+from regretless.simulate import programs
 
 HASTY = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HASTY}"

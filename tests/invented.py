@@ -3,13 +3,13 @@
 import numpy as np
 
 from regretless.benchmarks import published
-from regretless.studies import theory
-from regretless.studies import theory_world as world
 from regretless.studies.archive import Result
 from regretless.studies.cells import TheoryCell
 from regretless.studies.identity import code_version
 from regretless.studies.plan import Plan
-from regretless.studies.slopes import Estimate
+from regretless.studies.theory import claims as theory
+from regretless.studies.theory import world as world
+from regretless.studies.theory.slopes import Estimate
 from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}

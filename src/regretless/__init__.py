@@ -1,10 +1,10 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
-from regretless.learner import Learner
+from regretless.live.learner import Learner
 from regretless.policies import Policy, Problem
 from regretless.settings import Settings
-from regretless.simulate import simulate, simulate_all
+from regretless.simulate.simulation import simulate, simulate_all
 from regretless.studies import Experiment, run
 from regretless.trace import Trace
 from regretless.types import Decision, Feedback

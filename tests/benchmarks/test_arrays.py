@@ -5,7 +5,7 @@ import pytest
 from regretless import benchmarks, oracles, policies
 from regretless.policies import Problem
 from regretless.settings import Settings, SettingsError
-from regretless.simulate import simulate_all
+from regretless.simulate.simulation import simulate_all
 
 RNG = np.random.default_rng(0)
 CONTEXTS, COSTS = RNG.normal(size=(30, 3)) * [1.0, 1e6, 0.0] + 5.0, RNG.normal(size=(30, 4)) + 2.0

@@ -59,7 +59,7 @@ class Watching(Silent):
 
 
 def test_workers_that_die_lose_nothing(plan, cluster, tmp_path, monkeypatch):
-    from regretless.studies import engine_ray
+    from regretless.studies.engines import cluster as engine_ray
 
     engine = engine_ray.RayEngine()
     workers, killed = set(), []
@@ -97,7 +97,7 @@ def test_workers_that_die_lose_nothing(plan, cluster, tmp_path, monkeypatch):
 
 
 def test_no_cluster_at_the_address():
-    from regretless.studies.engine_ray import RayEngine
+    from regretless.studies.engines.cluster import RayEngine
 
     with pytest.raises(SettingsError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
         RayEngine("127.0.0.1:1")

@@ -6,7 +6,7 @@ import pytest
 
 from regretless import feedback, oracles
 from regretless.feedback import FeedbackError
-from regretless.learner import Learner
+from regretless.live.learner import Learner
 
 EDGES = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]
 ORACLE = oracles.shortest_path(EDGES, "depot", "shop")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from regretless import feedback, oracles, policies
-from regretless.learner import Learner
 from regretless.live import checkpoint
 from regretless.live.checkpoint import CheckpointError
+from regretless.live.learner import Learner
 from regretless.settings import Settings
 
 DIM, FEATURES = 4, 3

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from regretless import oracles
 from regretless.feedback import FeedbackError
-from regretless.learner import Learner
+from regretless.live.learner import Learner
 
 DIM, FEATURES, LIMIT = 3, 2, 4
 ORACLE = oracles.top_k(DIM, 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from regretless import benchmarks, oracles
 from regretless.benchmarks import Round
 from regretless.oracles import highs
-from regretless.simulate import simulate
+from regretless.simulate.simulation import simulate
 from toys import DIM, FEATURES, make
 
 numbers = st.integers(-4, 4)

@@ -7,7 +7,7 @@ import pytest
 
 from regretless import feedback, models, policies
 from regretless.feedback import observe
-from regretless.simulate import simulate, simulate_all
+from regretless.simulate.simulation import simulate, simulate_all
 from toys import DIM, FEATURES, Toy, make
 
 TOY = Toy()

@@ -10,7 +10,7 @@ from regretless import feedback, oracles, policies
 from regretless.feedback import observe
 from regretless.policies import Problem
 from regretless.settings import Settings, SettingsError
-from regretless.simulate import simulate
+from regretless.simulate.simulation import simulate
 from regretless.types import Feedback
 from toys import DIM, FEATURES, Toy, make
 

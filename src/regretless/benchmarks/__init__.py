@@ -12,7 +12,7 @@ from typing import Any
 
 from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.benchmarks.energy import EnergyBenchmark
+from regretless.benchmarks.energy.benchmark import EnergyBenchmark
 from regretless.benchmarks.presets import Preset, preset
 from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published

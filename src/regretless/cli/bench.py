@@ -53,7 +53,7 @@ def speed(
         configure(device, compilation_cache=False)
         from regretless import benchmarks as known
         from regretless.settings import require_known
-        from regretless.studies import speed as measure
+        from regretless.studies.speed import simulations as measure
 
         for name in benchmark or ():
             require_known("benchmark", name, known.REGISTRY)
@@ -85,7 +85,7 @@ def scale(
     """Time DFHPG as the problem grows (top-k to 10,000 items, grids to 100 × 100) and as replications are added."""
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless.studies import speed as measure
+        from regretless.studies.speed import simulations as measure
 
         with LiveProgress("number of coordinates") as progress:
             rows = list(measure.sizes(horizon, 2, progress))
@@ -111,8 +111,8 @@ def learner(
         from regretless import benchmarks as known
         from regretless import policies
         from regretless.settings import require_known
-        from regretless.studies import latency
-        from regretless.studies.speed import machine
+        from regretless.studies.speed import learner as latency
+        from regretless.studies.speed.simulations import machine
 
         require_known("benchmark", benchmark, known.REGISTRY)
         for name in policy or ():
@@ -142,9 +142,9 @@ def oracle(
     """
     with clear_errors():
         configure("cpu", compilation_cache=False)
-        from regretless.benchmarks.energy import INSTANCES
-        from regretless.studies import oracle_speed as measure
-        from regretless.studies.speed import machine
+        from regretless.benchmarks.energy.benchmark import INSTANCES
+        from regretless.studies.speed import oracle as measure
+        from regretless.studies.speed.simulations import machine
 
         rows = []
         for name in instance or INSTANCES:
@@ -172,9 +172,9 @@ def tuning(
     """
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless.studies import tuning_speed as measure
-        from regretless.studies.speed import machine
-        from regretless.studies.tuning import Task
+        from regretless.studies.speed import tuning as measure
+        from regretless.studies.speed.simulations import machine
+        from regretless.studies.tuning.search import Task
 
         with LiveProgress(f"tuning {benchmark}") as progress:
             task = Task(benchmark, model, seeds=seeds, horizon=horizon)

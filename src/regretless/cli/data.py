@@ -31,7 +31,7 @@ def fetch(
     Files that are there already and whole stay as they are. Exit code 1 if the origin cannot be reached.
     """
     with clear_errors():
-        from regretless.benchmarks import energy_files
+        from regretless.benchmarks.energy import files as energy_files
         from regretless.settings import SettingsError, require_known
 
         require_known("data", what, ["energy"])

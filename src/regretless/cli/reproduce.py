@@ -116,14 +116,14 @@ def unavailable(plan: Any) -> list[str]:
 def build_engine(name: str, jobs: int, device: Device, address: str | None) -> Any:
     """The engine called ``name``."""
     if name == "ray":
-        from regretless.studies.engine_ray import RayEngine
+        from regretless.studies.engines.cluster import RayEngine
 
         return RayEngine(address, device)
     if jobs == 1:
         from regretless.studies.campaign import InProcess
 
         return InProcess()
-    from regretless.studies.engine_processes import Processes
+    from regretless.studies.engines.processes import Processes
 
     cores = max(1, usable_cores() // jobs)
     return Processes([sys.executable, "-m", "regretless.cli.worker", device, str(cores)], jobs)

@@ -40,8 +40,8 @@ def tune(
     with clear_errors(STOPPED):
         configure(device)
         from regretless.studies.store import Store
-        from regretless.studies.tuning import Task
-        from regretless.studies.tuning import tune as search
+        from regretless.studies.tuning.search import Task
+        from regretless.studies.tuning.search import tune as search
 
         task = Task(benchmark, model, feedback, degree, seeds, first_seed, horizon, seed)
         folder = Store(store)

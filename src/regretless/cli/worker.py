@@ -16,7 +16,7 @@ def main(device: str, cores: str, folder: str) -> None:
     sys.stdout = sys.stderr  # only events go to standard output
     configure(cast(Device, device), cores=int(cores))
     from regretless.studies.campaign import InProcess
-    from regretless.studies.engine_processes import CELLS, Telling
+    from regretless.studies.engines.processes import CELLS, Telling
     from regretless.studies.plan import Planned
     from regretless.studies.store import Store
 

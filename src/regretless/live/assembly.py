@@ -15,7 +15,7 @@ from regretless.live.arrivals import FreeRows
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
-from regretless.policies.problem import Problem
+from regretless.problem import Problem
 from regretless.settings import Settings, SettingsError, require_known
 from regretless.surrogates.base import Surrogate
 

@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import rounds
 from regretless.feedback import Measurement, Rows
 from regretless.live.arrivals import Arrival
 from regretless.policies.base import Policy
+from regretless.simulate import rounds
 from regretless.types import NOT_SAMPLED, Decision, Feedback
 
 

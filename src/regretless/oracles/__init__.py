@@ -13,10 +13,10 @@ from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
 from regretless.oracles.dag import grid_edges
 from regretless.oracles.mixed_integer import Milp as milp
-from regretless.oracles.plant import Plant, Task
 from regretless.oracles.price_levels import Pricing as pricing
 from regretless.oracles.pyepo import from_pyepo
-from regretless.oracles.schedules import Scheduling as scheduling
+from regretless.oracles.scheduling.oracle import Scheduling as scheduling
+from regretless.oracles.scheduling.plant import Plant, Task
 from regretless.oracles.topk import TopK as top_k
 
 __all__ = [

@@ -15,12 +15,12 @@ from collections.abc import Callable
 
 from regretless import models
 from regretless.policies.base import Policy
-from regretless.policies.dfhpg import DFHPG
-from regretless.policies.dfhpg_variants import dfhpg, dfhpg_0, dfhpg_1
-from regretless.policies.generative import GenerativeDFHPG
+from regretless.policies.dfhpg.algorithm import DFHPG
+from regretless.policies.dfhpg.generative import GenerativeDFHPG
+from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
 from regretless.policies.linear_thompson import LinearThompson, linear_thompson
-from regretless.policies.problem import Problem
 from regretless.policies.regression import RegressionBandit, epsilon_greedy, greedy, thompson
+from regretless.problem import Problem
 from regretless.settings import Settings, SettingsError, require_known
 
 REGISTRY: dict[str, Callable[[Settings, Problem], Policy]] = {

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from regretless import draws, posterior
 from regretless.feedback import Diagonal, Total
 from regretless.policies.base import Policy
-from regretless.policies.problem import Problem, number
+from regretless.problem import Problem, number
 from regretless.settings import Settings, SettingsError
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
 

@@ -15,7 +15,7 @@ from regretless import draws, nets
 from regretless.feedback import Total
 from regretless.models.base import PointModel
 from regretless.policies.base import Policy
-from regretless.policies.problem import Problem, number
+from regretless.problem import Problem, number
 from regretless.schedules import shifted_inverse
 from regretless.settings import Settings
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from regretless.programs import Progress
+from regretless.simulate.programs import Progress
 from regretless.studies.archive import Result
 from regretless.studies.cells import AnyCell
 from regretless.studies.plan import Plan, Planned

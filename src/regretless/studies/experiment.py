@@ -12,9 +12,9 @@ from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.feedback import Measurement
 from regretless.policies import Policy, Problem
-from regretless.programs import Progress
 from regretless.settings import Settings, SettingsError, require_known
-from regretless.simulate import Simulation, simulate_all
+from regretless.simulate.programs import Progress
+from regretless.simulate.simulation import Simulation, simulate_all
 
 PUBLISHED_DEGREE = 8
 PUBLISHED_MODEL = "gaussian_linear"

@@ -8,13 +8,13 @@ import jax
 
 from regretless import policies
 from regretless.policies import Problem
-from regretless.programs import Progress, make_room
-from regretless.simulate import simulate_all
-from regretless.studies import theory
+from regretless.simulate.programs import Progress, make_room
+from regretless.simulate.simulation import simulate_all
 from regretless.studies.archive import Result
 from regretless.studies.cells import AnyCell, Cell, TheoryCell
 from regretless.studies.experiment import build_benchmark, data_notices, is_comparable
 from regretless.studies.identity import code_version
+from regretless.studies.theory import claims as theory
 
 SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")

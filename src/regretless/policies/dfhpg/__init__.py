@@ -1,0 +1,1 @@
+"""DFHPG, Algorithm 1 of the paper, with its organs: gradients, baselines, scenarios, and its settings."""

@@ -1,0 +1,1 @@
+"""Whole runs: one replication (``rounds``), how replications become one program (``programs``), the simulation itself."""

@@ -1,0 +1,1 @@
+"""How fast the program is: simulations, the live learner, the scheduling oracle, tuning."""

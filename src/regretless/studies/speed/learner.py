@@ -1,0 +1,48 @@
+"""How long a live learner takes to decide and to learn, after warm-up."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from regretless import benchmarks
+from regretless.live.learner import Learner
+
+LIMITS = {"decide": 1000.0, "learn": 2000.0}
+"""Microseconds that the median should stay below on top-k."""
+
+POLICIES = ("linear_thompson", "dfhpg")
+WARM_UP = 50
+
+
+def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[dict[str, Any]]:
+    """Median and 99th percentile in microseconds of ``decide`` and ``learn``, policy by policy, with the tuned preset."""
+    bench = benchmarks.build(benchmark)
+    degree = benchmarks.options_of(benchmark).get("degree")
+    settings = benchmarks.preset(benchmark, "gaussian_linear", degree, "bandit").settings
+    for policy in policies:
+        learner = Learner(
+            bench.oracle, context_shape=bench.context_shape, policy=policy, settings=settings, scaling=False
+        )
+        rng = np.random.default_rng(0)
+        spent: dict[str, list[float]] = {"decide": [], "learn": []}
+        for _ in range(WARM_UP + rounds):
+            context, cost = rng.normal(size=bench.context_shape), rng.uniform(1.0, 3.0, size=bench.oracle.dim)
+            began = time.perf_counter()
+            choice = learner.decide(context)
+            decided = time.perf_counter()
+            learner.learn(choice.id, total=float(cost @ choice.w))
+            spent["decide"].append(decided - began)
+            spent["learn"].append(time.perf_counter() - decided)
+        for verb, seconds in spent.items():
+            warm = np.array(seconds[WARM_UP:]) * 1e6
+            yield {
+                "benchmark": benchmark,
+                "policy": policy,
+                "verb": verb,
+                "median": round(float(np.median(warm)), 1),
+                "p99": round(float(np.percentile(warm, 99)), 1),
+                "limit": LIMITS[verb] if benchmark == "topk" else None,
+                "first_seconds": round(seconds[0], 2),
+            }

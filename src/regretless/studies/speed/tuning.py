@@ -1,0 +1,49 @@
+"""How long a tuning takes, as a ratio to as many runs one after the other in one process that share compiled programs."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from regretless import policies
+from regretless.simulate.programs import Progress, forget
+from regretless.simulate.simulation import simulate_all
+from regretless.studies.tuning import spaces
+from regretless.studies.tuning.search import Task, problem_of, tune
+
+
+def compare(task: Task, trials: int, progress: Progress = lambda what, done, total: None) -> list[dict[str, Any]]:
+    """Tunes, then plays the same candidates one by one; both start without compiled programs and must agree on the best."""
+    task = task.resolved()
+    forget()
+    with tempfile.TemporaryDirectory() as place:
+        together = tune(task, trials, Path(place) / "trials.db", progress).record
+    forget()
+    alone = _one_by_one(task, together["trials"], progress)
+    size = {"trials": trials, "combinations": together["combinations"]}
+    times = {key: together[key] for key in ("seconds", "compile_seconds", "programs")}
+    return [
+        {"how": "tune", **size, **times, "best": together["best"]["number"], "ratio": 1.0},
+        {"how": "one by one", **size, **alone, "ratio": round(alone["seconds"] / together["seconds"], 2)},
+    ]
+
+
+def _one_by_one(task: Task, trials: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+    bench, problem = problem_of(task)
+    seeds = range(task.first_seed, task.first_seed + (task.seeds or 0))
+    began, compiling, programs, means = time.perf_counter(), 0.0, 0, {}
+    for done, trial in enumerate(trials):
+        progress("one by one", done, len(trials))
+        settings = spaces.settings(task.benchmark, task.model, trial["params"])
+        policy = policies.build("dfhpg", settings, problem)
+        run = simulate_all({"policy": policy}, bench, feedback=task.feedback, seeds=seeds, horizon=task.horizon)
+        compiling += run.seconds["compile"]
+        programs += run.compiled
+        if not run.traces["policy"].diverged:
+            means[trial["number"]] = run.traces["policy"].mean()
+    return {
+        "seconds": round(time.perf_counter() - began, 1),
+        "compile_seconds": round(compiling, 1),
+        "programs": programs,
+        "best": min(means, key=lambda number: means[number]),
+    }

@@ -1,0 +1,1 @@
+"""Tuning: random search over a policy's settings on validation seeds."""

@@ -1,0 +1,156 @@
+"""The price file and the instance files: read exactly, cleaned as described, refused with file, line and reason."""
+
+import numpy as np
+import pytest
+
+from regretless.benchmarks.energy import data as energy_data
+from regretless.benchmarks.energy import synthetic as energy_synthetic
+from regretless.benchmarks.energy.data import FEATURES, INTENSITY, Series, prepare, read_prices
+from regretless.benchmarks.energy.instance import read_plant
+from regretless.oracles import Plant, Task
+from regretless.settings import SettingsError
+
+HEADER = (
+    "#DateTime Holiday HolidayFlag DayOfWeek WeekOfYear Day Month Year PeriodOfDay ForecastWindProduction SystemLoadEA SMPEA "
+    "ORKTemperature ORKWindspeed CO2Intensity ActualWindProduction SystemLoadEP2 SMPEP2"
+)
+
+
+def row(day, slot):
+    calendar = f"0 4 9 {day} 3 2012 {slot}"
+    return f'"fri {day}/3/2012 00:00" "St. Patrick\'s" {calendar}  1{slot}.5 30.25   4{day}.5 NaN 2.0 500.0 1 2 {50 + slot}'
+
+
+def lines(days=2):
+    return [HEADER, *(row(day, slot) for day in range(1, days + 1) for slot in range(48))]
+
+
+def written(tmp_path, content):
+    path = tmp_path / "prices.dat"
+    path.write_text("\n".join(content) + "\n")
+    return path
+
+
+def test_reads_features_and_prices(tmp_path):
+    series = read_prices(written(tmp_path, lines()))
+    assert series.features.shape == (2, 48, 8)
+    assert series.features[1, 3].tolist() == [0, 4, 9, 3, 13.5, 30.25, 42.5, 500.0]
+    assert series.prices[0].tolist() == list(range(50, 98))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-20], "line 77: the file ends after 28 of the 48 slots of 2012-03-02: truncated"),
+        (lambda text: text[:30] + text[31:], "line 31: expected slot 29 of 2012-03-01, got slot 30 of 2012-03-01"),
+        (lambda text: text[:30] + text[29:], "line 31: expected slot 29 of 2012-03-01, got slot 28"),
+        (lambda text: text[:49], None),
+        (lambda text: [*text[:49], *(line.replace(" 2 3 2012", " 3 3 2012") for line in text[49:])],
+         "line 50: expected slot 0 of 2012-03-02, got slot 0 of 2012-03-03"),
+        (lambda text: [*text[:9], text[9][:-30]], r"line 10: expected 18 fields, got \d+"),
+        (lambda text: [*text[:9], text[9].replace("500.0", "5oo"), *text[10:]],
+         "line 10: expected a number or NaN in column CO2Intensity, got '5oo'"),
+        (lambda text: [*text[:9], text[9].replace("30.25", "inf"), *text[10:]], "line 10: expected a number or NaN"),
+        (lambda text: [*text[:9], text[9].replace(" 2012 ", " NaN "), *text[10:]], "line 10: expected a date and a slot"),
+        (lambda text: [HEADER.replace("SMPEA ", "").replace("Month ", ""), *text[1:]],
+         "line 1: missing columns Month, SMPEA"),
+        (lambda text: text[:1], "line 1: the file ends after 0"),
+    ],
+)  # fmt: skip
+def test_refuses_with_file_line_and_reason(tmp_path, change, message):
+    path = written(tmp_path, change(lines()))
+    if message is None:
+        assert read_prices(path).prices.shape == (1, 48), "fewer days are no mistake of the format"
+        return
+    with pytest.raises(SettingsError, match=f"prices.dat, {message}"):
+        read_prices(path)
+
+
+def test_unreadable_files_are_refused(tmp_path):
+    for content, message in ((b"", "the file is empty"), (b"\xff\xfe", "cannot read")):
+        (tmp_path / "prices.dat").write_bytes(content)
+        with pytest.raises(SettingsError, match=message):
+            read_prices(tmp_path / "prices.dat")
+    with pytest.raises(SettingsError, match="No such file"):
+        read_prices(tmp_path / "none.dat")
+
+
+def test_cleaning():
+    """Intensity is interpolated over the whole series, across days; other gaps cost the day."""
+    draw = np.random.default_rng(0)
+    features, prices = draw.normal(10, 1, (4, 48, 8)), draw.normal(size=(4, 48))
+    features[0, 47, INTENSITY], features[1, 0, INTENSITY] = 0.0, np.nan
+    features[0, 46, INTENSITY], features[1, 1, INTENSITY] = 4.0, 7.0
+    features[2, 5, 3] = np.nan
+    kept = prepare(Series(features, prices))
+    assert np.array_equal(kept.prices, prices[[0, 1, 3]])
+    flat = kept.features.reshape(-1, 8)
+    np.testing.assert_allclose(flat.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(flat.std(axis=0), 1, rtol=1e-12)
+    four, five, six, seven = kept.features[[0, 0, 1, 1], [46, 47, 0, 1], INTENSITY]
+    np.testing.assert_allclose([five - four, six - four], np.array([1, 2]) / 3 * (seven - four), rtol=1e-9)
+    broken = Series(features, np.where(np.arange(4)[:, None] == 1, np.nan, prices))
+    assert np.array_equal(prepare(broken).prices, prices[[0, 3]])
+
+
+def test_least_squares_recovers_a_linear_price():
+    draw = np.random.default_rng(1)
+    features = draw.normal(size=(5, 48, 8))
+    truth = np.arange(1.0, 10.0)
+    days = energy_data.Days(features, features @ truth[:-1] + truth[-1], features[..., 6])
+    np.testing.assert_allclose(energy_data.least_squares(days), truth, rtol=1e-9)
+
+
+def test_synthetic_prices_have_the_shape_and_the_habits_of_real_ones():
+    series = energy_synthetic.generate()
+    again = energy_synthetic.generate()
+    assert all(np.array_equal(*pair) for pair in zip(series, again, strict=True))
+    assert series.features.shape == (792, 48, len(FEATURES))
+    days = prepare(series)
+    assert len(days.prices) >= 789
+    prices, weekday = series.prices, series.features[:, 0, FEATURES.index("DayOfWeek")]
+    assert prices[:, 34:40].mean() > 1.2 * prices[:, 4:10].mean(), "evenings cost more than nights"
+    assert prices[weekday < 5].mean() > 1.03 * prices[weekday >= 5].mean(), "weekdays cost more than weekends"
+    assert prices.max() > 5 * np.median(prices), "there are spikes"
+    assert prices.min() < 0, "and negative prices"
+    forecast = series.features[..., FEATURES.index("SMPEA")]
+    assert 0.4 < np.corrcoef(forecast.ravel(), prices.ravel())[0, 1] < 0.98, "the forecast is good, not perfect"
+    assert not np.array_equal(energy_synthetic.generate(seed=1).prices, series.prices)
+
+
+INSTANCE = ["30", "2", "1", "0 150 0.1 0.1", "5 6", "2", "0 3 1 9 4.5", "2 1", "1 48 0 48 2", "5 5.5"]
+
+
+def test_reads_an_instance(tmp_path):
+    path = tmp_path / "load.txt"
+    path.write_text("\n".join(INSTANCE))
+    tasks = (Task(3, 1, 9, 4.5, (2.0, 1.0)), Task(48, 0, 48, 2.0, (5.0, 5.5)))
+    assert read_plant(path) == Plant(30, ((5.0, 6.0),), tasks)
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "message"),
+    [
+        (1, "31", "line 1: expected slots that divide a day of 1440 minutes, got 31 minutes"),
+        (1, "half", "line 1: expected the minutes per slot, got 'half'"),
+        (2, "0", "line 2: expected the number of resources, a whole number of at least 1, got 0"),
+        (4, "0 150 0.1", r"line 4: expected machine 0: id idle up down \(4 numbers\), got 3"),
+        (5, "5", r"line 5: expected the capacities of machine 0 \(2 numbers\), got 1"),
+        (6, "3", "line 11: expected task 2: id duration earliest latest power, but the file ends: truncated"),
+        (6, "1", "line 9: expected the end of the file after 1 tasks, got '1 48 0 48 2'"),
+        (7, "0 9 1 9 4.5", "line 7: task 0: 9 slots do not fit between slot 1 and slot 9"),
+        (7, "0 3.5 1 9 4.5", "line 7: task 0: expected duration, earliest and latest in whole slots"),
+        (7, "0 3 1 49 4.5", "line 7: task 0: expected 0 ≤ earliest < latest ≤ 48 slots"),
+        (8, "2 7", r"line 8: task 0: its usage \[2.0, 7.0\] fits no machine"),
+        (8, "2 x", "line 8: expected the usages of task 0, got '2 x'"),
+    ],
+)
+def test_refuses_an_instance_with_file_line_and_reason(tmp_path, line, text, message):
+    path = tmp_path / "load.txt"
+    content = list(INSTANCE)
+    content[line - 1] = text
+    path.write_text("\n".join(content))
+    with pytest.raises(SettingsError, match=f"load.txt, {message}"):
+        read_plant(path)
+    with pytest.raises(SettingsError, match="cannot read"):
+        read_plant(tmp_path / "none.txt")

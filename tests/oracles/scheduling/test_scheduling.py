@@ -1,0 +1,146 @@
+"""The scheduling oracle: exact on random plants and on the benchmark's instances, and the host is asked only where needed."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regretless import oracles
+from regretless.oracles import Plant, Task, highs
+from regretless.oracles.scheduling import milp as schedule_milp
+from regretless.oracles.scheduling.assignment import assignable, overfull_sets
+from regretless.oracles.scheduling.packing import always_packs
+from regretless.studies.speed.oracle import compare, exact_cost
+from toys import all_schedules
+
+# Both tasks want the cheapest two slots, and the machine takes one at a time.
+CROWDED = Plant(180, ((1.0,),), (Task(2, 0, 8, 1.0, (1.0,)), Task(2, 0, 6, 2.0, (1.0,)), Task(1, 0, 8, 1.0, (0.0,))))
+MIDDAY = np.array([9.0, 8.0, 1.0, 1.0, 3.0, 3.0, 8.0, 9.0])
+APART = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 1.0, 1.0, 0.0])  # the second task has to end by slot 6
+
+
+@st.composite
+def plants(draw):
+    slots = 6
+    resources = draw(st.integers(1, 2))
+    sizes = st.tuples(*[st.integers(0, 3).map(float)] * resources)
+    tasks = []
+    for _ in range(draw(st.integers(1, 3))):
+        duration = draw(st.integers(1, 4))
+        earliest = draw(st.integers(0, slots - duration))
+        latest = draw(st.integers(earliest + duration, slots))
+        tasks.append(Task(duration, earliest, latest, float(draw(st.integers(1, 4))), draw(sizes)))
+    capacities = tuple(draw(st.lists(sizes, min_size=1, max_size=2)))
+    return Plant(240, capacities, tuple(tasks))
+
+
+@given(plant=plants(), costs=st.lists(st.lists(st.integers(-3, 3), min_size=6, max_size=6), min_size=2, max_size=2))
+@settings(max_examples=40)
+def test_agrees_with_all_schedules_of_random_plants(plant, costs):
+    everything = np.array(list(all_schedules(plant)))
+    if not len(everything):
+        with pytest.raises(ValueError, match=r"fits no machine|infeasible"):
+            oracles.scheduling(plant)
+        return
+    oracle = oracles.scheduling(plant)
+    solution = oracle.solve(jnp.asarray(costs, jnp.float32))
+    assert solution.status.tolist() == [0, 0]
+    assert np.array_equal(
+        np.sum(costs * np.asarray(solution.w), axis=1), np.min(np.array(costs) @ everything.T, axis=1)
+    )
+    assert np.array_equal(np.sum(oracle.task_loads(solution.aux), axis=1), solution.w)
+    assert np.all(np.any(np.all(everything[None] == np.asarray(solution.w)[:, None], axis=2), axis=1))
+
+
+@pytest.mark.parametrize("instance", ["load1", "load2", "load3"])
+def test_agrees_with_highs_on_the_whole_programme(instance):
+    """25 random price vectors, negative ones among them: on the real instances where they are, else on the embedded ones."""
+    row = compare(instance, 25)
+    assert row["agrees"], row
+    assert row["always_packs"] == (instance == "load3")
+    assert row["ratio"] > (1000 if instance == "load3" else 0)
+
+
+def test_the_host_is_called_once_per_batch_and_only_if_some_row_does_not_pack(monkeypatch):
+    oracle = oracles.scheduling(CROWDED)
+    calls, real = [], schedule_milp.ScheduleSolver.mend
+
+    def counted(self, prices, starts, packed):
+        calls.append(packed)
+        return real(self, prices, starts, packed)
+
+    monkeypatch.setattr(schedule_milp.ScheduleSolver, "mend", counted)
+    solve = jax.jit(jax.vmap(lambda rows: oracle.solve(rows).aux))
+    fine = jnp.asarray(np.tile(APART, (3, 2, 1)))
+    assert np.array_equal(solve(fine), np.tile([6, 4, 7], (3, 2, 1)))
+    assert calls == []
+    starts = solve(fine.at[1, 0].set(MIDDAY))
+    assert [packed.reshape(-1).tolist() for packed in calls] == [[True, True, False, True, True, True]]
+    assert starts[1, 0, :2].tolist() == [4, 2], "the task of twice the power keeps the cheapest slots"
+    assert np.array_equal(starts[0], np.tile([6, 4, 7], (2, 1)))
+
+
+def test_where_every_choice_packs_the_program_has_no_callback():
+    roomy = CROWDED._replace(capacities=((1.0,), (1.0,)))
+    assert always_packs(roomy)
+    assert not always_packs(CROWDED)
+    costs = jnp.zeros((2, 8))
+    assert "callback" not in str(jax.make_jaxpr(oracles.scheduling(roomy).solve)(costs))
+    assert "callback" in str(jax.make_jaxpr(oracles.scheduling(CROWDED).solve)(costs))
+
+
+def test_a_solve_that_fails_is_told(monkeypatch):
+    oracle = oracles.scheduling(CROWDED)
+    late = lambda self, costs, **parts: (np.zeros_like(costs), np.full(len(costs), highs.OUT_OF_TIME))  # noqa: E731
+    with monkeypatch.context() as patch:
+        patch.setattr(highs.BatchSolver, "solve_batch", late)
+        solution = oracle.solve(jnp.asarray([APART, MIDDAY]))
+    assert solution.status.tolist() == [highs.SOLVED, highs.OUT_OF_TIME]
+    with pytest.raises(oracles.OracleError, match=r"scheduling: row 1 of a batch of 2: no proven optimum within"):
+        oracle.raise_failure()
+    assert oracle.solve(jnp.asarray([MIDDAY])).status.tolist() == [highs.SOLVED]
+    assert oracle.take_failure() is None
+    assert oracle.solve(jnp.full((1, 8), jnp.nan)).status.tolist() == [highs.NOT_FINITE]
+    assert oracle.take_failure() is None, "a cost that is no number is no failure of the solver"
+
+
+def test_the_relaxed_programme_is_used_where_it_fits_and_the_whole_one_elsewhere():
+    """Two machines of size 3 take 4 tasks of size 1.5 at once, or two of size 2: three of those can never run together."""
+    tasks = tuple(Task(2, 0, 8, 1.0 + j, (2.0,)) for j in range(3))
+    plant = Plant(180, ((3.0,), (3.0,)), tasks)
+    assert overfull_sets(plant) == [(0, 1, 2)]
+    solver = schedule_milp.ScheduleSolver(plant)
+    assert len(solver.relaxed.choices) * 2 == len(solver.whole.choices)
+    prices = np.random.default_rng(0).normal(size=(6, 8))
+    relaxed, whole = solver.solve(prices), solver.whole.solve(plant, prices)
+    for price, mine, reference in zip(prices, relaxed[0], whole[0], strict=True):
+        assert exact_cost(plant, price, mine)[0] == pytest.approx(exact_cost(plant, price, reference)[0], rel=1e-9)
+    # A long task on each machine, and a third that fits neither although the room of both together would do.
+    gaps = Plant(180, ((3.0,), (3.0,)), (Task(8, 0, 8, 1.0, (2.0,)),) * 2 + (Task(1, 0, 8, 1.0, (2.0,)),))
+    assert assignable(gaps, range(3), np.ones((3, 8), bool)) is False
+    assert assignable(gaps, [0, 2], np.ones((3, 8), bool)) is True
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"slot_minutes": 7}, "expected slots that divide a day of 1440 minutes, got 7"),
+        ({"tasks": ()}, "expected at least one task and one machine"),
+        ({"tasks": (Task(3, 0, 2, 1.0, (1.0,)),)}, "task 0: 3 slots do not fit between slot 0 and slot 2"),
+        ({"tasks": (Task(1, 0, 9, 1.0, (1.0,)),)}, "task 0: expected 0 ≤ earliest < latest ≤ 8 slots, got 0 and 9"),
+        ({"tasks": (Task(1, 0, 2, 1.0, (2.0,)),)}, r"task 0: its usage \[2.0\] fits no machine"),
+        ({"tasks": (Task(1, 0, 2, 1.0, (1.0, 1.0)),)}, "expected as many usages of each task as capacities"),
+        ({"tasks": (Task(1, 0, 2, float("nan"), (1.0,)),)}, "task 0: expected a finite power"),
+        ({"tasks": (Task(4, 0, 5, 1.0, (1.0,)),) * 2}, "plant: infeasible"),
+    ],
+)
+def test_refuses_plants_that_cannot_work(change, message):
+    with pytest.raises(ValueError, match=message):
+        oracles.scheduling(CROWDED._replace(**change))
+
+
+def test_takes_no_instance():
+    with pytest.raises(ValueError, match="expected no instance"):
+        oracles.scheduling(CROWDED).solve_one(jnp.zeros(8), jnp.ones(3))

@@ -1,0 +1,269 @@
+"""Whole runs: against a plain loop, repeated, chunked, segmented, late, incomplete, diverging, failing."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import benchmarks, feedback, oracles, policies
+from regretless.benchmarks import Round, references
+from regretless.feedback import observe
+from regretless.policies import Problem
+from regretless.settings import Settings
+from regretless.simulate import programs, rounds
+from regretless.simulate.simulation import _chunk_size, _segments, simulate, simulate_all
+from regretless.types import Feedback
+from toys import DIM, Toy, make, one_hot
+
+TOY = Toy()
+
+
+def plain_loop(policy, benchmark, mode, seed, horizon, delay=0, missing=0.0):
+    """The same game as a Python loop over the policy's three functions."""
+    rule, key = benchmark.measurement(mode), jax.random.key(seed)
+    environment = benchmark.environment(rounds.purpose_key(key, rounds.ENVIRONMENT))
+    policy = jax.tree.map(jnp.asarray, policy)
+    state, waiting, decisions = policy.init(rounds.purpose_key(key, rounds.START)), [], []
+    decide = jax.jit(lambda *arguments: policy.decide(*arguments))
+    learn = jax.jit(lambda *arguments: policy.learn(*arguments))
+    for t in range(1, horizon + 1):
+        played = benchmark.round(rounds.purpose_key(key, rounds.STREAM, t), environment, jnp.int32(t))
+        context = benchmark.context(environment, played.observation)
+        decision = decide(rounds.purpose_key(key, rounds.DECIDE, t), state, context, played.instance)
+        decisions.append(np.asarray(decision.w))
+        got = observe(rule, decision, played.cost)
+        if missing:
+            seen = jax.random.uniform(rounds.purpose_key(key, rounds.MISSING, t), got.values.shape) >= missing
+            got = Feedback(got.operator, got.linkage, got.values, seen)
+        waiting.append((decision, got))
+        if t > delay:
+            decision, got = waiting.pop(0)
+            if got.seen is None or np.any(got.used()):
+                state, _ = learn(rounds.purpose_key(key, rounds.LEARN, t), state, decision, got)
+    return np.array(decisions)
+
+
+@pytest.mark.parametrize("name", ["dfhpg", "epsilon_greedy"])
+@pytest.mark.parametrize("benchmark_name", ["topk", "shortest_path"])
+def test_unbatched_scan_makes_the_decisions_of_a_plain_loop(name, benchmark_name):
+    benchmark = benchmarks.build(benchmark_name)
+    settings = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").settings
+    policy = policies.build(name, settings, Problem(benchmark.oracle, benchmark.context_shape, feedback.Bandit()))
+    trace = simulate(policy, benchmark, seeds=[5], horizon=100, vectorized=False, keep_decisions=True)
+    with jax.enable_x64(True):
+        expected = plain_loop(policy, benchmark, "bandit", 5, 100)
+    assert np.array_equal(trace.decisions[0], expected)
+
+
+@pytest.mark.parametrize("benchmark_name", ["topk", "shortest_path", "pricing"])
+def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float64(benchmark_name):
+    benchmark = benchmarks.build(benchmark_name)
+    tuned = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").settings
+    problem = Problem(benchmark.oracle, benchmark.context_shape, feedback.Bandit())
+    both = {
+        name: policies.build(name, tuned.updated(nuisance_precision="double"), problem) for name in ("dfhpg", "dfhpg_0")
+    }
+    batched = simulate_all(both, benchmark, seeds=range(3), horizon=100, keep_decisions=True)
+    for name, policy in both.items():
+        alone = simulate(policy, benchmark, seeds=range(3), horizon=100, keep_decisions=True, vectorized=False)
+        assert np.array_equal(batched.traces[name].decisions, alone.decisions)
+        np.testing.assert_allclose(batched.traces[name].regret, alone.regret, rtol=1e-9, atol=1e-6)
+
+
+def test_repeated_run_is_bit_identical_even_if_compiled_anew():
+    runs = []
+    for anew in (False, False, True):
+        if anew:
+            programs.forget()
+        runs.append(simulate(make("dfhpg", TOY), TOY, seeds=range(3), horizon=60, keep_decisions=True))
+    for other in runs[1:]:
+        assert np.array_equal(runs[0].regret, other.regret)
+        assert np.array_equal(runs[0].decisions, other.decisions)
+        assert all(np.array_equal(value, other.diagnostics[key]) for key, value in runs[0].diagnostics.items())
+
+
+def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
+    alone = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40)
+    every = simulate_all({name: make(name, TOY) for name in policies.REGISTRY}, TOY, seeds=range(4), horizon=40)
+    assert list(every.traces) == list(policies.REGISTRY)
+    np.testing.assert_allclose(alone.regret, every.traces["greedy"].regret, rtol=1e-6, atol=1e-9)
+    chunked = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40, chunk=2)
+    np.testing.assert_allclose(alone.regret, chunked.regret, rtol=1e-6, atol=1e-9)
+    padded = simulate(make("greedy", TOY), TOY, seeds=range(3), horizon=40, chunk=2)
+    np.testing.assert_allclose(alone.regret[:3], padded.regret, rtol=1e-6, atol=1e-9)
+    longer = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=257)
+    np.testing.assert_allclose(alone.regret, longer.regret[:, :40], rtol=1e-6, atol=1e-9)
+    assert longer.regret.shape == (4, 257)
+    assert longer.diagnostics["residual"].shape == (4, 25)
+    uneven = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=395)  # five segments of 79 rounds
+    for name in ("residual", "total"):
+        np.testing.assert_allclose(alone.diagnostics[name], longer.diagnostics[name][:, :4], rtol=1e-6)
+        np.testing.assert_allclose(longer.diagnostics[name], uneven.diagnostics[name][:, :25], rtol=1e-4, atol=1e-6)
+    shifted = simulate(make("greedy", TOY), TOY, seeds=range(2, 6), horizon=40)
+    np.testing.assert_allclose(alone.regret[2:], shifted.regret[:2], rtol=1e-6, atol=1e-9)
+
+
+def test_segments_and_chunks_are_even_where_possible():
+    assert _segments(2000) == [250] * 8
+    assert _segments(395) == [79] * 5
+    assert sum(_segments(1999)) == 1999
+    assert _chunk_size(30, 15, 2) == 10
+    assert _chunk_size(30, 30, 1) == 30
+    assert _chunk_size(3, 100, 2) == 4
+    assert _chunk_size(300, 7, 2) <= 8
+
+
+@pytest.mark.parametrize("name", ["dfhpg", "greedy"])
+def test_feedback_five_rounds_late(name):
+    policy = make(name, TOY)
+    late = simulate(policy, TOY, seeds=[3], horizon=40, delay=5, vectorized=False, keep_decisions=True)
+    with jax.enable_x64(True):
+        assert np.array_equal(late.decisions[0], plain_loop(policy, TOY, "bandit", 3, 40, delay=5))
+    prompt = simulate(policy, TOY, seeds=[3], horizon=40, vectorized=False, keep_decisions=True)
+    assert not np.array_equal(late.decisions, prompt.decisions)
+    if name == "dfhpg":
+        trust = late.diagnostics["trust"][0]
+        assert np.all((trust >= 0) & (trust <= 10))
+        assert np.any(trust != 1)
+
+
+@pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])
+@pytest.mark.parametrize("name", ["dfhpg", "greedy"])
+def test_rows_that_never_arrive(name, mode):
+    policy = make(name, TOY, mode, may_miss=True)
+    trace = simulate(
+        policy, TOY, feedback=mode, seeds=[3], horizon=40, missing=0.3, vectorized=False, keep_decisions=True
+    )
+    with jax.enable_x64(True):
+        expected = plain_loop(policy, TOY, mode, 3, 40, missing=0.3)
+    assert np.array_equal(trace.decisions[0], expected)
+    many = simulate(policy, TOY, feedback=mode, seeds=range(20), horizon=40, missing=0.3)
+    assert 0 < np.mean(many.diagnostics["complete"]) < 1
+    assert not many.diverged
+
+
+def test_oracle_on_the_host_gives_what_the_traceable_one_gives():
+    host = Toy(
+        oracles.external(lambda costs: one_hot(np.argsort(costs, axis=1, kind="stable")[:, :2]), DIM, batched=True)
+    )
+    runs = [
+        simulate_all({name: make(name, toy) for name in policies.REGISTRY}, toy, seeds=range(4), horizon=40)
+        for toy in (TOY, host)
+    ]
+    for name in policies.REGISTRY:
+        np.testing.assert_allclose(*(run.traces[name].regret for run in runs), rtol=1e-6, atol=1e-9)
+
+
+def test_failing_solver_ends_the_run_with_its_own_message():
+    calls = []
+
+    def solve(costs):
+        calls.append(len(costs))
+        if len(calls) > 30:
+            raise RuntimeError("licence expired")
+        return one_hot(np.argsort(costs, axis=1)[:, :2])
+
+    toy = Toy(oracles.external(solve, DIM, batched=True))
+    with pytest.raises(oracles.OracleError, match="licence expired"):
+        simulate(make("greedy", toy), toy, seeds=range(2), horizon=100)
+
+
+def test_feasible_set_that_changes_by_round():
+    toy = Toy(closures=True)
+    everyone = {name: make(name, toy) for name in policies.REGISTRY}
+    run = simulate_all(everyone, toy, seeds=range(3), horizon=40, keep_decisions=True)
+    closed = np.arange(1, 41) % DIM
+    for trace in run.traces.values():
+        assert np.all(trace.decisions[:, np.arange(40), closed] == 0)
+        assert np.all(trace.decisions.sum(axis=2) == 2)
+        assert np.all(trace.regret >= -1e-6)
+    assert [line.name for line in run.references] == ["random", "clairvoyant"]
+
+
+def test_reference_lines_are_what_they_say():
+    run = simulate_all({"greedy": make("greedy", TOY)}, TOY, seeds=range(3), horizon=50)
+    lines = {line.name: line.mean for line in run.references}
+    fixed, known = [], []
+    for seed in range(3):
+        with jax.enable_x64(True):
+            played = rounds.draw(rounds.Game(TOY, feedback.Bandit()), jax.random.key(seed), jnp.int32(0), 50).rounds
+            costs, means = np.asarray(played.cost), np.asarray(played.mean)
+        best = np.sort(costs, axis=1)[:, :2].sum()
+        fixed.append(np.sort(costs.sum(axis=0))[:2].sum() - best)
+        known.append(np.take_along_axis(costs, np.argsort(means, axis=1)[:, :2], axis=1).sum() - best)
+    assert lines["best_fixed"] == pytest.approx(np.mean(fixed), rel=1e-6)
+    assert lines["clairvoyant"] == pytest.approx(np.mean(known), rel=1e-6, abs=1e-9)
+    assert lines["random"] > lines["best_fixed"] > lines["clairvoyant"]
+
+
+def test_what_rounding_leaves_of_two_equal_sums_is_no_regret():
+    best = np.array([1e5, 2e5])
+    total = references.Tally(best, best * (1 + 1e-15), best + np.array([0.0, 3.0]), None, {})
+    random, clairvoyant = references.references(TOY, total)
+    assert (random.mean, random.standard_error) == (0.0, 0.0)
+    assert clairvoyant.mean == 1.5
+
+
+def test_diverging_replication_is_counted_with_its_round_and_left_out():
+    run = simulate_all(
+        {"wild": make("greedy", TOY, policy_lr=1e308), "calm": make("greedy", TOY)}, TOY, seeds=range(3), horizon=30
+    )
+    wild, calm = run.traces["wild"], run.traces["calm"]
+    assert wild.diverged == 3
+    assert np.all((wild.diverged_at > 0) & (wild.diverged_at <= 30))
+    assert np.isnan(wild.mean())
+    assert not calm.diverged
+    assert calm.compare(wild).pairs == 0
+
+
+def test_wrong_linkage_is_refused_before_anything_runs():
+    wrong = feedback.Linear(lambda w, aux: jnp.ones((1, DIM)), lambda w, aux: jnp.ones(1), label="everything")
+    with pytest.raises(ValueError, match="'everything': expected H"):
+        simulate(make("greedy", TOY), TOY, feedback=wrong, seeds=range(2), horizon=10)
+
+
+class Spoilt(Toy):
+    """A toy whose costs stop being numbers in round 7, or whose contexts have another shape than promised."""
+
+    def round(self, key, environment, t):
+        played = super().round(key, environment, t)
+        return Round(played.observation, jnp.where(t >= 7, jnp.nan, played.cost), played.mean)
+
+
+class Misshapen(Toy):
+    def context(self, environment, observation):
+        return observation[:2]
+
+
+def test_streams_that_cannot_be_used_are_refused():
+    with pytest.raises(ValueError, match="'toy': expected finite contexts and costs, but round 7"):
+        simulate(make("greedy", Spoilt()), Spoilt(), seeds=range(2), horizon=20)
+    with pytest.raises(ValueError, match=r"'toy': expected a context of shape \(3,\), got \(2,\)"):
+        simulate(make("greedy", Misshapen()), Misshapen(), seeds=range(2), horizon=20)
+    policy = make("dfhpg", TOY)
+    with pytest.raises(ValueError, match=r"context: expected shape \(3,\), got \(4,\)"):
+        policy.decide(jax.random.key(0), policy.init(jax.random.key(0)), jnp.ones(4), None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": []}, "at least one seed"),
+        ({"seeds": [1, 1]}, "all different"),
+        ({"horizon": 0}, "horizon of at least 1"),
+        ({"delay": -1}, "delay ≥ 0"),
+        ({"missing": 1.0}, "missing < 1"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(make("greedy", TOY), TOY, **options)
+
+
+def test_precision_changes_rounding_and_not_the_stream():
+    topk = benchmarks.build("topk")
+    policy = policies.build("greedy", Settings(), Problem(topk.oracle, topk.context_shape, feedback.Bandit()))
+    mixed = simulate(policy, topk, seeds=range(2), horizon=20)
+    single = simulate(policy, topk, seeds=range(2), horizon=20, precision="single")
+    np.testing.assert_allclose(mixed.regret[:, :3], single.regret[:, :3], rtol=1e-3, atol=1e-3)
+    assert mixed.config["precision"] == "mixed"
