@@ -1,6 +1,7 @@
 import pytest
 
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.errors import SettingsError
+from regretless.settings import Settings, require_known
 
 
 def test_unknown_keys_and_values_out_of_range_are_refused_with_what_was_expected():

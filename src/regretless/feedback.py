@@ -21,10 +21,6 @@ from jaxtyping import Array, Bool, Float, PyTree
 from regretless.types import Cost, Decision, Feedback, Operator, Solution
 
 
-class FeedbackError(ValueError):
-    """Feedback that cannot be used: about an unknown decision, contradictory, or of the wrong form. Nothing was learnt."""
-
-
 class Total(Operator):
     """``H = wᵀ``: one row, the total cost."""
 

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless import models
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.models.base import GenerativeModel, PointModel
 from regretless.oracles.base import Oracle
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.settings import Settings, require_known
 
 
 class Problem(NamedTuple):

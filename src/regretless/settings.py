@@ -6,9 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-
-class SettingsError(ValueError):
-    """Input that cannot be used; says what was expected, what came and the nearest valid choice."""
+from regretless.errors import SettingsError
 
 
 class Settings(BaseModel):

@@ -3,8 +3,9 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, oracles, policies
+from regretless.errors import SettingsError
 from regretless.policies import Problem
-from regretless.settings import Settings, SettingsError
+from regretless.settings import Settings
 from regretless.simulate.simulation import simulate_all
 
 RNG = np.random.default_rng(0)

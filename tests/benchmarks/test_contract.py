@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, draws, feedback
+from regretless.errors import SettingsError
 from regretless.feedback import check_linkage
-from regretless.settings import Settings, SettingsError
+from regretless.settings import Settings
 
 
 @pytest.fixture(params=benchmarks.REGISTRY)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 
 
 def first_round(benchmark, seed=0):

@@ -12,7 +12,7 @@ import pytest
 
 from extra import required
 from regretless import oracles
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.simulate.simulation import simulate
 from toys import DIM, Toy, make
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import extra
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.studies.campaign import Silent, carry_out
 from regretless.studies.definitions import QUICK
 from regretless.studies.plan import Plan

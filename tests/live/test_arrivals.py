@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from regretless import feedback, oracles
-from regretless.feedback import FeedbackError
+from regretless.errors import FeedbackError
 from regretless.live.learner import Learner
 
 EDGES = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]

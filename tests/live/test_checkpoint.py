@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from regretless import feedback, oracles, policies
+from regretless.errors import CheckpointError
 from regretless.live import checkpoint
-from regretless.live.checkpoint import CheckpointError
 from regretless.live.learner import Learner
 from regretless.settings import Settings
 

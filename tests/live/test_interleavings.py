@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from regretless import oracles
-from regretless.feedback import FeedbackError
+from regretless.errors import FeedbackError
 from regretless.live.learner import Learner
 
 DIM, FEATURES, LIMIT = 3, 2, 4

@@ -9,9 +9,10 @@ import pytest
 
 import regretless as rg
 from regretless import benchmarks, feedback, oracles, policies
-from regretless.feedback import FeedbackError, observe
+from regretless.errors import FeedbackError, SettingsError
+from regretless.feedback import observe
 from regretless.live.learner import Learner
-from regretless.settings import Settings, SettingsError
+from regretless.settings import Settings
 from regretless.simulate import rounds
 from regretless.simulate.simulation import simulate
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from regretless import feedback, oracles, policies
+from regretless.errors import SettingsError
 from regretless.feedback import observe
 from regretless.policies import Problem
-from regretless.settings import Settings, SettingsError
+from regretless.settings import Settings
 from regretless.simulate.simulation import simulate
 from regretless.types import Feedback
 from toys import DIM, FEATURES, Toy, make

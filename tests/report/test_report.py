@@ -9,6 +9,7 @@ import pytest
 
 import invented
 from regretless.benchmarks import published
+from regretless.errors import SettingsError
 from regretless.report import charts, presets_section
 from regretless.report.exports import latex_table
 from regretless.report.figures import write_figures
@@ -16,7 +17,6 @@ from regretless.report.gather import gather
 from regretless.report.page import render
 from regretless.report.series import POINTS, chosen_rounds
 from regretless.report.tables import rows, tally
-from regretless.settings import SettingsError
 from regretless.studies import definitions
 from regretless.studies.definitions import QUICK, Scale
 from regretless.studies.store import Store

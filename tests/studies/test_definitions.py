@@ -2,7 +2,7 @@ import pytest
 
 from regretless import benchmarks, policies
 from regretless.benchmarks.presets import read
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.studies import definitions
 from regretless.studies.cells import Cell
 from regretless.studies.definitions import QUICK, Scale, study

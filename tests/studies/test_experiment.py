@@ -3,7 +3,7 @@ import json
 import pytest
 
 from regretless import benchmarks
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.studies.experiment import Experiment, prepare, read_preset, run
 
 

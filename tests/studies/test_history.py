@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regretless.cli.main import app
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.studies.history import load_oracle, read_table
 
 runner = CliRunner()

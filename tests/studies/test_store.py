@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import invented
-from regretless.settings import SettingsError
-from regretless.studies.archive import DamagedError, read_result, write_result
+from regretless.errors import DamagedError, SettingsError
+from regretless.studies.archive import read_result, write_result
 from regretless.studies.cells import Arm, Cell, TheoryCell
 from regretless.studies.identity import address, canonical, code_version
 from regretless.studies.store import Store

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from regretless.benchmarks.base import Benchmark, Round
+from regretless.errors import SettingsError
 from regretless.oracles.base import Oracle
-from regretless.settings import SettingsError
 from regretless.types import Context, Instance, Key
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.types import Context, Key
 
 DEGREE = 8

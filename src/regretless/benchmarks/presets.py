@@ -5,7 +5,8 @@ import functools
 from importlib import resources
 from typing import Any, NamedTuple
 
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.errors import SettingsError
+from regretless.settings import Settings, require_known
 
 MODELS = ("gaussian_linear", "gaussian_nn", "flow", "diffusion")
 _TEXT = {"surrogate", "alpha_gate", "baseline", "diffusion_weights"}

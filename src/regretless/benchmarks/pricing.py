@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from regretless import draws, oracles
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.types import Key
 
 SHOCK_SCALE = 0.1

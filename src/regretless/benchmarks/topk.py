@@ -2,7 +2,7 @@
 
 from regretless import oracles
 from regretless.benchmarks.polynomial import DEGREE, NOISE_RADIUS, PolynomialBenchmark, check_polynomial
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 
 
 class TopKBenchmark(PolynomialBenchmark):

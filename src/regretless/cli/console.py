@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from regretless.oracles import OracleError
-from regretless.settings import SettingsError
+from regretless.errors import OracleError, SettingsError
 
 LOG_SECONDS = 10.0
 

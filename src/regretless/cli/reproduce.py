@@ -52,7 +52,8 @@ def reproduce(
     """
     with clear_errors(STOPPED):
         configure(device)
-        from regretless.settings import SettingsError, require_known
+        from regretless.errors import SettingsError
+        from regretless.settings import require_known
         from regretless.studies import campaign, definitions
         from regretless.studies.plan import Plan
         from regretless.studies.store import Store

@@ -114,7 +114,7 @@ def run(
 
 def own_files(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
     """The files of a history, None for a benchmark; refuses anything between the two."""
-    from regretless.settings import SettingsError
+    from regretless.errors import SettingsError
     from regretless.studies.history import Files
 
     own = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
@@ -132,7 +132,7 @@ def own_files(benchmark: str | None, contexts: Path | None, costs: Path | None, 
 
 def writable(folder: Path) -> None:
     """Refuses an output folder that cannot be written to, before anything runs."""
-    from regretless.settings import SettingsError
+    from regretless.errors import SettingsError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

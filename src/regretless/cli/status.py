@@ -21,7 +21,7 @@ def status(
 ) -> None:
     """Show how far the campaigns of a store are, and the command that resumes each."""
     with clear_errors():
-        from regretless.settings import SettingsError
+        from regretless.errors import SettingsError
         from regretless.studies.store import Store
 
         if not store.is_dir():

@@ -9,12 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from regretless.errors import CheckpointError, SettingsError
 from regretless.live import assembly, checkpoint
-from regretless.live.checkpoint import CheckpointError
 from regretless.live.inputs import OPEN
 from regretless.live.pending import Learnt
 from regretless.live.snapshot import named, rebuilt, restored, stacked, unstacked
-from regretless.settings import SettingsError
 
 LARGEST_CONTEXT = 10**6
 """Numbers in a context that a file may ask memory for."""

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.feedback import Bandit, FeedbackError, Full, Measurement, Rows, SemiBandit
+from regretless.errors import FeedbackError
+from regretless.feedback import Bandit, Full, Measurement, Rows, SemiBandit
 from regretless.types import Operator
 
 TOLERANCE = 1e-6

@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from regretless import feedback as feedbacks
 from regretless import models, policies, surrogates
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.live.arrivals import FreeRows
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
 from regretless.problem import Problem
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.settings import Settings, require_known
 from regretless.surrogates.base import Surrogate
 
 

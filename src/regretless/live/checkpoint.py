@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from regretless.errors import CheckpointError
+
 FORMAT = "regretless checkpoint"
 VERSION = 1
 MANIFEST, DIGEST = "manifest.json", "manifest.sha256"
-
-
-class CheckpointError(ValueError):
-    """A file that is no checkpoint of this program, is damaged, or belongs to another learner."""
 
 
 def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], config: dict[str, Any]) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from regretless.errors import SettingsError
 from regretless.live.snapshot import describe
-from regretless.settings import SettingsError
 
 OPEN = "open"
 """The form of instances before the first one was given."""

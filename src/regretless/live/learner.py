@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.feedback import FeedbackError, Measurement
+from regretless.errors import FeedbackError, OracleError, SettingsError
+from regretless.feedback import Measurement
 from regretless.live import archive, assembly, inputs
 from regretless.live.arrivals import Reader, Told
 from regretless.live.assembly import Options
@@ -22,11 +23,11 @@ from regretless.live.scaling import ContextScale, CostScale
 from regretless.live.shifted import Shifted
 from regretless.live.snapshot import describe
 from regretless.models.base import Model
-from regretless.oracles.base import Oracle, OracleError, TraceableOracle
+from regretless.oracles.base import Oracle, TraceableOracle
 from regretless.policies.base import Policy
 from regretless.policies.linear_thompson import LinearThompson
 from regretless.problem import Problem
-from regretless.settings import Settings, SettingsError
+from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
 from regretless.types import NOT_SAMPLED, SOLVED, Decision
 

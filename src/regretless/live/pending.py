@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regretless.feedback import FeedbackError
+from regretless.errors import FeedbackError
 
 
 class Learnt(NamedTuple):

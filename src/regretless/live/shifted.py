@@ -4,7 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from regretless.oracles.base import Oracle, OracleError
+from regretless.errors import OracleError
+from regretless.oracles.base import Oracle
 from regretless.types import Instance, Solution
 
 

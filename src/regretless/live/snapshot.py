@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from regretless.live.checkpoint import CheckpointError
+from regretless.errors import CheckpointError
 
 
 def named(prefix: str, tree: Any) -> dict[str, np.ndarray]:

@@ -8,7 +8,8 @@
 [1.0, 0.0, 1.0, 0.0]
 """
 
-from regretless.oracles.base import Oracle, OracleError, TraceableOracle
+from regretless.errors import OracleError
+from regretless.oracles.base import Oracle, TraceableOracle
 from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
 from regretless.oracles.dag import grid_edges

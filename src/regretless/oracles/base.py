@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from regretless.errors import OracleError
 from regretless.types import Cost, Instance, Solution
 
 
@@ -49,10 +50,6 @@ class Oracle(eqx.Module):
     def raise_failure(self) -> None:
         """Raises what went wrong in the solver, after a status other than ``SOLVED`` came back."""
         raise self.take_failure() or OracleError("the feasible set is empty for at least one instance")
-
-
-class OracleError(RuntimeError):
-    """A solve that failed: infeasible instance, out of time, or an error inside the user's solver."""
 
 
 class TraceableOracle(Oracle):

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from regretless.errors import OracleError
 from regretless.oracles import host
-from regretless.oracles.base import Oracle, OracleError
+from regretless.oracles.base import Oracle
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]

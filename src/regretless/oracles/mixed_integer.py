@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from regretless.errors import OracleError
 from regretless.oracles import highs, host
-from regretless.oracles.base import Oracle, OracleError
+from regretless.oracles.base import Oracle
 from regretless.types import Instance, Solution
 
 INSTANCE_KEYS = ("b_ub", "b_eq", "available")

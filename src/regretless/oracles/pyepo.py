@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from regretless.errors import SettingsError
 from regretless.oracles.callback import External
-from regretless.settings import SettingsError
 
 
 def from_pyepo(model: Any) -> External:

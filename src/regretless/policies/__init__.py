@@ -14,6 +14,7 @@
 from collections.abc import Callable
 
 from regretless import models
+from regretless.errors import SettingsError
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg.algorithm import DFHPG
 from regretless.policies.dfhpg.generative import GenerativeDFHPG
@@ -21,7 +22,7 @@ from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
 from regretless.policies.linear_thompson import LinearThompson, linear_thompson
 from regretless.policies.regression import RegressionBandit, epsilon_greedy, greedy, thompson
 from regretless.problem import Problem
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.settings import Settings, require_known
 
 REGISTRY: dict[str, Callable[[Settings, Problem], Policy]] = {
     "greedy": greedy,

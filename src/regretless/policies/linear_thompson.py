@@ -14,10 +14,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from regretless import draws, posterior
+from regretless.errors import SettingsError
 from regretless.feedback import Diagonal, Total
 from regretless.policies.base import Policy
 from regretless.problem import Problem, number
-from regretless.settings import Settings, SettingsError
+from regretless.settings import Settings
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
 
 RANDOM_ROUNDS = 2

@@ -4,9 +4,8 @@ import json
 import time
 from typing import Any, NamedTuple
 
+from regretless.errors import DamagedError, SettingsError
 from regretless.report.series import Arm, summarise
-from regretless.settings import SettingsError
-from regretless.studies.archive import DamagedError
 from regretless.studies.store import Store
 from regretless.studies.verdicts import Verdict, verdict
 

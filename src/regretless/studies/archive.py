@@ -7,14 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regretless.errors import DamagedError
 from regretless.studies.identity import canonical
 from regretless.trace import Trace
 
 FORMAT = 1
-
-
-class DamagedError(ValueError):
-    """A file that cannot be read, or whose numbers are not those that were written."""
 
 
 class Result(NamedTuple):

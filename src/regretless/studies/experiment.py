@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.policies import Policy, Problem
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.settings import Settings, require_known
 from regretless.simulate.programs import Progress
 from regretless.simulate.simulation import Simulation, simulate_all
 

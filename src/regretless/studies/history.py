@@ -11,9 +11,10 @@ import numpy as np
 
 from regretless import policies
 from regretless.benchmarks import from_arrays
+from regretless.errors import SettingsError
 from regretless.oracles import Oracle
 from regretless.policies import Problem
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.settings import Settings, require_known
 from regretless.studies.experiment import Experiment, Prepared
 
 NAME = "history"

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from regretless.settings import SettingsError
-from regretless.studies.archive import DamagedError, Result, read_record, read_result, write_result
+from regretless.errors import DamagedError, SettingsError
+from regretless.studies.archive import Result, read_record, read_result, write_result
 
 DEFAULT = Path("results")
 

@@ -7,8 +7,8 @@ from regretless.benchmarks.energy import data as energy_data
 from regretless.benchmarks.energy import synthetic as energy_synthetic
 from regretless.benchmarks.energy.data import FEATURES, INTENSITY, Series, prepare, read_prices
 from regretless.benchmarks.energy.instance import read_plant
+from regretless.errors import SettingsError
 from regretless.oracles import Plant, Task
-from regretless.settings import SettingsError
 
 HEADER = (
     "#DateTime Holiday HolidayFlag DayOfWeek WeekOfYear Day Month Year PeriodOfDay ForecastWindProduction SystemLoadEA SMPEA "

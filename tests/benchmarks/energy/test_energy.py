@@ -14,8 +14,8 @@ import pytest
 
 from regretless import benchmarks
 from regretless.benchmarks.energy import files as energy_files
+from regretless.errors import SettingsError
 from regretless.feedback import check_linkage
-from regretless.settings import SettingsError
 from regretless.simulate.simulation import simulate_all
 from regretless.studies.experiment import Experiment, prepare
 from toys import make

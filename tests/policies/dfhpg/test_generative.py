@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from regretless import feedback, models, nets, oracles, policies
+from regretless.errors import SettingsError
 from regretless.feedback import observe
 from regretless.policies.dfhpg import generative, scenarios
-from regretless.settings import SettingsError
 from regretless.simulate.simulation import simulate
 from toys import DIM, Toy, make
 

@@ -12,8 +12,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 
 from regretless import policies
 from regretless.benchmarks.presets import read
+from regretless.errors import SettingsError
 from regretless.report import tuning_section
-from regretless.settings import SettingsError
 from regretless.simulate.programs import Lanes, forget
 from regretless.studies.experiment import Experiment, run
 from regretless.studies.speed import tuning as tuning_speed

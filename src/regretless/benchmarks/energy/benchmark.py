@@ -16,9 +16,10 @@ from regretless.benchmarks.energy import files as energy_files
 from regretless.benchmarks.energy.data import Days, least_squares, prepare, read_prices, split_days
 from regretless.benchmarks.energy.instance import read_plant
 from regretless.benchmarks.energy.synthetic import generate
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement, Rows
 from regretless.oracles import Plant
-from regretless.settings import SettingsError, require_known
+from regretless.settings import require_known
 from regretless.types import Cost, Key, Operator
 
 INSTANCES = ("load1", "load2", "load3")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 
 SLOTS = 48
 FEATURES = (

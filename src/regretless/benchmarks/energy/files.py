@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+from regretless.errors import SettingsError
 from regretless.folders import cache_directory, named_data_directory
-from regretless.settings import SettingsError
 
 PRICES = "prices2013.dat"
 ORIGIN = "https://raw.githubusercontent.com/PredOpt/predopt-benchmarks/main/Energy/"

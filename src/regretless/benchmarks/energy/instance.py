@@ -7,8 +7,8 @@ of each resource; tasks; for each task ``id duration earliest latest power`` and
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from regretless.errors import SettingsError
 from regretless.oracles.scheduling.plant import MINUTES_PER_DAY, Plant, Task, why_not
-from regretless.settings import SettingsError
 
 
 class _Lines:

@@ -10,8 +10,9 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int
 
+from regretless.errors import OracleError
 from regretless.oracles import highs, host
-from regretless.oracles.base import Oracle, OracleError
+from regretless.oracles.base import Oracle
 from regretless.oracles.scheduling import packing as packings
 from regretless.oracles.scheduling.milp import TIME_LIMIT, schedule_solver
 from regretless.oracles.scheduling.plant import Plant, check

@@ -3,13 +3,14 @@
 from typing import Any, Literal
 
 from regretless import surrogates
+from regretless.errors import SettingsError
 from regretless.feedback import Full
 from regretless.nuisance import LinearNuisance, MLPNuisance, Nuisance
 from regretless.policies.dfhpg.algorithm import DFHPG
 from regretless.policies.dfhpg.generative import GenerativeDFHPG
 from regretless.problem import Problem, number
 from regretless.schedules import Mixing
-from regretless.settings import Settings, SettingsError, require_known
+from regretless.settings import Settings, require_known
 
 
 def dfhpg(settings: Settings, problem: Problem) -> DFHPG:

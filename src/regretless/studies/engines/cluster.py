@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 from regretless.startup import Device, configure
 from regretless.studies.archive import write_result
 from regretless.studies.campaign import Listener

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.benchmarks.energy.benchmark import EnergyBenchmark
-from regretless.oracles import OracleError, Plant
+from regretless.errors import OracleError
+from regretless.oracles import Plant
 from regretless.oracles.scheduling.milp import schedule_solver
 from regretless.simulate.programs import Progress
 

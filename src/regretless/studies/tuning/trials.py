@@ -13,7 +13,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from regretless.settings import SettingsError
+from regretless.errors import SettingsError
 
 ABANDONED = datetime.timedelta(hours=1)
 """After this long a running trial of another machine counts as lost."""

@@ -1,0 +1,95 @@
+"""Names of parts: one registry per family, open to other packages through entry points."""
+
+import difflib
+import importlib.metadata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from regretless.errors import SettingsError
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """The parts of one family by name; ``kind`` is what one of them is called, such as ``surrogate``.
+
+    A package that offers parts lists them in its entry points under ``regretless.<family>``; they are imported when they are
+    used, so that a broken package harms nobody who does not need it. ``register`` adds a part by hand.
+
+    >>> shapes = Registry("shape", "shapes", {"round": 1, "square": 2})
+    >>> shapes.register("flat", 3)
+    >>> list(shapes), shapes["square"]
+    (['round', 'square', 'flat'], 2)
+    >>> shapes["rund"]
+    Traceback (most recent call last):
+    ...
+    regretless.errors.SettingsError: unknown shape 'rund'; did you mean 'round'?
+    """
+
+    def __init__(self, kind: str, family: str, entries: Mapping[str, T]):
+        self.kind, self.family = kind, family
+        self._own: dict[str, T] = dict(entries)
+        self._offered: dict[str, importlib.metadata.EntryPoint] | None = None
+
+    def register(self, name: str, part: T) -> None:
+        """Makes ``part`` known as ``name``; a name that is taken may only be given to the same part again."""
+        if name in self and not _same(self[name], part):
+            raise SettingsError(f"{self.kind} {name!r} exists already: choose another name")
+        if not name.isidentifier():
+            raise SettingsError(f"expected a name of letters, digits and underscores for a {self.kind}, got {name!r}")
+        self._own[name] = part
+
+    def __getitem__(self, name: str) -> T:
+        if name in self._own:
+            return self._own[name]
+        require_known(self.kind, name, self)
+        entry = self._plug_ins()[name]
+        try:
+            part = entry.load()
+        except Exception as error:
+            raise SettingsError(
+                f"{self.kind} {name!r} of the package {_package(entry)} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        self._own[name] = part
+        return self._own[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._own
+        yield from (name for name in self._plug_ins() if name not in self._own)
+
+    def __len__(self) -> int:
+        return len({*self._own, *self._plug_ins()})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._plug_ins()
+
+    def origin(self, name: str) -> str:
+        """The package that offers a part by entry point; empty for our own and for registered ones."""
+        entry = self._plug_ins().get(name)
+        return "" if entry is None else _package(entry)
+
+    def _plug_ins(self) -> dict[str, importlib.metadata.EntryPoint]:
+        if self._offered is None:
+            found = importlib.metadata.entry_points(group=f"regretless.{self.family}")
+            self._offered = {entry.name: entry for entry in sorted(found, key=lambda entry: (entry.name, entry.value))}
+        return self._offered
+
+
+def _package(entry: importlib.metadata.EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else entry.value
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two parts are the same thing, one of them perhaps from a module that was imported again."""
+    name = lambda part: (getattr(part, "__module__", None), getattr(part, "__qualname__", None))  # noqa: E731
+    return one is other or (name(one) == name(other) != (None, None))
+
+
+def require_known(kind: str, name: str, valid: Iterable[str]) -> None:
+    """Raises SettingsError unless ``name`` is one of ``valid``; names the nearest one."""
+    choices = sorted(valid)
+    if name in choices:
+        return
+    near = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}" if choices else "there is none"
+    raise SettingsError(f"unknown {kind} {name!r}; {hint}")
