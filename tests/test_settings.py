@@ -1,7 +1,8 @@
 import pytest
 
 from regretless.errors import SettingsError
-from regretless.settings import Settings, require_known
+from regretless.registry import require_known
+from regretless.settings import Settings
 
 
 def test_unknown_keys_and_values_out_of_range_are_refused_with_what_was_expected():

@@ -12,12 +12,14 @@ linear         any         any        known linear measurements, such as costs o
 
 import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
+from regretless.registry import Registry
 from regretless.types import Cost, Decision, Feedback, Operator, Solution
 
 
@@ -34,6 +36,9 @@ class Total(Operator):
 
     def informative(self) -> Bool[Array, " 1"]:
         return jnp.ones(1, bool)
+
+    def row_squares(self) -> Float[Array, " m"]:
+        return jnp.sum(jnp.square(self.w))[None]
 
 
 class Diagonal(Operator):
@@ -53,6 +58,9 @@ class Diagonal(Operator):
     def overwrite(self, prediction: Cost, values: Float[Array, " d"], seen: Bool[Array, " d"]) -> Cost:
         return jnp.where(seen, values / jnp.where(seen, self.w, 1.0), prediction)
 
+    def row_squares(self) -> Float[Array, " m"]:
+        return jnp.square(self.w)
+
 
 class Identity(Operator):
     """``H = I``: every coordinate."""
@@ -71,6 +79,9 @@ class Identity(Operator):
     def overwrite(self, prediction: Cost, values: Float[Array, " d"], seen: Bool[Array, " d"]) -> Cost:
         return jnp.where(seen, values, prediction)
 
+    def row_squares(self) -> Float[Array, " m"]:
+        return jnp.ones(self.dim)
+
 
 class Rows(Operator):
     """``H`` given row by row."""
@@ -85,6 +96,9 @@ class Rows(Operator):
 
     def informative(self) -> Bool[Array, " m"]:
         return jnp.any(self.matrix != 0, axis=1)
+
+    def row_squares(self) -> Float[Array, " m"]:
+        return jnp.sum(jnp.square(self.matrix), axis=1)
 
 
 class Measurement(eqx.Module):
@@ -109,6 +123,21 @@ class Measurement(eqx.Module):
         """Whether row ``i`` of ``H(w)`` measures the cost coordinate ``i`` and no other."""
         return False
 
+    @property
+    def total_only(self) -> bool:
+        """Whether there is one row, the total cost."""
+        return False
+
+    @property
+    def reveals_all(self) -> bool:
+        """Whether the whole cost vector is seen."""
+        return False
+
+    @property
+    def rows_told(self) -> int | None:
+        """At most how many rows come with each feedback, where they differ by decision; None: ``measure`` fixes them."""
+        return None
+
 
 class Bandit(Measurement):
     """Only the total cost is seen."""
@@ -122,6 +151,10 @@ class Bandit(Measurement):
 
     @property
     def sparse(self) -> bool:
+        return True
+
+    @property
+    def total_only(self) -> bool:
         return True
 
 
@@ -158,6 +191,10 @@ class Full(Measurement):
     def separable(self) -> bool:
         return True
 
+    @property
+    def reveals_all(self) -> bool:
+        return True
+
 
 class Linear(Measurement):
     """Known linear measurements: ``matrix(w, aux)`` is ``H(w)``, of shape ``[m, d]``, ``linkage(w, aux)`` is ``e(w)``, ``[m]``.
@@ -182,7 +219,38 @@ class Linear(Measurement):
         return Rows(jnp.asarray(self.matrix(w, aux))), jnp.asarray(self.linkage(w, aux))
 
 
-REGISTRY: dict[str, Measurement] = {rule.name: rule for rule in (Bandit(), SemiBandit(), Full())}
+class RowsTold(Measurement):
+    """Known linear measurements that differ by decision: the rows, at most ``most``, are told with each feedback.
+
+    There is one row more, ``w`` itself: until rows are told, and where the total cannot be recovered from them, it stands for
+    the total.
+    """
+
+    most: int = eqx.field(static=True)
+
+    @property
+    def name(self) -> str:
+        return "linear"
+
+    @property
+    def rows_told(self) -> int:
+        return self.most
+
+    def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
+        rows = jnp.zeros((self.most + 1, w.shape[-1]), w.dtype).at[-1].set(w)
+        return Rows(rows), jnp.zeros(self.most + 1, w.dtype).at[-1].set(1.0)
+
+
+REGISTRY: Registry[Measurement] = Registry(
+    "feedback", "feedback", {rule.name: rule for rule in (Bandit(), SemiBandit(), Full())}
+)
+"""Regimes by name; a plug-in's entry is a Measurement, or a class that makes one without arguments."""
+
+
+def regime(name: str) -> Measurement:
+    """The feedback regime called ``name``."""
+    entry: Any = REGISTRY[name]
+    return entry() if isinstance(entry, type) else entry
 
 
 def observe(rule: Measurement, decision: Decision, cost: Cost, seen: Bool[Array, " m"] | None = None) -> Feedback:

@@ -103,19 +103,19 @@ def tree_norm(tree: Any) -> Norm:
     return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
-def clip_factor(norm: Norm, limit: float) -> Norm:
+def clip_factor(norm: Norm, limit: Norm | float) -> Norm:
     """The factor that brings a gradient of this norm down to ``limit``, 1 if it is within."""
     return jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
 
 
-def sgd_step(params: Any, grads: Any, rate: Float[Array, ""], clip: float) -> Any:
+def sgd_step(params: Any, grads: Any, rate: Float[Array, ""], clip: Norm | float) -> Any:
     """``θ − rate · g`` with ``g`` clipped to norm ``clip``."""
     step = rate * clip_factor(tree_norm(grads), clip)
     return jax.tree.map(lambda p, g: p - step * g, params, grads)
 
 
 def clipped_step(
-    params: Any, moments: "AdamState | None", grads: Any, rate: Float[Array, ""], clip: float
+    params: Any, moments: "AdamState | None", grads: Any, rate: Float[Array, ""], clip: Norm | float
 ) -> tuple[Any, "AdamState | None"]:
     """One step with ``g`` clipped to norm ``clip``: SGD, or Adam where there are moments to keep."""
     if moments is None:

@@ -5,23 +5,36 @@ Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``. 
 """
 
 import abc
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+from pydantic import Field
 
-from regretless import nets
-from regretless.schedules import shifted_inverse
+from regretless import nets, settings
+from regretless.parts import Part, fields
+from regretless.problem import Problem
+from regretless.registry import Registry
+from regretless.schedules import OFFSET, shifted_inverse
 from regretless.types import Context, Cost, Feedback, Key
 
-CLIP = 10.0
-WIDTH = 256
 
-
-class Nuisance(eqx.Module):
+class Nuisance(Part):
     """A regression of the cost with its own optimiser; ``state`` holds both."""
+
+    lr: Float[Array, ""]  # η_0
+    dim: int = eqx.field(static=True)
+    context_shape: tuple[int, ...] = eqx.field(static=True)
+    support: int | None = eqx.field(static=True)  # a promise: the loss depends on no more coordinates than this
+
+    @classmethod
+    def build(cls, problem: Problem, settings: settings.Settings | None = None) -> Self:
+        """The regression for a problem."""
+        support = problem.oracle.support if problem.feedback.sparse else None
+        shape: dict[str, Any] = {"dim": problem.dim, "context_shape": problem.context_shape, "support": support}
+        return cls(**shape, **fields(settings or cls.Settings()))
 
     @abc.abstractmethod
     def init(self, key: Key) -> Any:
@@ -46,19 +59,27 @@ class MLPState(eqx.Module):
 class MLPNuisance(Nuisance):
     """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
 
-    It computes in single precision, as in the published runs, unless ``double`` and the program allow more. ``support`` is
-    a promise that the loss depends on at most that many rows of the context; back-propagation then leaves out the others.
+    It computes in single precision, as in the published runs, unless ``precision`` and the program allow more. With feature
+    rows back-propagation leaves out what ``support`` says has no say.
     """
 
-    rate: Float[Array, ""]  # η_0 of the shifted-inverse schedule
-    dim: int = eqx.field(static=True)
-    context_shape: tuple[int, ...] = eqx.field(static=True)
-    support: int | None = eqx.field(static=True, default=None)
-    double: bool = eqx.field(static=True, default=False)
+    class Settings(settings.Settings):
+        """Learning rate, precision and size of the network."""
+
+        lr: float = Field(0.01, ge=0, description="η_0 of φ")
+        rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (1 + s) / (t + s)")
+        precision: Literal["single", "double"] = Field("single", description="of the network")
+        width: int = Field(256, ge=1, description="units of each hidden layer")
+        clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
+
+    rate_offset: Float[Array, ""]
+    clip: Float[Array, ""]
+    precision: Literal["single", "double"] = eqx.field(static=True)
+    width: int = eqx.field(static=True)
 
     def init(self, key: Key) -> MLPState:
         outputs = self.dim if len(self.context_shape) == 1 else 1
-        layers = self._cast(nets.init_uniform(key, (self.context_shape[-1], WIDTH, WIDTH, outputs)))
+        layers = self._cast(nets.init_uniform(key, (self.context_shape[-1], self.width, self.width, outputs)))
         return MLPState(layers, nets.adam_init(layers))
 
     def predict(self, state: MLPState, context: Context) -> Cost:
@@ -78,13 +99,14 @@ class MLPNuisance(Nuisance):
         else:
             grads = [nets.gradient(factor) for factor in factors]
             norm = nets.tree_norm(grads)
-        rate = self._cast(shifted_inverse(jnp.asarray(self.rate), state.adam.count + 1))
-        layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale=nets.clip_factor(norm, CLIP))
+        rate = self._cast(shifted_inverse(jnp.asarray(self.lr), state.adam.count + 1, self.rate_offset))
+        scale = nets.clip_factor(norm, self._cast(self.clip))
+        layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale)
         return MLPState(layers, adam), norm
 
     def _cast(self, tree: Any) -> Any:
         """Arrays in the precision that this network computes in."""
-        kind = jnp.result_type(float) if self.double else jnp.float32
+        kind = jnp.result_type(float) if self.precision == "double" else jnp.float32
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), tree)
 
     def _relevant_rows(self, cotangent: Array, inputs: list[Array]) -> tuple[Array, list[Array]]:
@@ -108,15 +130,19 @@ class LinearState(eqx.Module):
 class LinearNuisance(Nuisance):
     """``f_φ(x) = φ x`` (or ``X φ`` for feature rows) on the ball ``‖φ‖ ≤ radius``, by projected SGD on ``‖v − H f_φ(x)‖²``.
 
-    Step sizes of the paper's Proposition on nuisance regret: ``rule="adaptive"`` is ``η_t = rate / t`` with ``rate = 1/λ``,
-    ``rule="constant"`` is ``η_t = rate``.
+    Step sizes of the paper's Proposition on nuisance regret: ``rule="adaptive"`` is ``η_t = lr / t`` with ``lr = 1/λ``,
+    ``rule="constant"`` is ``η_t = lr``.
     """
 
-    rate: Float[Array, ""]
+    class Settings(settings.Settings):
+        """Step sizes, and the ball that the coefficients stay in."""
+
+        lr: float = Field(0.01, ge=0, description="η_0 of φ")
+        rule: Literal["adaptive", "constant"] = Field("adaptive", description="step sizes: lr / t, or lr throughout")
+        radius: float = Field(1e4, gt=0, description="of the ball that the coefficients are projected on")
+
     radius: Float[Array, ""]
-    dim: int = eqx.field(static=True)
-    context_shape: tuple[int, ...] = eqx.field(static=True)
-    rule: Literal["adaptive", "constant"] = eqx.field(static=True, default="adaptive")
+    rule: Literal["adaptive", "constant"] = eqx.field(static=True)
 
     def init(self, key: Key) -> LinearState:
         features = self.context_shape[-1]
@@ -131,8 +157,11 @@ class LinearNuisance(Nuisance):
         cotangent = 2.0 * jnp.sum(feedback.used()) * feedback.loss_gradient(self.predict(state, context))
         grad = jnp.outer(cotangent, context) if len(self.context_shape) == 1 else cotangent @ context
         count = state.count + 1
-        step = self.rate / count if self.rule == "adaptive" else self.rate
+        step = self.lr / count if self.rule == "adaptive" else self.lr
         phi = state.phi - step * grad
         norm = nets.tree_norm(phi)
         phi = phi * jnp.minimum(1.0, self.radius / jnp.maximum(norm, 1e-30))
         return LinearState(phi, count), nets.tree_norm(grad)
+
+
+REGISTRY: Registry[type[Nuisance]] = Registry("nuisance", "nuisances", {"mlp": MLPNuisance, "linear": LinearNuisance})

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-FEW = 4
+GROUP_SIZE = 4
 """Rows that are taken in at once."""
 
 
@@ -35,7 +35,7 @@ def assimilate(
     >>> round(float(mean[0]), 6), round(float(factor[0, 0] ** 2), 6)  # 3·10 / (1 + 3²), 1 / (1 + 3²)
     (3.0, 0.1)
     """
-    if len(rows) > FEW:
+    if len(rows) > GROUP_SIZE:
         return _in_groups(mean, inflation * factor, rows, values)
     F = inflation * (rows @ factor if carried is None else carried)
     G = inflation * jnp.stack([factor @ f for f in F])  # Φ P
@@ -50,10 +50,10 @@ def _in_groups(
     mean: Float[Array, " n"], factor: Float[Array, "n n"], rows: Float[Array, "m n"], values: Float[Array, " m"]
 ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
     """Group after group, the last one filled up with rows of zeros."""
-    padding = -len(rows) % FEW
+    padding = -len(rows) % GROUP_SIZE
     grouped = (
-        jnp.pad(rows, ((0, padding), (0, 0))).reshape(-1, FEW, rows.shape[1]),
-        jnp.pad(values, (0, padding)).reshape(-1, FEW),
+        jnp.pad(rows, ((0, padding), (0, 0))).reshape(-1, GROUP_SIZE, rows.shape[1]),
+        jnp.pad(values, (0, padding)).reshape(-1, GROUP_SIZE),
     )
 
     def take(carry: tuple[Array, Array], group: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:

@@ -85,11 +85,11 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (name(one) == name(other) != (None, None))
 
 
-def require_known(kind: str, name: str, valid: Iterable[str]) -> None:
+def require_known(kind: str, name: str, valid: Iterable[str], whose: str = "") -> None:
     """Raises SettingsError unless ``name`` is one of ``valid``; names the nearest one."""
     choices = sorted(valid)
     if name in choices:
         return
     near = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}" if choices else "there is none"
-    raise SettingsError(f"unknown {kind} {name!r}; {hint}")
+    raise SettingsError(f"unknown {kind} {name!r}{whose}; {hint}")

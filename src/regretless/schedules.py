@@ -1,17 +1,22 @@
-"""Learning rates and the mixing weight α (METHOD: the schedules of the published runs, and the paper's simpler ones)."""
+"""Learning rates and the mixing weight α: the schedules of the published runs, and the paper's simpler ones."""
 
-from typing import Literal
+from typing import Literal, Self
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
+from pydantic import Field, model_validator
+
+from regretless import settings
+from regretless.parts import Part, fields
 
 Scalar = Float[Array, ""]
+OFFSET = 100.0
 
 
-def shifted_inverse(initial: Scalar, t: Int[Array, ""]) -> Scalar:
-    """``η_t = η_0 · 101 / (t + 100)`` for ``t = 1, 2, …``: the initial rate at the first step, half of it after a hundred."""
-    return initial * 101.0 / (t + 100.0)
+def shifted_inverse(initial: Scalar, t: Int[Array, ""], offset: Scalar | float = OFFSET) -> Scalar:
+    """``η_t = η_0 (1 + s) / (t + s)`` for ``t = 1, 2, …`` with ``offset`` s: η_0 at first, about half of it after s steps."""
+    return initial * (1.0 + offset) / (t + offset)
 
 
 class MixingState(eqx.Module):
@@ -24,28 +29,52 @@ class MixingState(eqx.Module):
     count: Int[Array, ""]
 
 
-class Mixing(eqx.Module):
-    """α_t between ``maximum`` and ``minimum`` (the paper's Appendix on the adaptive mixing weight).
+class Mixing(Part):
+    """α_t between ``max`` and ``min`` (the paper's Appendix on the adaptive mixing weight).
 
     ``r = EMA(residual²) / max(EMA(y²), 1e-8)`` says how wrong the nuisance still is. The gate says when that begins to count:
     ``warmup`` after 100 rounds, ``exponential`` gradually with time scale ``time_scale`` (τ). Once it counts, the target is
-    ``minimum + (maximum − minimum) · clip(r / ref, 0, 1)`` (``reliability``, the published runs) or ``minimum`` (``minimum``,
-    the paper's text); α follows its target with rate 0.05. A constant α has ``maximum = minimum``.
+    ``min + (max − min) · clip(r / ref, 0, 1)`` (``reliability``, the published runs) or ``min`` (``minimum``, the paper's
+    text); α follows its target with rate 0.05. A constant α has ``max = min``.
     """
 
-    maximum: Scalar
-    minimum: Scalar
-    time_scale: Scalar
-    gate: Literal["warmup", "exponential"] = eqx.field(static=True, default="warmup")
-    target: Literal["reliability", "minimum"] = eqx.field(static=True, default="reliability")
+    class Settings(settings.Settings):
+        """The range of α and how it moves."""
 
-    warmup: int = eqx.field(static=True, default=100)
-    decay: float = eqx.field(static=True, default=0.98)
-    smoothing: float = eqx.field(static=True, default=0.05)
+        max: float = Field(0.3, ge=0, le=1, description="largest weight of the score term")
+        min: float = Field(0.02, ge=0, le=1, description="smallest weight of the score term")
+        gate: Literal["warmup", "exponential"] = Field("warmup", description="when α may begin to fall")
+        warmup: int = Field(100, ge=0, description="rounds before α may fall, with gate warmup")
+        time_scale: float = Field(100.0, gt=0, description="τ, in rounds, with gate exponential")
+        target: Literal["reliability", "minimum"] = Field(
+            "reliability", description="where α goes: with the nuisance's error, or simply to alpha.min"
+        )
+        decay: float = Field(0.98, ge=0, lt=1, description="of the running squares of residual and total")
+        rate: float = Field(0.05, gt=0, le=1, description="η_α, how fast α follows its target")
+
+        @model_validator(mode="after")
+        def _ordered(self) -> Self:
+            if self.min > self.max:
+                raise ValueError(f"expected alpha.min ≤ alpha.max, got {self.min} and {self.max}")
+            return self
+
+    max: Scalar
+    min: Scalar
+    time_scale: Scalar
+    decay: Scalar
+    rate: Scalar
+    warmup: int = eqx.field(static=True)
+    gate: Literal["warmup", "exponential"] = eqx.field(static=True)
+    target: Literal["reliability", "minimum"] = eqx.field(static=True)
+
+    @classmethod
+    def build(cls, settings: "Mixing.Settings | None" = None) -> "Mixing":
+        """The schedule with these settings."""
+        return cls(**fields(settings or cls.Settings()))
 
     def init(self) -> MixingState:
         zero = jnp.zeros(())
-        return MixingState(jnp.asarray(self.maximum, zero.dtype), zero, zero, zero, jnp.zeros((), jnp.int32))
+        return MixingState(jnp.asarray(self.max, zero.dtype), zero, zero, zero, jnp.zeros((), jnp.int32))
 
     def update(self, state: MixingState, residual: Scalar, total: Scalar) -> MixingState:
         """The state after a round with this ``residual = y − f·w`` and total ``y``."""
@@ -61,12 +90,12 @@ class Mixing(eqx.Module):
             closed = jnp.exp(-(t - 1) / self.time_scale)
             opened = 1.0 - closed
             reference = jnp.where(first, r, state.reference + closed * jnp.maximum(r - state.reference, 0.0))
-        span = self.maximum - self.minimum
-        goal = self.minimum
+        span = self.max - self.min
+        goal = self.min
         if self.target == "reliability":
-            goal = self.minimum + span * jnp.clip(r / jnp.maximum(reference, 1e-30), 0.0, 1.0)
-        target = (1.0 - opened) * self.maximum + opened * goal
-        alpha = jnp.clip((1.0 - self.smoothing) * state.alpha + self.smoothing * target, self.minimum, self.maximum)
+            goal = self.min + span * jnp.clip(r / jnp.maximum(reference, 1e-30), 0.0, 1.0)
+        target = (1.0 - opened) * self.max + opened * goal
+        alpha = jnp.clip((1.0 - self.rate) * state.alpha + self.rate * target, self.min, self.max)
         return MixingState(alpha, residual_square, total_square, reference, t)
 
     def _average(self, old: Scalar, new: Scalar, first: Bool[Array, ""]) -> Scalar:

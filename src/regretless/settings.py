@@ -1,115 +1,154 @@
-"""Hyper-parameters by name, checked at the edge: an unknown key or a value out of range is an error before anything runs."""
+"""Settings belong to their owner: each policy, surrogate, model and benchmark declares its own, checked before anything runs.
 
-import difflib
-from collections.abc import Iterable
-from typing import Any, Literal
+A setting has one spelling everywhere: its name, and for a part of its owner the part's name, a dot and the name there.
+``surrogate`` chooses a surrogate, ``surrogate.strength`` is a number of the chosen one, ``alpha.max`` one of the mixing weight.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from regretless.errors import SettingsError
+from regretless.registry import Registry, require_known
+
+if TYPE_CHECKING:
+    from regretless.problem import Problem
+
+OWN_NAME = ""
+"""The key under which a chosen part's own name stands among its settings."""
 
 
 class Settings(BaseModel):
-    """What a policy needs to know; the defaults are those of the published runs.
+    """What one owner lets you set; subclasses list the fields. Takes dotted names: ``Owner.Settings(**{"alpha.max": 0.3})``.
 
-    >>> Settings.checked(policy_lr=0.07, surogate="dbb")
+    >>> class Oven(Settings):
+    ...     heat: float = 180.0
+    >>> Oven(heat="200").names()
+    {'heat': 200.0}
+    >>> Oven(heet=200)
     Traceback (most recent call last):
     ...
-    regretless.settings.SettingsError: unknown setting 'surogate'; did you mean 'surrogate'?
+    regretless.errors.SettingsError: unknown setting 'heet' of Oven; did you mean 'heat'?
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    policy_lr: float = Field(
-        0.05, gt=0, description="η_0 of θ (and of the regression in greedy, epsilon_greedy, thompson)"
-    )
-    policy_schedule: Literal["shifted_inverse", "constant"] = Field(
-        "shifted_inverse", description="how the policy's learning rate falls (the theorems keep it constant)"
-    )
-    nuisance_lr: float = Field(0.01, ge=0, description="η_0 of φ")
-    surrogate: str = Field("spo_plus", description="surrogate loss of the decision-focused branch")
-    exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
-    alpha_max: float = Field(0.3, ge=0, le=1, description="largest weight of the score term")
-    alpha_min: float = Field(0.02, ge=0, le=1, description="smallest weight of the score term")
-    alpha_gate: Literal["warmup", "exponential"] = Field("warmup", description="when α may begin to fall")
-    alpha_time_scale: float = Field(100.0, gt=0, description="τ of the exponential gate, in rounds")
-    alpha_target: Literal["reliability", "minimum"] = Field(
-        "reliability", description="where α goes: with the nuisance's error, or simply to alpha_min"
-    )
-    baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
-        "moving_average", description="b of the score term"
-    )
-    normalize_gradients: bool = Field(True, description="scale both gradients to norm 1 before mixing")
-    surrogate_at: Literal["mean", "sample"] = Field("mean", description="where the surrogate is evaluated")
-    variant: Literal["surrogate", "plug_in"] = Field("surrogate", description="the (1 − α) branch of Algorithm 1")
-    nuisance: Literal["mlp", "linear_adaptive", "linear_constant"] = Field(
-        "mlp", description="the network of the published runs, or the theory's linear class with one of its step sizes"
-    )
-    nuisance_precision: Literal["single", "double"] = Field("single", description="of the nuisance network")
-    nuisance_radius: float = Field(1e4, gt=0, description="radius of the ball that the linear nuisance is projected on")
-    epsilon: float = Field(0.1, ge=0, le=1, description="probability of a random decision in epsilon_greedy")
-    thompson_scale: float | None = Field(None, gt=0, description="σ of thompson; none: exploration_scale")
-    posterior_scale: float = Field(
-        0.1, ge=0, description="spread of linear_thompson's draws, in residual standard deviations"
-    )
-    forgetting: float = Field(
-        0.0, ge=0, lt=1, description="share of what it learnt that linear_thompson forgets per learning step"
-    )
-    late_clip: float = Field(10.0, gt=0, description="largest density ratio of a late score term")
-    late_limit: float = Field(100.0, ge=0, description="age in learning steps beyond which a score term is left out")
-
-    scenarios: int = Field(32, ge=1, description="K, scenarios per round of a generative model")
-    scenario_gradient: Literal["own", "averaged", "saa"] = Field(
-        "own", description="each scenario keeps its surrogate gradient, all take the average, or one call at their mean"
-    )
-    kappa_dfl: float = Field(1.0, ge=0, description="κ, weight of the surrogate in a generative model's (1 − α) branch")
-    lambda_reg: float = Field(
-        0.1, ge=0, description="λ, weight of the regulariser in a generative model's (1 − α) branch"
-    )
-    regulariser_at: Literal["prediction", "sample"] = Field(
-        "prediction", description="where a generative model's regulariser is taken: nuisance prediction or fresh sample"
-    )
-    orientation: Literal["minimise", "published"] = Field(
-        "minimise", description="published: hand costs to surrogates that maximise, as the authors' generative runs do"
-    )
-    diffusion_train_steps: int = Field(50, ge=2, description="noise levels of the diffusion")
-    diffusion_sample_steps: int = Field(50, ge=1, description="steps that sample the diffusion")
-    diffusion_weights: Literal["root", "elbo"] = Field(
-        "root", description="weights of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
-    )
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Settings":
-        if self.alpha_min > self.alpha_max:
-            raise ValueError(f"expected alpha_min ≤ alpha_max, got {self.alpha_min} and {self.alpha_max}")
-        return self
-
-    @classmethod
-    def checked(cls, **values: Any) -> "Settings":
-        """Settings from raw values; every problem is told in one SettingsError."""
-        for key in values:
-            require_known("setting", key, cls.model_fields)
+    def __init__(self, /, **values: Any) -> None:
+        given = _nested(values)
+        for name in given:
+            require_known("setting", name, type(self).model_fields, f" of {type(self).owner()}")
+        for name, value in given.items():
+            default = type(self).model_fields[name].default
+            if isinstance(default, Choice) and isinstance(value, Mapping) and OWN_NAME not in value:
+                given[name] = {OWN_NAME: default.name, **value}
         try:
-            return cls(**values)
+            super().__init__(**given)
         except ValidationError as error:
             raise SettingsError("; ".join(_explain(problem) for problem in error.errors())) from None
 
-    def updated(self, **values: Any) -> "Settings":
-        """These settings with some of them replaced, checked again."""
-        return Settings.checked(**{**self.model_dump(), **values})
+    @classmethod
+    def owner(cls) -> str:
+        """Whose settings these are."""
+        return cls.__qualname__.removesuffix("Settings").rstrip(".").rpartition(".")[2] or cls.__qualname__
+
+    def names(self) -> dict[str, Any]:
+        """Every setting by its dotted name, those of chosen parts included."""
+        found: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, Choice):
+                found[name] = value.name
+                value = value.settings
+            if isinstance(value, Settings):
+                found |= {f"{name}.{inner}": each for inner, each in value.names().items()}
+            else:
+                found[name] = value
+        return found
+
+    def updated(self, values: Mapping[str, Any]) -> Self:
+        """These settings with some of them replaced, by dotted name, checked again."""
+        return type(self)(**merged(self.names(), values))
+
+    def unused(self, problem: "Problem") -> dict[str, str]:
+        """Settings without effect on this problem, with the reason; a name ending in ``.`` stands for a whole part."""
+        return {}
+
+
+class Choice(BaseModel):
+    """A part chosen by name, with its own settings."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    name: str
+    settings: Any
+
+
+def chosen_from(registry: Registry[Any]) -> Any:
+    """The type of a field that chooses a part: a name, a mapping of dotted names, or the part's own settings object."""
+
+    def choose(value: Any) -> Any:
+        if isinstance(value, Choice):
+            return Choice(name=value.name, settings=_checked(registry, value.name, value.settings.names()))
+        if isinstance(value, Settings):
+            names = [name for name in registry if registry[name].Settings is type(value)]
+            if len(names) != 1:
+                raise SettingsError(
+                    f"expected the name of a {registry.kind}, got settings of {names or 'another part'}"
+                )
+            return Choice(name=names[0], settings=value)
+        if isinstance(value, Mapping):
+            own = {key: each for key, each in value.items() if key != OWN_NAME}
+            return Choice(name=value[OWN_NAME], settings=_checked(registry, value[OWN_NAME], own))
+        if not isinstance(value, str):
+            raise SettingsError(f"expected the name of a {registry.kind}, got {value!r}")
+        return Choice(name=value, settings=_checked(registry, value, {}))
+
+    return Annotated[Choice, BeforeValidator(choose)]
+
+
+def choice(registry: Registry[Any], name: str) -> Choice:
+    """A part as it is chosen by default."""
+    return Choice(name=name, settings=registry[name].Settings())
+
+
+def _checked(registry: Registry[Any], name: str, values: Mapping[str, Any]) -> Settings:
+    """The settings of the part called ``name``; a name that another part has is told apart from one that none has."""
+    settings = registry[name].Settings
+    for key in values:
+        if key.split(".")[0] not in settings.model_fields:
+            others = [other for other in registry if key.split(".")[0] in registry[other].Settings.model_fields]
+            if others:
+                raise SettingsError(f"{registry.kind} {name!r} has no setting {key!r}; {', '.join(others)} has it")
+            require_known("setting", key, settings.model_fields, f" of {registry.kind} {name!r}")
+    return settings(**values)
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted settings with changes; where a change chooses another part, the former one's own settings go."""
+    swapped = [f"{name}." for name in changes if name in base and changes[name] != base[name]]
+    kept = {name: value for name, value in base.items() if not name.startswith(tuple(swapped))}
+    return {**kept, **changes}
+
+
+def _nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"a.b": 1}`` as ``{"a": {"b": 1}}``; a part that is also chosen by name keeps its name under the empty key."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        head, dot, rest = name.partition(".")
+        if not dot and name not in found:
+            found[name] = value
+        elif not dot:
+            found[name] = {**found[name], OWN_NAME: value}
+        else:
+            before = found.get(head, {})
+            found[head] = {**(before if isinstance(before, Mapping) else {OWN_NAME: before}), rest: value}
+    return found
 
 
 def _explain(problem: Any) -> str:
     place = ".".join(map(str, problem["loc"]))
     message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return message
     return f"setting {place!r}: {message}, got {problem['input']!r}" if place else message
-
-
-def require_known(kind: str, name: str, valid: Iterable[str]) -> None:
-    """Raises SettingsError unless ``name`` is one of ``valid``; names the nearest one."""
-    choices = sorted(valid)
-    if name in choices:
-        return
-    near = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}"
-    raise SettingsError(f"unknown {kind} {name!r}; {hint}")

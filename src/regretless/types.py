@@ -5,7 +5,7 @@ coordinates, ``p`` context features, ``b`` rows of a batch, ``m`` rows of a meas
 """
 
 import abc
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,9 +18,6 @@ Cost = Float[Array, " d"]
 
 Instance = Any
 """What changes in the feasible set from round to round: a pytree of fixed shape, or None; the oracle knows its meaning."""
-
-Info = dict[str, Array]
-"""Scalar diagnostics of one learning step, by name. The entry ``finite`` is False once the state holds a non-finite number."""
 
 Key = PRNGKeyArray
 
@@ -40,19 +37,61 @@ class Solution(eqx.Module):
     aux: PyTree = None
 
 
+class Sample(eqx.Module):
+    """What a policy drew for a context: the cost vector to be solved, and what ``learn`` will want to know about the draw."""
+
+    cost: Cost  # ĉ
+    version: Int[Array, ""]  # learning steps that the policy had seen
+    noise: Cost | None = None  # ε, with ĉ = μ_θ(x, ε); None: zeros
+    log_density: Float[Array, ""] | None = None  # log p_θ(ĉ|x); None: not known, kept as NaN
+    member: Int[Array, ""] | None = None  # which policy of a mixture drew; None: the only one, 0
+
+
 class Decision(eqx.Module):
-    """Everything ``learn`` needs to know about a decision, so that feedback may come late, out of order or never."""
+    """Everything ``learn`` needs to know about a decision, so that feedback may come late, out of order or never.
+
+    Its structure, shapes and types are fixed by the Problem, whoever decided: one that nobody sampled (a person's, an
+    incumbent's, one from an old log) has the version NOT_SAMPLED, no density (NaN) and zeros for ``cost_sample`` and ``noise``.
+    """
 
     id: Int[Array, ""]
     context: Context
     instance: Instance
     cost_sample: Cost  # ĉ, the cost vector that was solved
-    noise: PyTree  # ε, with ĉ = μ_θ(x, ε)
+    noise: Cost  # ε, with ĉ = μ_θ(x, ε)
     w: Float[Array, " d"]
     aux: PyTree
     status: Int[Array, ""]
-    log_density: Float[Array, ""] | None  # log p_θ(ĉ|x) when deciding; None if the model has none
+    log_density: Float[Array, ""]  # log p_θ(ĉ|x) when deciding; NaN if there is none
     version: Int[Array, ""]  # how many learning steps θ had seen when deciding
+    member: Int[Array, ""]  # which policy of a mixture decided; 0 where there is only one
+
+    def sampled(self) -> Bool[Array, ""]:
+        """Whether a policy drew this decision from its distribution."""
+        return self.version != NOT_SAMPLED
+
+
+class State(Protocol):
+    """What every policy's state holds: the number of learning steps so far, beside whatever the next round needs."""
+
+    @property
+    def version(self) -> Int[Array, ""]:
+        """Learning steps so far."""
+
+
+class Info(eqx.Module):
+    """Scalar diagnostics of one learning step: four that every policy tells, and more by name."""
+
+    residual: Float[Array, ""]  # total minus what was predicted before learning from it; meaningless unless complete
+    total: Float[Array, ""]  # the cost of what was done
+    complete: Bool[Array, ""]  # whether the total is known
+    finite: Bool[Array, ""]  # False once the state holds a non-finite number
+    more: dict[str, Array] = eqx.field(default_factory=dict)
+
+    def scalars(self) -> dict[str, Array]:
+        """Everything by name."""
+        own = {"residual": self.residual, "total": self.total, "complete": self.complete, "finite": self.finite}
+        return {**own, **self.more}
 
 
 class Operator(eqx.Module):
@@ -68,7 +107,11 @@ class Operator(eqx.Module):
 
     @abc.abstractmethod
     def informative(self) -> Bool[Array, " m"]:
-        """Rows that say something; a row of zeros does not."""
+        """Non-zero rows; a row of zeros says nothing about the cost."""
+
+    @abc.abstractmethod
+    def row_squares(self) -> Float[Array, " m"]:
+        """``‖h‖²`` of each row."""
 
     def overwrite(self, prediction: Cost, values: Float[Array, " m"], seen: Bool[Array, " m"]) -> Cost:
         """The prediction with the single coordinates that were seen put in place; other measurements leave it as it is."""
@@ -78,7 +121,7 @@ class Operator(eqx.Module):
 class Feedback(eqx.Module):
     """What was seen after acting: ``v = H(w) c`` with its linkage ``e(w)``, so that ``y = c·w = e(w)·v``.
 
-    ``seen`` marks the rows that arrived; None says that all of them did, and spares the programs the question.
+    ``seen`` marks the rows that arrived; None: all rows arrived, no mask is compiled.
     """
 
     operator: Operator
@@ -87,7 +130,7 @@ class Feedback(eqx.Module):
     seen: Bool[Array, " m"] | None = None
 
     def used(self) -> Bool[Array, " m"]:
-        """Rows that can be learnt from: they say something and they arrived."""
+        """Rows that can be learnt from: non-zero and arrived."""
         informative = self.operator.informative()
         return informative if self.seen is None else informative & self.seen
 

@@ -1,13 +1,14 @@
 """Sequential decision problems with their presets, published values and reference lines.
 
 >>> import regretless as rg
->>> bench = rg.benchmarks.build("shortest_path", degree=4)
+>>> bench = rg.benchmarks.build("shortest_path", {"degree": 4})
 >>> bench.oracle.dim, bench.context_shape, bench.horizon
 (40, (10,), 2000)
+>>> bench.problem(feedback="semi_bandit").feedback.name
+'semi_bandit'
 """
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
@@ -18,32 +19,32 @@ from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
 from regretless.benchmarks.shortest_path import ShortestPathBenchmark
 from regretless.benchmarks.topk import TopKBenchmark
-from regretless.settings import require_known
+from regretless.registry import Registry
+from regretless.settings import Settings
 
-REGISTRY: dict[str, Callable[..., Benchmark]] = {
-    "topk": TopKBenchmark,
-    "shortest_path": ShortestPathBenchmark,
-    "pricing": PricingBenchmark,
-    "energy": EnergyBenchmark,
-}
-
-
-def build(name: str, **options: Any) -> Benchmark:
-    """The benchmark called ``name``; ``options`` are its own (``options_of`` lists them)."""
-    require_known("benchmark", name, REGISTRY)
-    for option in options:
-        require_known(f"option of {name}", option, options_of(name))
-    return REGISTRY[name](**options)
+REGISTRY: Registry[type[Benchmark]] = Registry(
+    "benchmark",
+    "benchmarks",
+    {
+        "topk": TopKBenchmark,
+        "shortest_path": ShortestPathBenchmark,
+        "pricing": PricingBenchmark,
+        "energy": EnergyBenchmark,
+    },
+)
 
 
-def options_of(name: str) -> dict[str, Any]:
-    """A benchmark's options with their defaults."""
-    require_known("benchmark", name, REGISTRY)
-    parameters = inspect.signature(REGISTRY[name]).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters}
+def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of the benchmark called ``name``."""
+    return REGISTRY[name].Settings(**(values or {}))
+
+
+def build(name: str, settings: Settings | Mapping[str, Any] | None = None) -> Benchmark:
+    """The benchmark called ``name``, with settings of its own by name or as its settings object."""
+    return REGISTRY[name].build(settings if isinstance(settings, Settings) else settings_for(name, settings))
 
 
 __all__ = [
-    "REGISTRY", "ArraysBenchmark", "Benchmark", "Preset", "Published", "Round", "build", "from_arrays", "options_of",
-    "preset", "published",
+    "REGISTRY", "ArraysBenchmark", "Benchmark", "Preset", "Published", "Round", "build", "from_arrays", "preset", "published",
+    "settings_for",
 ]  # fmt: skip

@@ -1,15 +1,18 @@
 """What a benchmark is: a stream of (context, cost) that no policy can influence, with its oracle."""
 
 import abc
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Int, PyTree
 
-from regretless import feedback
-from regretless.feedback import Measurement
+from regretless.feedback import Measurement, regime
 from regretless.oracles.base import Oracle
-from regretless.settings import require_known
+from regretless.parts import Part
+from regretless.problem import Problem
+from regretless.settings import Settings
 from regretless.types import Context, Cost, Instance, Key
 
 
@@ -22,7 +25,7 @@ class Round(eqx.Module):
     instance: Instance = None
 
 
-class Benchmark(eqx.Module):
+class Benchmark(Part):
     """A sequential decision problem. Numbers that differ between replications live in the environment."""
 
     name: str = eqx.field(static=True)
@@ -30,6 +33,11 @@ class Benchmark(eqx.Module):
     context_shape: tuple[int, ...] = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     regret_on_mean: bool = eqx.field(static=True)  # regret of the conditional mean instead of the realised cost
+
+    @classmethod
+    def build(cls, settings: Settings) -> Self:
+        """The benchmark with these settings; one that has none takes no argument."""
+        return cls(settings) if type(settings).model_fields else cls()  # type: ignore[arg-type,call-arg]
 
     @abc.abstractmethod
     def environment(self, key: Key) -> PyTree:
@@ -45,8 +53,14 @@ class Benchmark(eqx.Module):
 
     def measurement(self, name: str) -> Measurement:
         """The feedback regime called ``name``, as it is on this benchmark."""
-        require_known("feedback", name, feedback.REGISTRY)
-        return feedback.REGISTRY[name]
+        return regime(name)
+
+    def problem(self, feedback: str | Measurement = "bandit", *, may_miss: bool = False) -> Problem:
+        """What policies are built for to be played on this benchmark."""
+        rule = self.measurement(feedback) if isinstance(feedback, str) else feedback
+        first = lambda key: self.round(key, self.environment(key), jnp.int32(1)).instance  # noqa: E731
+        instance = jax.eval_shape(first, jax.random.key(0))
+        return Problem(self.oracle, self.context_shape, rule, may_miss=may_miss, instance=instance)
 
     def judged(self, played: Round) -> Cost:
         """The cost that regret is counted on."""
@@ -70,5 +84,5 @@ class Benchmark(eqx.Module):
         return None
 
     def describe(self) -> dict[str, Any]:
-        """The numbers that define this benchmark, for the record."""
+        """What tells this benchmark from another, apart from its settings: its name, a digest of the data that it reads."""
         return {"name": self.name}

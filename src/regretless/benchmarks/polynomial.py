@@ -1,19 +1,22 @@
 """Polynomial costs with multiplicative noise, shared by top-k and shortest path (the paper's Appendix on data generation)."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+from pydantic import Field
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.errors import SettingsError
+from regretless.settings import Settings
 from regretless.types import Context, Key
 
-DEGREE = 8
-NOISE_RADIUS = 0.5
+
+class PolynomialSettings(Settings):
+    """How hard the costs are to predict."""
+
+    degree: int = Field(8, ge=1, le=100, description="of the polynomial costs")
+    noise_radius: float = Field(0.5, ge=0, le=1, description="ξ̄, half the width of the multiplicative noise")
 
 
 class PolynomialBenchmark(Benchmark):
@@ -37,16 +40,3 @@ class PolynomialBenchmark(Benchmark):
 
     def context(self, environment: Float[Array, "d p"], observation: Float[Array, " p"]) -> Context:
         return observation
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "degree": self.degree, "noise_radius": self.noise_radius, "sign": self.sign}
-
-
-def check_polynomial(degree: int, noise_radius: float, features: int) -> None:
-    """Refuses numbers that no environment can be made of."""
-    if degree < 1:
-        raise SettingsError(f"expected a degree of at least 1, got {degree}")
-    if not 0.0 <= noise_radius <= 1.0:
-        raise SettingsError(f"expected a noise_radius between 0 and 1, got {noise_radius}")
-    if features < 1:
-        raise SettingsError(f"expected at least one context feature, got {features}")

@@ -3,47 +3,33 @@
 import csv
 import functools
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from regretless.errors import SettingsError
-from regretless.settings import Settings, require_known
-
-MODELS = ("gaussian_linear", "gaussian_nn", "flow", "diffusion")
-_TEXT = {"surrogate", "alpha_gate", "baseline", "diffusion_weights"}
+KEYS = ("benchmark", "degree", "model")
 
 
 class Preset(NamedTuple):
-    """Settings with the degree they were tuned at (None: the benchmark has no degrees)."""
+    """Settings by dotted name, with the degree they were tuned at (None: the benchmark has no degrees)."""
 
-    settings: Settings
+    values: dict[str, str]
     degree: int | None
 
 
-def preset(benchmark: str, model: str, degree: int | None, feedback: str) -> Preset:
-    """The tuned settings of this benchmark and model; for a degree without any, those of the nearest degree that has.
+def preset(benchmark: str, model: str, degree: int | None, feedback: str) -> Preset | None:
+    """The tuned settings of this benchmark and model, None if it has none; for another degree, those of the nearest one.
 
-    >>> preset("topk", "gaussian_linear", 8, "bandit").settings.surrogate
+    >>> preset("topk", "gaussian_linear", 8, "bandit").values["surrogate"]
     'pairwise_diff'
     """
-    rows = [row for row in read("presets.csv") if row["benchmark"] == benchmark]
+    rows = [row for row in read("presets.csv") if (row["benchmark"], row["model"]) == (benchmark, model)]
     if not rows:
-        raise SettingsError(f"no preset for benchmark {benchmark!r}: give one with --preset FILE")
-    require_known(f"model for {benchmark}", model, {row["model"] for row in rows})
-    rows = [row for row in rows if row["model"] == model]
+        return None
     row = min(rows, key=lambda row: (abs(int(row["degree"] or 0) - (degree or 0)), int(row["degree"] or 0)))
-    values = {
-        key: _parse(key, value) for key, value in row.items() if value and key not in {"benchmark", "degree", "model"}
-    }
+    values = {key: value for key, value in row.items() if value and key not in KEYS}
     for override in read("feedback_presets.csv"):
         if (override["benchmark"], override["feedback"]) == (benchmark, feedback):
-            values[override["key"]] = _parse(override["key"], override["value"])
-    return Preset(Settings.checked(**values), int(row["degree"]) if row["degree"] else None)
-
-
-def _parse(key: str, value: str) -> Any:
-    if key in _TEXT:
-        return value
-    return value == "true" if value in ("true", "false") else float(value)
+            values[override["key"]] = override["value"]
+    return Preset(values, int(row["degree"]) if row["degree"] else None)
 
 
 @functools.cache

@@ -1,22 +1,32 @@
 """Combinatorial pricing: one price level per product under a promotion budget; the cost is the negative revenue."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+from pydantic import Field
 
 from regretless import draws, oracles
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.errors import SettingsError
+from regretless.settings import Settings
 from regretless.types import Key
 
-SHOCK_SCALE = 0.1
-DEMAND_CAP = 50.0
-LEVELS, PROMOTIONS = 4, 2
-PRICES = np.linspace(0.1, 0.9, LEVELS)
+
+class PricingSettings(Settings):
+    """The paper's sizes, prices and demand."""
+
+    degree: int = Field(8, ge=1, le=100, description="of the demand")
+    products: int = Field(20, ge=1, description="to be priced")
+    levels: int = Field(4, ge=2, description="prices to choose from, for each product")
+    promotions: int = Field(2, ge=0, description="lowest prices that count as promotions")
+    budget: int = Field(10, ge=0, description="promotions that are allowed at once")
+    features: int = Field(25, ge=1, description="of the context that all products share")
+    lowest_price: float = Field(0.1, gt=0, le=1, description="the prices are evenly spaced from this one …")
+    highest_price: float = Field(0.9, gt=0, le=1, description="… to this one")
+    shock_scale: float = Field(0.1, ge=0, description="standard deviation of the round's common log-demand")
+    demand_cap: float = Field(50.0, gt=0, description="where the growth of mean demand is cut off")
 
 
 class PricingBenchmark(Benchmark):
@@ -27,61 +37,67 @@ class PricingBenchmark(Benchmark):
     Feedback is realised revenue; regret is counted on conditional means.
     """
 
-    products: int = eqx.field(static=True)
-    features: int = eqx.field(static=True)
-    degree: int = eqx.field(static=True)
+    Settings = PricingSettings
 
-    def __init__(self, degree: int = 8, products: int = 20, budget: int = 10, features: int = 25):
-        if degree < 1:
-            raise SettingsError(f"expected a degree of at least 1, got {degree}")
-        if features < 1:
-            raise SettingsError(f"expected at least one context feature, got {features}")
-        super().__init__(
-            name="pricing",
-            oracle=oracles.pricing(products, LEVELS, PROMOTIONS, budget),
-            context_shape=(products * LEVELS, 2 * features + 6 + LEVELS),
-            horizon=2000,
-            regret_on_mean=True,
-        )
-        self.products, self.features, self.degree = products, features, degree
+    settings: PricingSettings = eqx.field(static=True)
+
+    def __init__(self, settings: PricingSettings):
+        if settings.promotions > settings.levels:
+            raise SettingsError(
+                f"expected promotions ≤ levels, got {settings.promotions} promotions among {settings.levels} prices"
+            )
+        rows, columns = settings.products * settings.levels, 2 * settings.features + 6 + settings.levels
+        self.name, self.horizon, self.regret_on_mean, self.settings = "pricing", 2000, True, settings
+        self.oracle = oracles.pricing(settings.products, settings.levels, settings.promotions, settings.budget)
+        self.context_shape = (rows, columns)
+
+    @property
+    def prices(self) -> np.ndarray:
+        """The price levels."""
+        return np.linspace(self.settings.lowest_price, self.settings.highest_price, self.settings.levels)
 
     def environment(self, key: Key) -> Float[Array, "products features"]:
-        directions = draws.normal(key, (self.products, self.features))
+        directions = draws.normal(key, (self.settings.products, self.settings.features))
         return directions / jnp.linalg.norm(directions, axis=1, keepdims=True)
 
     def round(self, key: Key, environment: Float[Array, "products features"], t: Int[Array, ""]) -> Round:
         context_key, shock_key, demand_key = jax.random.split(key, 3)
-        x = draws.normal(context_key, (self.features,))
-        appeal = jnp.abs(environment @ x) ** self.degree
-        steepness = (1.0 - PRICES) ** self.degree
-        demand = jax.nn.softplus(jnp.minimum(appeal[:, None] + steepness[None, :], DEMAND_CAP))
+        x = draws.normal(context_key, (self.settings.features,))
+        appeal = jnp.abs(environment @ x) ** self.settings.degree
+        steepness = (1.0 - self.prices) ** self.settings.degree
+        demand = jax.nn.softplus(jnp.minimum(appeal[:, None] + steepness[None, :], self.settings.demand_cap))
         demand = jnp.maximum(demand, 1e-6)
-        shock = jnp.exp(SHOCK_SCALE * draws.normal(shock_key) - SHOCK_SCALE**2 / 2)
+        scale = self.settings.shock_scale
+        shock = jnp.exp(scale * draws.normal(shock_key) - scale**2 / 2)
         sold = jax.random.poisson(demand_key, (shock * demand).astype(jnp.float32)).astype(demand.dtype)
-        prices = jnp.asarray(PRICES, demand.dtype)
+        prices = jnp.asarray(self.prices, demand.dtype)
         return Round(x, -(prices * sold).reshape(-1), -(prices * demand).reshape(-1))
 
     def context(
         self, environment: Float[Array, "products features"], observation: Float[Array, " features"]
     ) -> Float[Array, "rows columns"]:
         """Feature rows of (product, level): x, b_i, b_i·x, |b_i·x|^degree, price, (1 − price)^degree, promotion, level, 1."""
-        x, n = observation, self.products * LEVELS
+        own, x, n = self.settings, observation, self.oracle.dim
         match = environment @ x
-        by_product = jnp.concatenate([environment, match[:, None], (jnp.abs(match) ** self.degree)[:, None]], axis=1)
-        level = np.arange(LEVELS)
+        by_product = jnp.concatenate(
+            [environment, match[:, None], (jnp.abs(match) ** self.settings.degree)[:, None]], axis=1
+        )
+        level, steepness = np.arange(own.levels), (1.0 - self.prices) ** own.degree
         by_level = np.concatenate(
-            [PRICES[:, None], ((1.0 - PRICES) ** self.degree)[:, None], (level < PROMOTIONS)[:, None], np.eye(LEVELS)],
+            [
+                self.prices[:, None],
+                steepness[:, None],
+                (level < own.promotions)[:, None],
+                np.eye(own.levels),
+            ],
             axis=1,
         )
         return jnp.concatenate(
             [
-                jnp.broadcast_to(x, (n, self.features)),
-                jnp.repeat(by_product, LEVELS, axis=0),
-                jnp.asarray(np.tile(by_level, (self.products, 1)), x.dtype),
+                jnp.broadcast_to(x, (n, own.features)),
+                jnp.repeat(by_product, own.levels, axis=0),
+                jnp.asarray(np.tile(by_level, (own.products, 1)), x.dtype),
                 jnp.ones((n, 1), x.dtype),
             ],
             axis=1,
         )
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "degree": self.degree, "products": self.products}

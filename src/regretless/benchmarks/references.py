@@ -32,26 +32,31 @@ class Tally(NamedTuple):
     predicted: dict[str, Float[Array, ""]]  # Σ c·w*(prediction), for each prediction that the benchmark has
 
 
-def optimum(benchmark: Benchmark, rounds: Round) -> Float[Array, " rounds"]:
-    """``min over w of c·w`` for each round of one replication."""
+def questions(benchmark: Benchmark, key: Key, environment: PyTree, rounds: Round) -> Float[Array, "lines rounds d"]:
+    """The cost vectors whose solutions the lines of one replication need: the judged costs, random ones, the conditional means
+    where they are known, and each prediction that the benchmark has.
+    """
     costs = jax.vmap(benchmark.judged)(rounds)
-    return jnp.sum(costs * benchmark.oracle.solve(costs, rounds.instance).w, axis=1)
-
-
-def tally(benchmark: Benchmark, key: Key, environment: PyTree, rounds: Round, best: Float[Array, " rounds"]) -> Tally:
-    """The sums that the reference lines of one replication are made of, over these rounds."""
-    costs = jax.vmap(benchmark.judged)(rounds)
-
-    def spent(predictions: Float[Array, "rounds d"]) -> Float[Array, ""]:
-        return jnp.sum(costs * benchmark.oracle.solve(predictions, rounds.instance).w)
-
     predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
+    lines = [costs, draws.normal(key, costs.shape)]
+    lines += [] if rounds.mean is None else [rounds.mean]
+    return jnp.stack([*lines, *predictions.values()])
+
+
+def tally(
+    benchmark: Benchmark, rounds: Round, costs: Float[Array, "rounds d"], w: Float[Array, "lines rounds d"]
+) -> Tally:
+    """The sums that the reference lines of one replication are made of; ``w`` solves what ``questions`` asked."""
+    best, random, *others = jnp.sum(costs * w, axis=(1, 2))
+    clairvoyant = None if rounds.mean is None else others.pop(0)
+    first = jax.tree.map(lambda leaf: leaf[0], rounds)
+    names = jax.eval_shape(lambda: benchmark.predictions(benchmark.environment(jax.random.key(0)), first))
     return Tally(
-        best=jnp.sum(best),
-        random=spent(draws.normal(key, costs.shape)),
-        clairvoyant=None if rounds.mean is None else spent(rounds.mean),
+        best=best,
+        random=random,
+        clairvoyant=clairvoyant,
         cost=jnp.sum(costs, axis=0) if rounds.instance is None else None,
-        predicted={name: spent(predicted) for name, predicted in predictions.items()},
+        predicted=dict(zip(names, others, strict=True)),
     )
 
 
@@ -60,7 +65,7 @@ def references(benchmark: Benchmark, total: Tally) -> list[Reference]:
     total = jax.tree.map(np.asarray, total)
     lines = [_line("random", total.random, total.best)]
     if total.cost is not None:
-        fixed = np.asarray(benchmark.oracle.solve(jnp.asarray(total.cost)).w, np.float64)
+        fixed = np.asarray(benchmark.oracle.answer(np.asarray(total.cost, np.float64), None).w, np.float64)
         lines.append(_line("best_fixed", np.sum(total.cost * fixed, axis=1), total.best))
     if total.clairvoyant is not None:
         lines.append(_line("clairvoyant", total.clairvoyant, total.best))

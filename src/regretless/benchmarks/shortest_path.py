@@ -1,21 +1,31 @@
 """Shortest path on a grid, right and down."""
 
+from pydantic import Field
+
 from regretless import oracles
-from regretless.benchmarks.polynomial import DEGREE, NOISE_RADIUS, PolynomialBenchmark, check_polynomial
+from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSettings
+
+
+class ShortestPathSettings(PolynomialSettings):
+    """The paper's sizes."""
+
+    side: int = Field(5, ge=2, description="nodes of a side of the grid")
+    features: int = Field(10, ge=1, description="p, of the context")
 
 
 class ShortestPathBenchmark(PolynomialBenchmark):
     """A 5 × 5 grid with 40 edges, 10 context features."""
 
-    def __init__(self, degree: int = DEGREE, side: int = 5, features: int = 10, noise_radius: float = NOISE_RADIUS):
-        check_polynomial(degree, noise_radius, features)
+    Settings = ShortestPathSettings
+
+    def __init__(self, settings: ShortestPathSettings):
         super().__init__(
             name="shortest_path",
-            oracle=oracles.shortest_path(oracles.grid_edges(side, side)),
-            context_shape=(features,),
+            oracle=oracles.shortest_path(oracles.grid_edges(settings.side, settings.side)),
+            context_shape=(settings.features,),
             horizon=2000,
             regret_on_mean=False,
-            degree=degree,
-            noise_radius=noise_radius,
+            degree=settings.degree,
+            noise_radius=settings.noise_radius,
             sign=1.0,
         )

@@ -1,8 +1,34 @@
 """Top-k selection: pick the ``k`` cheapest of ``items`` items."""
 
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
 from regretless import oracles
-from regretless.benchmarks.polynomial import DEGREE, NOISE_RADIUS, PolynomialBenchmark, check_polynomial
-from regretless.errors import SettingsError
+from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSettings
+
+
+class TopKSettings(PolynomialSettings):
+    """The paper's sizes, and the sign of the costs."""
+
+    items: int = Field(15, ge=1, description="to choose from")
+    k: int = Field(2, ge=1, description="to be chosen")
+    features: int = Field(5, ge=1, description="p, of the context")
+    sign: Literal[1, -1] = Field(
+        1, description="c = sign · u: 1 for the published numbers, -1 as the paper's text says"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sign(cls, values: dict[str, object]) -> dict[str, object]:
+        """``"-1"`` from the command line is the number."""
+        return {**values, "sign": int(str(values["sign"]))} if str(values.get("sign")) in ("1", "-1") else values
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if self.k > self.items:
+            raise ValueError(f"expected k ≤ items, got k = {self.k} of {self.items} items")
+        return self
 
 
 class TopKBenchmark(PolynomialBenchmark):
@@ -11,25 +37,16 @@ class TopKBenchmark(PolynomialBenchmark):
     The paper writes ``c = −u``; its published numbers are for ``c = +u``, the default here. ``sign=-1`` gives the text's.
     """
 
-    def __init__(
-        self,
-        degree: int = DEGREE,
-        items: int = 15,
-        k: int = 2,
-        features: int = 5,
-        noise_radius: float = NOISE_RADIUS,
-        sign: int = 1,
-    ):
-        check_polynomial(degree, noise_radius, features)
-        if sign not in (-1, 1):
-            raise SettingsError(f"expected sign 1 (published numbers) or -1 (the paper's text), got {sign}")
+    Settings = TopKSettings
+
+    def __init__(self, settings: TopKSettings):
         super().__init__(
             name="topk",
-            oracle=oracles.top_k(items, k),
-            context_shape=(features,),
+            oracle=oracles.top_k(settings.items, settings.k),
+            context_shape=(settings.features,),
             horizon=2000,
             regret_on_mean=False,
-            degree=degree,
-            noise_radius=noise_radius,
-            sign=float(sign),
+            degree=settings.degree,
+            noise_radius=settings.noise_radius,
+            sign=float(settings.sign),
         )

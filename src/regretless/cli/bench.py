@@ -52,7 +52,7 @@ def speed(
     with clear_errors():
         configure(device, compilation_cache=False)
         from regretless import benchmarks as known
-        from regretless.settings import require_known
+        from regretless.registry import require_known
         from regretless.studies.speed import simulations as measure
 
         for name in benchmark or ():
@@ -110,7 +110,7 @@ def learner(
         configure(device, compilation_cache=False)
         from regretless import benchmarks as known
         from regretless import policies
-        from regretless.settings import require_known
+        from regretless.registry import require_known
         from regretless.studies.speed import learner as latency
         from regretless.studies.speed.simulations import machine
 

@@ -33,7 +33,7 @@ def fetch(
     with clear_errors():
         from regretless.benchmarks.energy import files as energy_files
         from regretless.errors import SettingsError
-        from regretless.settings import require_known
+        from regretless.registry import require_known
 
         require_known("data", what, ["energy"])
         folder = data_dir or energy_files.cached()

@@ -20,7 +20,7 @@ def list_(
 ) -> None:
     """Show the benchmarks, policies, surrogates, models, feedback regimes, or the settings that --set knows."""
     with clear_errors():
-        from regretless.settings import require_known
+        from regretless.registry import require_known
 
         require_known("list", kind, KINDS)
         rows = entries(kind)

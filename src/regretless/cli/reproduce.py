@@ -53,7 +53,7 @@ def reproduce(
     with clear_errors(STOPPED):
         configure(device)
         from regretless.errors import SettingsError
-        from regretless.settings import require_known
+        from regretless.registry import require_known
         from regretless.studies import campaign, definitions
         from regretless.studies.plan import Plan
         from regretless.studies.store import Store

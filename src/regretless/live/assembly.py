@@ -17,7 +17,8 @@ from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
 from regretless.problem import Problem
-from regretless.settings import Settings, require_known
+from regretless.registry import require_known
+from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
 
 

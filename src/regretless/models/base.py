@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -10,25 +10,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from regretless import draws
+from regretless.parts import Part, fields, number
+from regretless.settings import Settings
 from regretless.types import Context, Cost, Key
 
 Params = Any
-Noise = Any
+Noise = Float[Array, " d"]
+"""``ε``: one number per cost coordinate, so that every Decision has room for it."""
 
 Pullback = Callable[[Float[Array, "k d"]], Params]
-"""``(∇_θ scenarios)ᵀ``: one cotangent per scenario carried back to the parameters."""
+"""``(∇_θ scenarios)ᵀ``: one cotangent per scenario carried back to the parameters; a pytree that a program can hand on."""
 
 
-class Model(eqx.Module):
+class Model(Part):
     """``p_θ(·|x)``; the parameters ``θ`` travel apart, as a pytree."""
 
     dim: int = eqx.field(static=True)  # number of cost coordinates
     context_shape: tuple[int, ...] = eqx.field(static=True)
-
-    def require(self, context: Context) -> None:
-        """Refuses a context of another shape than this model was built for."""
-        if context.shape != self.context_shape:
-            raise ValueError(f"context: expected shape {self.context_shape}, got {context.shape}")
 
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
@@ -48,7 +46,19 @@ class Model(eqx.Module):
 
 
 class PointModel(Model):
-    """A model around a point prediction: its mean is a function of ``θ`` that can be written down."""
+    """A model around a point prediction: its mean is a function of ``θ`` that can be written down.
+
+    ``scale`` is the exploration scale σ, which belongs to the policy that samples from the model.
+    """
+
+    scale: Float[Array, ""]
+
+    @classmethod
+    def build(
+        cls, dim: int, context_shape: tuple[int, ...], scale: float = 1.0, settings: Settings | None = None
+    ) -> Self:
+        """The model for ``dim`` costs and contexts of this shape."""
+        return cls(dim, context_shape, number(scale), **fields(settings or cls.Settings()))
 
     @abc.abstractmethod
     def mean(self, params: Params, context: Context) -> Cost:
@@ -69,6 +79,11 @@ class GenerativeModel(Model):
     It computes in the precision of its parameters, which ``init`` makes single, as in the published runs. ``ε`` is a standard
     normal vector. The loss sums over the coordinates for a context vector, and is a mean over the rows for feature rows.
     """
+
+    @classmethod
+    def build(cls, dim: int, context_shape: tuple[int, ...], settings: Settings | None = None) -> Self:
+        """The model for ``dim`` costs and contexts of this shape."""
+        return cls(dim, context_shape, **fields(settings or cls.Settings()))
 
     def draw(self, key: Key) -> Cost:
         return draws.normal(key, (self.dim,))

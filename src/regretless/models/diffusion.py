@@ -12,9 +12,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 from jaxtyping import Array, Float, Int
+from pydantic import Field
 
-from regretless import draws, nets
+from regretless import draws, nets, settings
 from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
 from regretless.types import Context, Cost, Key
 
@@ -88,6 +90,15 @@ class Diffusion(GenerativeModel):
     value at ``t = 0``, so that time is never drawn then.
     """
 
+    class Settings(settings.Settings):
+        """Noise levels, steps of sampling, and the weights of the loss."""
+
+        train_steps: int = Field(50, ge=2, description="noise levels of the diffusion")
+        sample_steps: int = Field(50, ge=1, description="steps that sample the diffusion")
+        weights: Literal["root", "elbo"] = Field(
+            "root", description="of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
+        )
+
     train_steps: int = eqx.field(static=True, default=50)
     sample_steps: int = eqx.field(static=True, default=50)
     weights: Literal["root", "elbo"] = eqx.field(static=True, default="root")
@@ -112,7 +123,7 @@ class Diffusion(GenerativeModel):
         self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
         costs, visited = self._denoised(params, context, noise)
-        return costs, lambda cotangents: self._carried_back(params, context, visited, cotangents)
+        return costs, Partial(Diffusion._carried_back, self, params, context, visited)
 
     def log_density(self, params: Denoiser, context: Context, cost: Cost) -> None:
         return None

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from regretless import nets
@@ -158,7 +159,7 @@ class Flow(GenerativeModel):
     ) -> tuple[Float[Array, "k d"], Pullback]:
         x, z = alike(params, context), alike(params, noise)
         costs, pullback = jax.vjp(lambda theta: self.transform.forward(theta, x, z), params)
-        return costs, lambda cotangents: pullback(alike(params, cotangents))[0]
+        return costs, Partial(_pulled_back, pullback, params)
 
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""]:
         z, log_volume = self.transform.inverse(params, alike(params, context), alike(params, cost))
@@ -170,3 +171,8 @@ class Flow(GenerativeModel):
     def loss(self, params: Params, context: Context, cost: Cost, drawn: Any = None) -> Float[Array, ""]:
         share = 1.0 if len(self.context_shape) == 1 else 1.0 / self.dim
         return -share * self.log_density(params, context, cost)
+
+
+def _pulled_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:
+    """The parameters' part of a ``vjp``, in their own precision."""
+    return pullback(alike(params, cotangents))[0]

@@ -5,21 +5,20 @@ A context vector ``[p]`` predicts all costs at once; feature rows ``[d, p]`` sha
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+from pydantic import Field
 
-from regretless import draws, nets
+from regretless import draws, nets, settings
 from regretless.models.base import Params, PointModel
+from regretless.parts import number
 from regretless.types import Context, Cost, Key
-
-WIDTH = 128
 
 
 class _Gaussian(PointModel):
     """What both Gaussian models share; they differ in ``init`` and ``mean``."""
-
-    scale: Float[Array, ""]  # σ
 
     def draw(self, key: Key) -> Cost:
         return draws.normal(key, (self.dim,))
@@ -43,10 +42,17 @@ class _Gaussian(PointModel):
 class GaussianLinear(_Gaussian):
     """``μ = M x`` for a context vector, ``μ = X θ`` for feature rows; no intercept; initial weights N(0, 0.01²)."""
 
+    class Settings(settings.Settings):
+        """The spread of the initial weights."""
+
+        start: float = Field(0.01, ge=0, description="standard deviation of the initial weights")
+
+    start: Float[Array, ""] = eqx.field(default_factory=lambda: number(0.01))
+
     def init(self, key: Key) -> Array:
         features = self.context_shape[-1]
         shape = (self.dim, features) if len(self.context_shape) == 1 else (features,)
-        return 0.01 * draws.normal(key, shape)
+        return self.start * draws.normal(key, shape)
 
     def mean(self, params: Array, context: Context) -> Cost:
         return params @ context if len(self.context_shape) == 1 else context @ params
@@ -55,9 +61,16 @@ class GaussianLinear(_Gaussian):
 class GaussianNN(_Gaussian):
     """``μ = W₂ relu(W₁ x + b₁) + b₂`` of width 128; for feature rows the same net on each row, with one output."""
 
+    class Settings(settings.Settings):
+        """The width of the net."""
+
+        width: int = Field(128, ge=1, description="hidden units")
+
+    width: int = eqx.field(static=True, default=128)
+
     def init(self, key: Key) -> nets.Layers:
         outputs = self.dim if len(self.context_shape) == 1 else 1
-        return nets.init_he(key, (self.context_shape[-1], WIDTH, outputs))
+        return nets.init_he(key, (self.context_shape[-1], self.width, outputs))
 
     def mean(self, params: Any, context: Context) -> Cost:
         return nets.apply(params, context).reshape(self.dim)

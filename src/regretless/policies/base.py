@@ -1,35 +1,147 @@
-"""What a policy is: three pure functions. Nothing is remembered between ``decide`` and ``learn`` except in the Decision."""
+"""What a policy is: pure functions. Nothing is remembered between ``decide`` and ``learn`` except in the Decision.
+
+Solving is a step of its own. ``decide`` is ``sample``, solve, ``Problem.record``; a policy that needs solves while it learns
+says so (``ask``) and goes on with the answers (``answer``). Where the oracle is pure JAX, one program does all of it; a solver
+on the host is called between two programs.
+"""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
-import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.oracles.base import Oracle
-from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
+from regretless.parts import Part, fields
+from regretless.problem import Problem
+from regretless.settings import Settings
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample, Solution, State
 
-State = Any
 
+class Policy(Part):
+    """A learning algorithm for one problem. Its numbers are array leaves, its choices static: a sweep over numbers is a ``vmap``."""
 
-class Policy(eqx.Module):
-    """A learning algorithm. Its numbers are array leaves, its choices static, so that a sweep over numbers is a ``vmap``."""
+    unit_free: ClassVar[bool] = False
+    """Whether it behaves the same in every unit of cost, so that costs need no scaling."""
 
-    oracle: Oracle
+    problem: Problem
+
+    @classmethod
+    def build(cls, problem: Problem, settings: Settings) -> Self:
+        """The policy for a problem, with its settings as fields."""
+        return cls(problem, **fields(settings))
+
+    @property
+    def oracle(self) -> Oracle:
+        """The problem's feasible set."""
+        return self.problem.oracle
 
     @abc.abstractmethod
-    def init(self, key: Key) -> State:
-        """The state before the first round."""
+    def init(self, key: Key) -> Any:
+        """The state before the first round; it has a field ``version``, the number of learning steps."""
 
     @abc.abstractmethod
-    def decide(self, key: Key, state: State, context: Context, instance: Instance) -> Decision:
-        """What to do in this context."""
+    def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
+        """The cost vector whose solution this policy wants to play in this context."""
 
     @abc.abstractmethod
-    def learn(self, key: Key, state: State, decision: Decision, feedback: Feedback) -> tuple[State, Info]:
+    def learn(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
         """The state after the feedback on ``decision``, and diagnostics of the step."""
 
-    def mean(self, state: State, context: Context) -> Cost:
+    def decide(self, key: Key, state: State, context: Context, instance: Instance = None) -> Decision:
+        """What to do in this context: sample, solve, record."""
+        self.problem.require(context)
+        sample = self.sample(key, state, context, instance)
+        return self.problem.record(sample, self.oracle.solve_one(sample.cost, instance), context, instance)
+
+    def mean(self, state: Any, context: Context) -> Cost:
         """The cost that this policy expects in this context; greedy decisions and explanations need it."""
         raise NotImplementedError(
             f"{type(self).__name__} has no mean prediction: write its method mean(state, context)"
         )
+
+    def describe(self, state: Any) -> dict[str, Array]:
+        """Numbers of the state that explain a decision, by name."""
+        return {}
+
+
+class Question(NamedTuple):
+    """What a policy asks for while it learns: solutions of ``costs``, whether ``points`` are feasible, all under the decision's
+    instance; ``rest`` is what it needs to go on.
+    """
+
+    costs: Float[Array, "q d"]
+    points: Float[Array, "n d"]
+    instance: Instance
+    rest: PyTree
+
+
+class Answer(NamedTuple):
+    """The solutions of a question's costs, and which of its points are feasible."""
+
+    w: Float[Array, "q d"]
+    feasible: Bool[Array, " n"]
+
+
+class AskingPolicy(Policy):
+    """A policy whose ``learn`` needs solves: ``ask``, solve, ``answer``."""
+
+    @abc.abstractmethod
+    def ask(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> Question:
+        """The first half of ``learn``."""
+
+    @abc.abstractmethod
+    def answer(self, question: Question, answer: Answer) -> tuple[Any, Info]:
+        """The second half of ``learn``."""
+
+    def learn(self, key: Key, state: State, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
+        question = self.ask(key, state, decision, feedback)
+        return self.answer(question, solve(self.oracle, question))
+
+
+def solve(oracle: Oracle, question: Question) -> Answer:
+    """The answer of an oracle that is pure JAX."""
+    w, instance = question.costs, question.instance
+    if len(question.costs):
+        w = oracle.solve_round(question.costs, instance).w
+    feasible = jnp.ones(len(question.points), bool)
+    if len(question.points):
+        feasible = jax.vmap(lambda point: oracle.feasible(point, instance))(question.points)
+    return Answer(w, feasible)
+
+
+def ask(policy: Policy, key: Key, state: State, decision: Decision, feedback: Feedback) -> Question:
+    """The first half of any policy's ``learn``; one that needs no solves asks nothing."""
+    if isinstance(policy, AskingPolicy):
+        return policy.ask(key, state, decision, feedback)
+    nothing = jnp.zeros((0, policy.problem.dim))
+    return Question(nothing, nothing, decision.instance, (key, state, decision, feedback))
+
+
+def answer(policy: Policy, question: Question, given: Answer) -> tuple[Any, Info]:
+    """The second half of any policy's ``learn``."""
+    if isinstance(policy, AskingPolicy):
+        return policy.answer(question, given)
+    return policy.learn(*question.rest)
+
+
+def host_answer(oracle: Oracle, question: Question) -> Answer:
+    """The answer of a solver on the host, NumPy in and out; raises OracleError if it fails."""
+    batch = lambda rows: jax.tree.map(lambda leaf: _repeated(leaf, rows), question.instance)  # noqa: E731
+    w, points = question.costs, question.points
+    solutions: Any = oracle.answer(w, batch(len(w))).w if len(w) else w
+    feasible: Any = oracle.contained(points, batch(len(points))) if len(points) else jnp.ones(0, bool)
+    return Answer(solutions, feasible)
+
+
+def _repeated(leaf: Any, rows: int) -> Any:
+    import numpy as np
+
+    return np.broadcast_to(leaf, (rows, *np.shape(leaf)))
+
+
+def solution_of(oracle: Oracle, cost: Any, instance: Instance) -> Solution:
+    """``w*(c)`` of one cost vector from a solver on the host."""
+    batch = jax.tree.map(lambda leaf: _repeated(leaf, 1), instance)
+    return jax.tree.map(lambda leaf: leaf[0], oracle.answer(cost[None], batch))

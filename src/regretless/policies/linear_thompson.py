@@ -12,14 +12,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+from pydantic import Field
 
-from regretless import draws, posterior
+from regretless import draws, posterior, settings
 from regretless.errors import SettingsError
-from regretless.feedback import Diagonal, Total
+from regretless.parts import number
 from regretless.policies.base import Policy
-from regretless.problem import Problem, number
-from regretless.settings import Settings
-from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
+from regretless.problem import Problem
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 RANDOM_ROUNDS = 2
 """Learning steps before which decisions are random: nothing is known yet about the size of costs and contexts."""
@@ -52,17 +52,50 @@ class LinearThompson(Policy):
     brought up to date at each step.
     """
 
+    class Settings(settings.Settings):
+        """How far it explores, and how fast it forgets."""
+
+        posterior_scale: float = Field(0.1, ge=0, description="spread of the draws, in residual standard deviations")
+        forgetting: float = Field(0.0, ge=0, lt=1, description="share of what it learnt that is forgotten per step")
+
+    unit_free = True
+
     scale: Float[Array, ""]
     forgetting: Float[Array, ""]
-    context_shape: tuple[int, ...] = eqx.field(static=True)
-    separable: bool = eqx.field(static=True, default=False)
-    support: int | None = eqx.field(static=True, default=None)
-    refreshed: int = eqx.field(static=True, default=1)
+    separable: bool = eqx.field(static=True)
+    support: int | None = eqx.field(static=True)
+    refreshed: int = eqx.field(static=True)
+
+    @classmethod
+    def build(cls, problem: Problem, settings: settings.Settings) -> "LinearThompson":
+        assert isinstance(settings, cls.Settings)
+        rule, oracle, shape = problem.feedback, problem.oracle, problem.context_shape
+        separable = rule.separable and len(shape) == 1
+        size = _sizes(oracle.dim, shape, separable)[1]
+        if size > LIMIT:
+            raise SettingsError(
+                f"linear_thompson: {size} coefficients are learnt together, expected at most {LIMIT} (a factor of "
+                f"{size}² numbers); describe each coordinate by a row of features, see costs one by one (semi_bandit), "
+                "or use dfhpg"
+            )
+        return cls(
+            problem,
+            scale=number(settings.posterior_scale),
+            forgetting=number(settings.forgetting),
+            separable=separable,
+            support=oracle.support if rule.sparse else None,
+            refreshed=min(size, max(1, math.ceil(settings.forgetting * size))),
+        )
+
+    @property
+    def context_shape(self) -> tuple[int, ...]:
+        """The problem's."""
+        return self.problem.context_shape
 
     @property
     def coefficients(self) -> tuple[int, int]:
         """Number of blocks of coefficients that are learnt together, and how many coefficients each has."""
-        return _sizes(self.oracle.dim, self.context_shape, self.separable)
+        return _sizes(self.problem.dim, self.context_shape, self.separable)
 
     def init(self, key: Key) -> LinearThompsonState:
         blocks, size = self.coefficients
@@ -80,21 +113,15 @@ class LinearThompson(Policy):
     def mean(self, state: LinearThompsonState, context: Context) -> Cost:
         return self._costs(state.theta, context)
 
-    def decide(self, key: Key, state: LinearThompsonState, context: Context, instance: Instance) -> Decision:
-        if context.shape != self.context_shape:
-            raise ValueError(f"context: expected shape {self.context_shape}, got {context.shape}")
+    def sample(self, key: Key, state: LinearThompsonState, context: Context, instance: Instance) -> Sample:
         posterior_key, random_key = jax.random.split(key)
         spread = self.scale * jnp.sqrt(state.residual_square)
         noise = draws.normal(posterior_key, state.theta.shape)
         drawn = state.theta + spread * jax.vmap(jnp.matmul)(state.factor, noise)
-        sample = jnp.where(
-            state.version < RANDOM_ROUNDS, draws.normal(random_key, (self.oracle.dim,)), self._costs(drawn, context)
+        cost = jnp.where(
+            state.version < RANDOM_ROUNDS, draws.normal(random_key, (self.problem.dim,)), self._costs(drawn, context)
         )
-        solution = self.oracle.solve_one(sample, instance)
-        return Decision(
-            state.version, context, instance, sample, None, solution.w, solution.aux, solution.status, None,
-            state.version,
-        )  # fmt: skip
+        return Sample(cost, state.version)
 
     def learn(
         self, key: Key, state: LinearThompsonState, decision: Decision, feedback: Feedback
@@ -125,14 +152,10 @@ class LinearThompson(Policy):
         average = jnp.where(
             state.rows == 0, mean_residual, DECAY * state.residual_square + (1.0 - DECAY) * mean_residual
         )
-        info = {
-            "residual": feedback.total() - self._costs(state.theta, decision.context) @ decision.w,
-            "total": feedback.total(),
-            "spread": self.scale * jnp.sqrt(average),
-            "ridge": wanted,
-            "complete": feedback.complete(),
-            "finite": jnp.isfinite(jnp.sum(theta) + average),
-        }
+        y = feedback.total()
+        more = {"spread": self.scale * jnp.sqrt(average), "ridge": wanted}
+        residual = y - self._costs(state.theta, decision.context) @ decision.w
+        info = Info(residual, y, feedback.complete(), jnp.isfinite(jnp.sum(theta) + average), more)
         after = LinearThompsonState(
             theta, factor, ridge.at[:, places].add(missing), row_square, seen, average, state.version + 1
         )
@@ -147,8 +170,8 @@ class LinearThompson(Policy):
             return weights[:, None, None] * features, values[:, None]
         matrix = jax.vmap(feedback.operator.rmatvec)(jnp.eye(len(values)))
         matrix = jnp.where(used[:, None], matrix, 0.0)
-        sparse = isinstance(feedback.operator, Diagonal) and self.support is not None and self.support < len(values)
-        if sparse:  # rows of zeros are left out
+        coordinates = self.problem.feedback.separable
+        if coordinates and self.support is not None and self.support < len(values):  # rows of zeros are left out
             kept = jnp.nonzero(used, size=self.support, fill_value=len(values))[0]
             matrix = matrix.at[kept].get(mode="fill", fill_value=0.0)
             values = values.at[kept].get(mode="fill", fill_value=0.0)
@@ -158,9 +181,9 @@ class LinearThompson(Policy):
 
     def _carried(self, state: LinearThompsonState, decision: Decision, rows: Array, feedback: Feedback) -> Array | None:
         """``φ · L`` from the few coordinates of a decision that is not dense; None where there is nothing to save."""
-        dim = self.oracle.dim
+        dim = self.problem.dim
         dense = self.support is None or 2 * self.support > dim
-        if dense or len(self.context_shape) == 2 or not isinstance(feedback.operator, Total):
+        if dense or len(self.context_shape) == 2 or not self.problem.feedback.total_only:
             return None
         chosen = jnp.nonzero(decision.w, size=self.support, fill_value=dim)[0]
         weights = rows.reshape(dim, -1).at[chosen].get(mode="fill", fill_value=0.0)
@@ -175,29 +198,7 @@ class LinearThompson(Policy):
         features = self._features(context)
         if len(self.context_shape) == 2:
             return features @ theta.reshape(-1)
-        return theta.reshape(self.oracle.dim, -1) @ features
-
-
-def linear_thompson(settings: Settings, problem: Problem) -> LinearThompson:
-    """Draws linear coefficients from their exact posterior and plays ``w*`` of the predicted cost; needs no tuning."""
-    rule, oracle, shape = problem.feedback, problem.oracle, problem.context_shape
-    separable = rule.separable and len(shape) == 1
-    size = _sizes(oracle.dim, shape, separable)[1]
-    if size > LIMIT:
-        raise SettingsError(
-            f"linear_thompson: {size} coefficients are learnt together, expected at most {LIMIT} (a factor of "
-            f"{size}² numbers); describe each coordinate by a row of features, see costs one by one (semi_bandit), "
-            "or use dfhpg"
-        )
-    return LinearThompson(
-        oracle=oracle,
-        scale=number(settings.posterior_scale),
-        forgetting=number(settings.forgetting),
-        context_shape=shape,
-        separable=separable,
-        support=oracle.support if rule.sparse else None,
-        refreshed=min(size, max(1, math.ceil(settings.forgetting * size))),
-    )
+        return theta.reshape(self.problem.dim, -1) @ features
 
 
 def _sizes(dim: int, context_shape: tuple[int, ...], separable: bool) -> tuple[int, int]:

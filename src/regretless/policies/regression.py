@@ -1,7 +1,7 @@
 """The paper's contextual-bandit baselines: a point regression of the cost, and three ways to explore with it.
 
 They share one program, because they differ in two numbers only: plays ``w*(f_θ(x) + σ ε)``, and with probability ``epsilon``
-``w*(ε)`` instead (METHOD §5; the paper's Algorithms GreedyCB, ε-GreedyCB and TSCB).
+``w*(ε)`` instead (the paper's Algorithms GreedyCB, ε-GreedyCB and TSCB).
 """
 
 from typing import Any
@@ -10,17 +10,41 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
+from pydantic import Field
 
-from regretless import draws, nets
-from regretless.feedback import Total
-from regretless.models.base import PointModel
+from regretless import draws, models, nets
+from regretless.errors import SettingsError
+from regretless.models.base import Model, PointModel
+from regretless.parts import number
 from regretless.policies.base import Policy
-from regretless.problem import Problem, number
-from regretless.schedules import shifted_inverse
-from regretless.settings import Settings
-from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key
+from regretless.problem import Problem
+from regretless.schedules import OFFSET, shifted_inverse
+from regretless.settings import Settings, choice, chosen_from
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
-CLIP = 10.0
+
+class GreedySettings(Settings):
+    """What the regression needs."""
+
+    policy_lr: float = Field(0.05, gt=0, description="η_0 of the regression")
+    rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (1 + s) / (t + s)")
+    clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
+    model: chosen_from(models.REGISTRY) = Field(  # type: ignore[valid-type]
+        choice(models.REGISTRY, "gaussian_linear"), description="model of the cost, a point prediction"
+    )
+
+
+class EpsilonGreedySettings(GreedySettings):
+    """The regression's, and the probability of a random decision."""
+
+    epsilon: float = Field(0.1, ge=0, le=1, description="probability of a random decision")
+
+
+class ThompsonSettings(GreedySettings):
+    """The regression's, and the size of the noise."""
+
+    exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
+    thompson_scale: float | None = Field(None, gt=0, description="σ of thompson; none: exploration_scale")
 
 
 class RegressionState(eqx.Module):
@@ -35,6 +59,8 @@ class RegressionBandit(Policy):
 
     model: PointModel
     rate: Float[Array, ""]
+    rate_offset: Float[Array, ""]
+    clip: Float[Array, ""]
     scale: Float[Array, ""]
     epsilon: Float[Array, ""]
 
@@ -44,69 +70,66 @@ class RegressionBandit(Policy):
     def mean(self, state: RegressionState, context: Context) -> Cost:
         return self.model.mean(state.theta, context)
 
-    def decide(self, key: Key, state: RegressionState, context: Context, instance: Instance) -> Decision:
+    def sample(self, key: Key, state: RegressionState, context: Context, instance: Instance) -> Sample:
         noise_key, coin_key = jax.random.split(key)
         explore = draws.uniform(coin_key) < self.epsilon
-        return self.act(draws.normal(noise_key, (self.oracle.dim,)), explore, state, context, instance)
+        return self.sample_with(draws.normal(noise_key, (self.problem.dim,)), explore, state, context)
 
-    def act(
-        self, noise: Cost, explore: Bool[Array, ""], state: RegressionState, context: Context, instance: Instance
-    ) -> Decision:
-        """The decision that this noise and this coin lead to."""
-        self.model.require(context)
-        sample = jnp.where(explore, noise, self.model.mean(state.theta, context) + self.scale * noise)
-        solution = self.oracle.solve_one(sample, instance)
-        return Decision(
-            state.version,
-            context,
-            instance,
-            sample,
-            noise,
-            solution.w,
-            solution.aux,
-            solution.status,
-            None,
-            state.version,
-        )
+    def sample_with(self, noise: Cost, explore: Bool[Array, ""], state: RegressionState, context: Context) -> Sample:
+        """The sample that this noise and this coin lead to."""
+        cost = jnp.where(explore, noise, self.model.mean(state.theta, context) + self.scale * noise)
+        return Sample(cost, state.version, noise)
 
     def learn(
         self, key: Key, state: RegressionState, decision: Decision, feedback: Feedback
     ) -> tuple[RegressionState, Info]:
         prediction = self.model.mean(state.theta, decision.context)
         cotangent = feedback.loss_gradient(prediction)
-        if isinstance(feedback.operator, Total):
+        if self.problem.feedback.total_only:
             cotangent = 2.0 * cotangent  # (f·w − v)² for the total, halves for everything else
         grad = self.model.pullback(state.theta, decision.context, cotangent)
         norm = nets.tree_norm(grad)
         version = state.version + 1
-        theta = nets.sgd_step(state.theta, grad, shifted_inverse(self.rate, version), CLIP)
-        info = {
-            "residual": feedback.total() - prediction @ decision.w,
-            "total": feedback.total(),
-            "gradient_norm": norm,
-            "complete": feedback.complete(),
-            "finite": jnp.isfinite(norm),
-        }
+        rate = shifted_inverse(self.rate, version, self.rate_offset)
+        theta = nets.sgd_step(state.theta, grad, rate, self.clip)
+        y = feedback.total()
+        info = Info(y - prediction @ decision.w, y, feedback.complete(), jnp.isfinite(norm), {"gradient_norm": norm})
         return RegressionState(theta, version), info
 
 
-def greedy(settings: Settings, problem: Problem) -> RegressionBandit:
+def greedy(problem: Problem, settings: GreedySettings, model: Model | None = None) -> RegressionBandit:
     """Always plays ``w*(f_θ(x))``."""
-    return _build(settings, problem, scale=0.0, epsilon=0.0)
+    return _build(problem, settings, model, scale=0.0, epsilon=0.0)
 
 
-def epsilon_greedy(settings: Settings, problem: Problem) -> RegressionBandit:
+def epsilon_greedy(problem: Problem, settings: EpsilonGreedySettings, model: Model | None = None) -> RegressionBandit:
     """Plays ``w*(N(0, I))`` with probability ``epsilon``."""
-    return _build(settings, problem, scale=0.0, epsilon=settings.epsilon)
+    return _build(problem, settings, model, scale=0.0, epsilon=settings.epsilon)
 
 
-def thompson(settings: Settings, problem: Problem) -> RegressionBandit:
+def thompson(problem: Problem, settings: ThompsonSettings, model: Model | None = None) -> RegressionBandit:
     """Plays ``w*(f_θ(x) + σ ε)``."""
     scale = settings.exploration_scale if settings.thompson_scale is None else settings.thompson_scale
-    return _build(settings, problem, scale=scale, epsilon=0.0)
+    return _build(problem, settings, model, scale=scale, epsilon=0.0)
 
 
-def _build(settings: Settings, problem: Problem, scale: float, epsilon: float) -> RegressionBandit:
+def _build(
+    problem: Problem, settings: GreedySettings, model: Model | None, scale: float, epsilon: float
+) -> RegressionBandit:
+    if model is None:
+        kind = models.REGISTRY[settings.model.name]
+        if not issubclass(kind, PointModel):
+            points = [name for name in models.REGISTRY if not models.is_generative(name)]
+            raise SettingsError(f"expected a point model ({', '.join(points)}), got {settings.model.name!r}")
+        model = kind.build(problem.dim, problem.context_shape, settings=settings.model.settings)
+    if not isinstance(model, PointModel):
+        raise SettingsError(f"expected a point model, got {type(model).__name__}")
     return RegressionBandit(
-        problem.oracle, problem.model(1.0), number(settings.policy_lr), number(scale), number(epsilon)
+        problem,
+        model,
+        number(settings.policy_lr),
+        number(settings.rate_offset),
+        number(settings.clip),
+        number(scale),
+        number(epsilon),
     )

@@ -22,7 +22,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 Body = Callable[[Any, Any], Any]
 Call = tuple[Body, Any, Any]
 Progress = Callable[[str, int, int], None]
-"""Hears what is being done, how much of it is finished and how much there is."""
+"""Callback (task, done, total): what is being done, how much of it is finished, how much there is."""
 
 AXIS = "replications"
 CACHE_SIZE = 256
@@ -31,19 +31,19 @@ MAPS_SHARE = 0.5
 _cache: OrderedDict[Any, Any] = OrderedDict()
 
 
-HASTY: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
+FAST_COMPILE: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
 """On CPUs: a third to two fifths less compiling, programs as fast, other rounding."""
 
 
-class Lanes:
+class Replicas:
     """How replications are laid out: vmapped and split over devices, or one by one."""
 
-    def __init__(self, replications: int, vectorized: bool = True, hasty: bool = False):
+    def __init__(self, replications: int, vectorized: bool = True, fast_compile: bool = False):
         self.vectorized = vectorized
         devices = jax.local_devices()[: max(1, replications)] if vectorized else jax.local_devices()[:1]
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)
-        self.options = HASTY if hasty and devices[0].platform == "cpu" else {}
+        self.options = FAST_COMPILE if fast_compile and devices[0].platform == "cpu" else {}
         self.compile_seconds = 0.0
         self.compiled: Counter[str] = Counter()  # programs by the name of their function
 

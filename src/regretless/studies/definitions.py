@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from regretless import benchmarks, models, policies, surrogates
-from regretless.settings import require_known
+from regretless.registry import require_known
 from regretless.studies.cells import AnyCell, Arm, Cell, TheoryCell
 
 BENCHMARKS = ("topk", "shortest_path", "pricing", "energy")

@@ -13,7 +13,8 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.policies import Policy, Problem
-from regretless.settings import Settings, require_known
+from regretless.registry import require_known
+from regretless.settings import Settings
 from regretless.simulate.programs import Progress
 from regretless.simulate.simulation import Simulation, simulate_all
 

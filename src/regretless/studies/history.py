@@ -14,7 +14,8 @@ from regretless.benchmarks import from_arrays
 from regretless.errors import SettingsError
 from regretless.oracles import Oracle
 from regretless.policies import Problem
-from regretless.settings import Settings, require_known
+from regretless.registry import require_known
+from regretless.settings import Settings
 from regretless.studies.experiment import Experiment, Prepared
 
 NAME = "history"

@@ -1,22 +1,26 @@
 """Surrogate losses for the decision-focused branch, by name.
 
 >>> import jax.numpy as jnp, regretless as rg
->>> spo_plus = rg.surrogates.REGISTRY["spo_plus"](rg.oracles.top_k(3, 1))
+>>> spo_plus = rg.surrogates.build("spo_plus", rg.oracles.top_k(3, 1))
 >>> prediction, target = jnp.array([2.0, 1.0, 3.0]), jnp.array([1.0, 2.0, 3.0])
 >>> gradient, memory = spo_plus(spo_plus.init(), prediction, target, noise=None)
 >>> gradient.tolist()  # raises the predicted cost of item 1, which looks cheap and is not
 [2.0, -2.0, 0.0]
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
+from regretless.oracles.base import Oracle
+from regretless.registry import Registry
+from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
 from regretless.surrogates.contrastive import MAPC, NCE, ContrastiveMAP, SPOCaching
 from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
 from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
 from regretless.surrogates.ranking import ListwiseLTR, PairwiseDiff, PairwiseLTR, PointwiseLTR
 
-REGISTRY: dict[str, Callable[..., Surrogate]] = {
+_OWN: dict[str, type[Surrogate]] = {
     "mse": MSE,
     "spo_plus": SPOPlus,
     "mse_spo_plus": MSESPOPlus,
@@ -38,4 +42,18 @@ REGISTRY: dict[str, Callable[..., Surrogate]] = {
     "spo_caching": SPOCaching,
 }
 
-__all__ = ["REGISTRY", "Surrogate"]
+REGISTRY: Registry[type[Surrogate]] = Registry("surrogate", "surrogates", _OWN)
+
+
+def build(name: str, oracle: Oracle, settings: Settings | Mapping[str, Any] | None = None) -> Surrogate:
+    """The surrogate called ``name`` on a feasible set, with settings of its own.
+
+    >>> import regretless as rg
+    >>> float(rg.surrogates.build("dbb", rg.oracles.top_k(3, 1), {"strength": 5}).strength)
+    5.0
+    """
+    entry = REGISTRY[name]
+    return entry.build(oracle, settings if isinstance(settings, Settings) else entry.Settings(**(settings or {})))
+
+
+__all__ = ["REGISTRY", "Surrogate", "build"]

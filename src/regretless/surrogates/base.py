@@ -1,19 +1,20 @@
 """What a surrogate is: a gradient of a loss in the prediction ``ĉ`` that, unlike ``c·w*(ĉ)`` itself, says where to go.
 
 A surrogate says which cost vectors it needs solved (``queries``) and turns the solutions into a gradient; the solves of one
-call go to the oracle as one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings
+call are one batch, whoever solves it. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings
 ``ĉ`` is the prediction, ``c`` the target, ``w*`` the oracle.
 """
 
 import abc
-from typing import Any
+from typing import Any, Self
 
-import equinox as eqx
 import jax
-import numpy as np
-from jaxtyping import Array, Float
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
 from regretless.oracles.base import Oracle
+from regretless.parts import Part, fields
+from regretless.settings import Settings
 from regretless.types import Cost, Instance, Key
 
 Memory = Any
@@ -23,10 +24,15 @@ TINY = 1e-7
 """Added to the step sizes that gradients are divided by."""
 
 
-class Surrogate(eqx.Module):
+class Surrogate(Part):
     """``∇_ĉ ℓ(ĉ, c)`` for a prediction ``ĉ`` and a target ``c``."""
 
     oracle: Oracle
+
+    @classmethod
+    def build(cls, oracle: Oracle, settings: Settings | None = None) -> Self:
+        """The surrogate on a feasible set."""
+        return cls(oracle, **fields(settings or cls.Settings()))
 
     @abc.abstractmethod
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Float[Array, "q d"]:
@@ -34,9 +40,15 @@ class Surrogate(eqx.Module):
 
     @abc.abstractmethod
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Float[Array, "q d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: Any,
+        solutions: Float[Array, "q d"],
+        instance: Instance,
     ) -> Cost:
-        """``∇_ĉ ℓ`` from the solutions of ``queries``."""
+        """``∇_ĉ ℓ`` from the solutions of ``queries`` under the round's ``instance``."""
 
     def init(self) -> Memory:
         """The memory at the start."""
@@ -54,49 +66,66 @@ class Surrogate(eqx.Module):
         """The memory after the gradient is taken."""
         return memory
 
-    def available(self, memory: Memory, instance: Instance) -> Memory:
-        """The memory without what is infeasible under ``instance``."""
+    def before_all(self, memory: Memory, solutions: Float[Array, "k q d"]) -> Memory:
+        """The memory that the gradients of several predictions see."""
         return memory
+
+    def after_all(self, memory: Memory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Memory:
+        """The memory after the gradients of several predictions."""
+        return memory
+
+    def points(self, memory: Memory) -> Float[Array, "n d"]:
+        """Remembered decisions that count only where the round's instance allows them."""
+        return jnp.zeros((0, self.oracle.dim))
+
+    def available(self, memory: Memory, feasible: Bool[Array, " n"]) -> Memory:
+        """The memory without those ``points`` that are infeasible."""
+        return memory
+
+    def finish(
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: Any,
+        solutions: Float[Array, "q d"],
+        instance: Instance = None,
+        feasible: Bool[Array, " n"] | None = None,
+    ) -> tuple[Cost, Memory]:
+        """The gradient and the memory after this call; ``feasible`` marks the ``points`` that may be used (None: all)."""
+        after = self.remember(memory, solutions)
+        visible = after if feasible is None else self.remember(self.available(memory, feasible), solutions)
+        gradient = self.gradient(visible, prediction, target, noise, solutions, instance)
+        return gradient, self.adapt(after, gradient)
+
+    def finish_all(
+        self,
+        memory: Memory,
+        predictions: Float[Array, "k d"],
+        target: Cost,
+        noise: Any,
+        solutions: Float[Array, "k q d"],
+        instance: Instance = None,
+        feasible: Bool[Array, " n"] | None = None,
+    ) -> tuple[Float[Array, "k d"], Memory]:
+        """``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, and the memory after all of them.
+
+        The gradients see what is remembered from before this call, and ``w*(c)``; the solutions that belong to predictions
+        are remembered afterwards. ``noise`` has a leading axis of predictions.
+        """
+        after = self.before_all(memory, solutions)
+        visible = after if feasible is None else self.before_all(self.available(memory, feasible), solutions)
+        one = lambda c, eta, w: self.gradient(visible, c, target, eta, w, instance)  # noqa: E731
+        gradients = jax.vmap(one)(predictions, noise, solutions)
+        return gradients, self.after_all(after, gradients, solutions)
 
     def __call__(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance = None
     ) -> tuple[Cost, Memory]:
-        """The gradient and the memory after this call."""
+        """The gradient and the memory after this call, with an oracle that is pure JAX."""
         costs = self.queries(memory, prediction, target, noise)
         solutions = self.oracle.solve_round(costs, instance).w if len(costs) else costs
-        memory = self.remember(memory, solutions)
-        visible = memory if instance is None else self.available(memory, instance)
-        gradient = self.gradient(visible, prediction, target, noise, solutions)
-        return gradient, self.adapt(memory, gradient)
-
-    def scenarios(
-        self, memory: Memory, predictions: Float[Array, "k d"], target: Cost, noise: Any, instance: Instance = None
-    ) -> tuple[Float[Array, "k d"], Memory]:
-        """``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, all solves in one batch, and the memory after all of them.
-
-        The gradients see what is remembered from before this call, and ``w*(c)``; the solutions that belong to predictions
-        are remembered afterwards. ``noise`` has a leading axis of scenarios.
-        """
-        costs = jax.vmap(lambda c, eta: self.queries(memory, c, target, eta))(predictions, noise)
-        solutions = costs
-        if costs.shape[1]:
-            rows = costs.reshape(-1, costs.shape[-1])
-            solutions = self.oracle.solve_round(rows, instance).w.reshape(costs.shape)
-        memory = self.prepare(memory, solutions)
-        visible = memory if instance is None else self.available(memory, instance)
-        one = lambda c, eta, w: self.gradient(visible, c, target, eta, w)  # noqa: E731
-        gradients = jax.vmap(one)(predictions, noise, solutions)
-        return gradients, self.absorb(memory, gradients, solutions)
-
-    def prepare(self, memory: Memory, solutions: Float[Array, "k q d"]) -> Memory:
-        """The memory that the gradients of several predictions see."""
-        return memory
-
-    def absorb(self, memory: Memory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Memory:
-        """The memory after the gradients of several predictions."""
-        return memory
-
-
-def number(default: float) -> Any:
-    """A field that holds a number as an array leaf: its value may change without a new compilation."""
-    return eqx.field(converter=np.asarray, default=default)
+        feasible = None
+        if instance is not None:
+            feasible = jax.vmap(lambda w: self.oracle.feasible(w, instance))(self.points(memory))
+        return self.finish(memory, prediction, target, noise, solutions, instance, feasible)

@@ -5,9 +5,11 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+from pydantic import Field
 
-from regretless.surrogates.base import TINY, Memory, Surrogate, number
-from regretless.types import Cost
+from regretless import settings
+from regretless.surrogates.base import TINY, Memory, Surrogate
+from regretless.types import Cost, Instance
 
 
 class MSE(Surrogate):
@@ -17,7 +19,13 @@ class MSE(Surrogate):
         return jnp.zeros((0, self.oracle.dim))
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "0 d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "0 d"],
+        instance: Instance,
     ) -> Cost:
         return 2.0 * (prediction - target)
 
@@ -32,21 +40,42 @@ class SPOPlus(Surrogate):
         return jnp.stack([target, 2.0 * prediction - target])
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "2 d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "2 d"],
+        instance: Instance,
     ) -> Cost:
         best, pessimistic = solutions
         return 2.0 * (best - pessimistic)
 
 
-class MSESPOPlus(SPOPlus):
+class MSESPOPlus(Surrogate):
     """``β · 2 (ĉ − c) + (1 − β) · spo_plus``: squared error mixed with SPO+, default β = 0.5."""
 
-    share: Float[Array, ""] = number(0.5)  # β
+    class Settings(settings.Settings):
+        """β."""
+
+        share: float = Field(0.5, ge=0, le=1, description="β, weight of the squared error beside SPO+")
+
+    share: Float[Array, ""]
+
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
+        return jnp.stack([target, 2.0 * prediction - target])
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "2 d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "2 d"],
+        instance: Instance,
     ) -> Cost:
-        spo_plus = super().gradient(memory, prediction, target, noise, solutions)
+        best, pessimistic = solutions
+        spo_plus = 2.0 * (best - pessimistic)
         return self.share * 2.0 * (prediction - target) + (1.0 - self.share) * spo_plus
 
 
@@ -56,13 +85,24 @@ class DBB(Surrogate):
     The paper's appendix prints it with the opposite sign, which ascends.
     """
 
-    strength: Float[Array, ""] = number(10.0)  # λ
+    class Settings(settings.Settings):
+        """λ."""
+
+        strength: float = Field(10.0, gt=0, description="λ, how far the prediction moves towards the target")
+
+    strength: Float[Array, ""]
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
         return jnp.stack([prediction + self.strength * target, prediction])
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "2 d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "2 d"],
+        instance: Instance,
     ) -> Cost:
         perturbed, plain = solutions
         return (perturbed - plain) / (self.strength + TINY)
@@ -75,7 +115,13 @@ class NID(Surrogate):
         return jnp.zeros((0, self.oracle.dim))
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "0 d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "0 d"],
+        instance: Instance,
     ) -> Cost:
         return -target
 
@@ -87,15 +133,27 @@ class PG(Surrogate):
     ``difference="central"`` it is ``(V(ĉ + σ c) − V(ĉ − σ c)) / 2σ``. The paper's appendix prints it with the opposite sign.
     """
 
-    step: Float[Array, ""] = number(0.1)  # σ
-    difference: Literal["backward", "central"] = eqx.field(static=True, default="backward")
+    class Settings(settings.Settings):
+        """σ and the kind of difference."""
+
+        step: float = Field(0.1, gt=0, description="σ, step of the difference along the target")
+        difference: Literal["backward", "central"] = Field("backward", description="kind of the difference")
+
+    step: Float[Array, ""]
+    difference: Literal["backward", "central"] = eqx.field(static=True)
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
         ahead = prediction + self.step * target if self.difference == "central" else prediction
         return jnp.stack([ahead, prediction - self.step * target])
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: None, solutions: Float[Array, "2 d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "2 d"],
+        instance: Instance,
     ) -> Cost:
         ahead, behind = solutions
         width = 2.0 if self.difference == "central" else 1.0

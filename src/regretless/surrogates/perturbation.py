@@ -1,5 +1,6 @@
 """Surrogates that average over random perturbations of the prediction; all draws of a call are solved in one batch."""
 
+import abc
 import functools
 
 import equinox as eqx
@@ -7,13 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.special import ndtr
+from pydantic import Field
 
-from regretless import draws
-from regretless.surrogates.base import TINY, Memory, Surrogate, number
-from regretless.types import Cost, Key
+from regretless import draws, settings
+from regretless.surrogates.base import TINY, Memory, Surrogate
+from regretless.types import Cost, Instance, Key
 
-DRAWS = 10
 GAMMA_TERMS, KAPPA = 10, 5.0
 REACH, KNOTS_PER_UNIT = 6.0, 128
 
@@ -32,6 +32,8 @@ def sum_of_gamma(key: Key, shape: tuple[int, ...]) -> Float[Array, "..."]:
 @functools.cache
 def _quantiles() -> np.ndarray:
     """``Q(Φ(z))`` on a grid of ``z``: the distribution of η from its characteristic function ``Π (1 − i t/j)^(−1/κ)``."""
+    from scipy.special import ndtr
+
     n, width = 2**18, 60.0  # the density of η + ln(10)/κ on [0, 60), where 1 − 1e-25 of it lies
     t = 2.0 * np.pi * np.fft.fftfreq(n, width / n)
     characteristic = np.prod([(1.0 - 1j * t / j) ** (-1.0 / KAPPA) for j in range(1, GAMMA_TERMS + 1)], axis=0)
@@ -44,24 +46,24 @@ def _quantiles() -> np.ndarray:
     return np.where(z < 0, lower, upper) - np.log(GAMMA_TERMS) / KAPPA
 
 
-class IMLE(Surrogate):
-    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``: implicit MLE (Niepert et al., 2021), λ = 10, σ = 1, 10 draws.
+class _Implicit(Surrogate):
+    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ`` with sum-of-Gamma noise η; subclasses say what λ is."""
 
-    η is sum-of-Gamma noise with κ = 5. The paper's appendix prints it with the opposite sign, which ascends.
-    """
+    spread: Float[Array, ""]
+    draws: int = eqx.field(static=True)
 
-    strength: Float[Array, ""] = number(10.0)  # λ
-    spread: Float[Array, ""] = number(1.0)  # σ
-    count: int = eqx.field(static=True, default=DRAWS)
+    @abc.abstractmethod
+    def strength_of(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
+        """λ of this call."""
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
-        return sum_of_gamma(key, (self.count, self.oracle.dim))
+        return sum_of_gamma(key, (self.draws, self.oracle.dim))
 
     def queries(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
     ) -> Float[Array, "2n d"]:
         plain = prediction + self.spread * noise
-        return jnp.concatenate([plain + self._strength(memory, prediction, target) * target, plain])
+        return jnp.concatenate([plain + self.strength_of(memory, prediction, target) * target, plain])
 
     def gradient(
         self,
@@ -70,11 +72,28 @@ class IMLE(Surrogate):
         target: Cost,
         noise: Float[Array, "n d"],
         solutions: Float[Array, "2n d"],
+        instance: Instance,
     ) -> Cost:
         perturbed, plain = jnp.split(solutions, 2)
-        return jnp.mean(perturbed - plain, axis=0) / (self._strength(memory, prediction, target) + TINY)
+        return jnp.mean(perturbed - plain, axis=0) / (self.strength_of(memory, prediction, target) + TINY)
 
-    def _strength(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
+
+class IMLE(_Implicit):
+    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``: implicit MLE (Niepert et al., 2021), λ = 10, σ = 1, 10 draws.
+
+    η is sum-of-Gamma noise with κ = 5. The paper's appendix prints it with the opposite sign, which ascends.
+    """
+
+    class Settings(settings.Settings):
+        """λ, σ and the number of draws."""
+
+        strength: float = Field(10.0, gt=0, description="λ, how far the prediction moves towards the target")
+        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
+        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
+
+    strength: Float[Array, ""]
+
+    def strength_of(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
         return jnp.asarray(self.strength)
 
 
@@ -85,22 +104,33 @@ class AIMLEMemory(eqx.Module):
     share: Float[Array, ""]
 
 
-class AIMLE(IMLE):
+class AIMLE(_Implicit):
     """imle with ``λ = a ‖ĉ‖/‖c‖`` (Minervini et al., 2023): ``a`` grows while gradients are sparse and shrinks otherwise.
 
     ``a`` starts at 1. After each call a running average (0.9, from 1) takes the share of gradient entries above 1e-7 in size;
     below 1 it makes ``a`` larger by 1e-3, else smaller by 1e-3, never negative.
     """
 
+    class Settings(settings.Settings):
+        """σ, the number of draws, and how ``a`` moves."""
+
+        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
+        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
+        step: float = Field(1e-3, ge=0, description="how much a moves after each call")
+        decay: float = Field(0.9, ge=0, lt=1, description="of the running share of gradient entries that are not zero")
+
+    step: Float[Array, ""]
+    decay: Float[Array, ""]
+
     def init(self) -> AIMLEMemory:
         return AIMLEMemory(jnp.ones(()), jnp.ones(()))
 
     def adapt(self, memory: AIMLEMemory, gradient: Cost) -> AIMLEMemory:
-        share = 0.9 * memory.share + 0.1 * jnp.mean(jnp.abs(gradient) > 1e-7)
-        scale = jnp.where(share < 1.0, memory.scale + 1e-3, jnp.maximum(memory.scale - 1e-3, 0.0))
+        share = self.decay * memory.share + (1.0 - self.decay) * jnp.mean(jnp.abs(gradient) > 1e-7)
+        scale = jnp.where(share < 1.0, memory.scale + self.step, jnp.maximum(memory.scale - self.step, 0.0))
         return AIMLEMemory(scale, share)
 
-    def absorb(
+    def after_all(
         self, memory: AIMLEMemory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]
     ) -> AIMLEMemory:
         def one(memory: AIMLEMemory, gradient: Cost) -> tuple[AIMLEMemory, None]:
@@ -109,7 +139,7 @@ class AIMLE(IMLE):
 
         return jax.lax.scan(one, memory, gradients)[0]
 
-    def _strength(self, memory: AIMLEMemory, prediction: Cost, target: Cost) -> Float[Array, ""]:
+    def strength_of(self, memory: AIMLEMemory, prediction: Cost, target: Cost) -> Float[Array, ""]:
         return memory.scale * jnp.linalg.norm(prediction) / jnp.maximum(jnp.linalg.norm(target), 1e-30)
 
 
@@ -119,11 +149,17 @@ class PFYL(Surrogate):
     Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
     """
 
-    spread: Float[Array, ""] = number(1.0)  # σ
-    count: int = eqx.field(static=True, default=DRAWS)
+    class Settings(settings.Settings):
+        """σ and the number of draws."""
+
+        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
+        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
+
+    spread: Float[Array, ""]
+    draws: int = eqx.field(static=True)
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
-        return draws.normal(key, (self.count, self.oracle.dim))
+        return draws.normal(key, (self.draws, self.oracle.dim))
 
     def queries(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
@@ -137,6 +173,7 @@ class PFYL(Surrogate):
         target: Cost,
         noise: Float[Array, "n d"],
         solutions: Float[Array, "n+1 d"],
+        instance: Instance,
     ) -> Cost:
         return solutions[0] - jnp.mean(solutions[1:], axis=0)
 
@@ -147,11 +184,17 @@ class DPO(Surrogate):
     An unbiased estimate of the gradient of the smoothed task cost ``E c·w*(ĉ + σ ξ)``, ξ ~ N(0, I).
     """
 
-    spread: Float[Array, ""] = number(1.0)  # σ
-    count: int = eqx.field(static=True, default=DRAWS)
+    class Settings(settings.Settings):
+        """σ and the number of draws."""
+
+        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
+        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
+
+    spread: Float[Array, ""]
+    draws: int = eqx.field(static=True)
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
-        return draws.normal(key, (self.count, self.oracle.dim))
+        return draws.normal(key, (self.draws, self.oracle.dim))
 
     def queries(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
@@ -159,6 +202,12 @@ class DPO(Surrogate):
         return prediction + self.spread * noise
 
     def gradient(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"], solutions: Float[Array, "n d"]
+        self,
+        memory: Memory,
+        prediction: Cost,
+        target: Cost,
+        noise: Float[Array, "n d"],
+        solutions: Float[Array, "n d"],
+        instance: Instance,
     ) -> Cost:
         return jnp.mean(noise * (solutions @ target)[:, None], axis=0) / (self.spread + TINY)

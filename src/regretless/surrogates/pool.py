@@ -6,9 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless.oracles.base import Oracle
-from regretless.types import Instance
-
 SIZE = 128
 NEVER = np.iinfo(np.int32).max
 
@@ -42,10 +39,9 @@ class Pool(eqx.Module):
         """The decision of least ``c·w``, the oldest one on ties."""
         return self.cheapest(cost).astype(self.decisions.dtype) @ self.decisions
 
-    def available(self, oracle: Oracle, instance: Instance) -> "Pool":
-        """The pool without the decisions that are infeasible under ``instance``."""
-        feasible = jax.vmap(lambda w: oracle.feasible(w, instance))(self.decisions)
-        return Pool(self.decisions, jnp.where(feasible, self.added, 0), self.clock)
+    def only(self, kept: Bool[Array, " size"]) -> "Pool":
+        """The pool without the decisions that are not marked."""
+        return Pool(self.decisions, jnp.where(kept, self.added, 0), self.clock)
 
 
 def empty(dim: int, size: int = SIZE) -> Pool:

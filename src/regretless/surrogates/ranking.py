@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+from pydantic import Field
 
-from regretless.surrogates.base import number
 from regretless.surrogates.pool import Pool
 from regretless.surrogates.pooled import Pooled
 from regretless.types import Cost
@@ -42,7 +42,12 @@ class PairwiseLTR(Pooled):
     Loss: ``(1/|R|) Σ_r max(0, δ + ĉ·w_b − ĉ·w_r)``, with ``R`` the pool without ``w_b``.
     """
 
-    margin: Float[Array, ""] = number(0.0)  # δ
+    class Settings(Pooled.Settings):
+        """δ beside the pool's size."""
+
+        margin: float = Field(0.0, ge=0, description="δ, how much cheaper the best must be predicted")
+
+    margin: Float[Array, ""]
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         first = pool.cheapest(target)
@@ -58,7 +63,12 @@ class ListwiseLTR(Pooled):
     Loss: ``−Σ softmax(−c·P/τ) log softmax(−ĉ·P/τ)``. The paper's appendix prints the gradient with the opposite sign.
     """
 
-    temperature: Float[Array, ""] = number(1.0)  # τ
+    class Settings(Pooled.Settings):
+        """τ beside the pool's size."""
+
+        temperature: float = Field(1.0, gt=0, description="τ, temperature of the rankings")
+
+    temperature: Float[Array, ""]
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         wanted, given = (jax.nn.softmax(-pool.costs(cost) / self.temperature) for cost in (target, prediction))

@@ -1,14 +1,16 @@
 """Energy-cost-aware scheduling: tasks start when electricity is expected to be cheap; prices day by day, in order of time."""
 
 import functools
+import hashlib
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
+from pydantic import Field
 
 from regretless import oracles
 from regretless.benchmarks.base import Benchmark, Round
@@ -19,11 +21,10 @@ from regretless.benchmarks.energy.synthetic import generate
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, Rows
 from regretless.oracles import Plant
-from regretless.settings import require_known
+from regretless.settings import Settings
 from regretless.types import Cost, Key, Operator
 
 INSTANCES = ("load1", "load2", "load3")
-SPLITS = ("experiment", "validation")
 
 
 class TaskCosts(Measurement):
@@ -38,6 +39,14 @@ class TaskCosts(Measurement):
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         loads = self.oracle.task_loads(aux, w.dtype)
         return Rows(loads), jnp.ones(loads.shape[0], w.dtype)
+
+
+class EnergySettings(Settings):
+    """Which plant, which days, and where the data are."""
+
+    instance: str = Field("load3", description="load1, load2, load3 or an instance file")
+    split: Literal["experiment", "validation"] = Field("experiment", description="the last 395 days, or those before")
+    data_dir: str = Field("", description="folder with the data; default: $REGRETLESS_DATA, then the cache")
 
 
 class EnergyBenchmark(Benchmark):
@@ -58,9 +67,11 @@ class EnergyBenchmark(Benchmark):
     split: str = eqx.field(static=True)
     source: str = eqx.field(static=True)
 
-    def __init__(self, instance: str = "load3", split: str = "experiment", data_dir: str = ""):
-        require_known("split of energy", split, SPLITS)
-        folder = energy_files.find(data_dir)
+    Settings = EnergySettings
+
+    def __init__(self, settings: EnergySettings):
+        instance, split = settings.instance, settings.split
+        folder = energy_files.find(settings.data_dir)
         plant = _plant(instance, folder)
         days = split_days(_synthetic() if folder is None else _real(folder), split)
         if plant.slots != days.prices.shape[1]:
@@ -103,7 +114,10 @@ class EnergyBenchmark(Benchmark):
         }
 
     def describe(self) -> dict[str, Any]:
-        return {"name": self.name, "instance": self.instance, "split": self.split, "data": self.source}
+        digest = hashlib.sha256(self.oracle.plant.__repr__().encode())
+        for array in (self.features, self.prices):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return {"name": self.name, "data": self.source, "digest": digest.hexdigest()[:16]}
 
 
 @functools.lru_cache(maxsize=4)

@@ -5,17 +5,14 @@ on variance-reduction baselines).
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from regretless.oracles.base import Oracle
-from regretless.types import Cost, Instance
-
-MOMENTUM = 0.95
+from regretless.types import Cost
 
 
-def moving_average(average: Float[Array, ""], total: Float[Array, ""]) -> Float[Array, ""]:
-    """``ψ b + (1 − ψ) y`` with ψ = 0.95: the average after a round with total ``y``; it starts at 0."""
-    return MOMENTUM * average + (1.0 - MOMENTUM) * total
+def moving_average(average: Float[Array, ""], total: Float[Array, ""], momentum: Float[Array, ""]) -> Float[Array, ""]:
+    """``ψ b + (1 − ψ) y`` with ``momentum`` ψ (0.95): the average after a round with total ``y``; it starts at 0."""
+    return momentum * average + (1.0 - momentum) * total
 
 
-def nuisance_induced(oracle: Oracle, prediction: Cost, instance: Instance) -> Float[Array, ""]:
-    """``b = min over w in S of f_φ(x)·w``: what the nuisance itself thinks is attainable."""
-    return jnp.sum(prediction * oracle.solve_one(prediction, instance).w)
+def nuisance_induced(prediction: Cost, best: Float[Array, " d"]) -> Float[Array, ""]:
+    """``b = min over w in S of f_φ(x)·w``: what the nuisance itself thinks is attainable; ``best`` is ``w*(f_φ(x))``."""
+    return jnp.sum(prediction * best)

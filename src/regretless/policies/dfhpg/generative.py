@@ -1,5 +1,5 @@
-"""DFHPG with a generative model: the same algorithm with other gradients of its two terms (METHOD §2; the paper's Appendix on
-generative parameterisations).
+"""DFHPG with a generative model: the same algorithm with other gradients of its two terms (the paper's Appendix on generative
+parameterisations).
 """
 
 from typing import Any, Literal
@@ -9,14 +9,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from regretless import draws, nets
-from regretless.models.base import GenerativeModel, Params, single
+from regretless import draws
+from regretless.models.base import GenerativeModel, Params, Pullback, single
 from regretless.policies.dfhpg import scenarios
 from regretless.policies.dfhpg.algorithm import DFHPG, DFHPGState
 from regretless.surrogates.base import Surrogate
 from regretless.types import Context, Cost, Decision, Key
 
 SCORE, SCENARIOS, SURROGATE, REGULARISER, SAMPLE = range(5)
+
+
+class Branch(eqx.Module):
+    """The scenarios with their way back to θ, what the surrogate sees of them, and the target of the regulariser."""
+
+    pullback: Pullback
+    seen: scenarios.Seen
+    target: Cost
 
 
 class GenerativeDFHPG(DFHPG):
@@ -28,20 +36,17 @@ class GenerativeDFHPG(DFHPG):
     ``regularisation`` (λ).
     """
 
-    model: GenerativeModel  # type: ignore[assignment]  # every method that uses the mean is replaced below
-    kappa: Float[Array, ""] = eqx.field(kw_only=True)
-    regularisation: Float[Array, ""] = eqx.field(kw_only=True)
-    count: int = eqx.field(static=True, kw_only=True)
-    scenario_gradient: scenarios.Variant = eqx.field(static=True, kw_only=True, default="own")
-    regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True, kw_only=True, default="prediction")
-    orientation: scenarios.Orientation = eqx.field(static=True, kw_only=True, default="minimise")
+    model: GenerativeModel
+    kappa: Float[Array, ""]
+    regularisation: Float[Array, ""]
+    count: int = eqx.field(static=True)
+    scenario_gradient: scenarios.Variant = eqx.field(static=True)
+    regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True)
+    orientation: scenarios.Orientation = eqx.field(static=True)
 
     def init(self, key: Key) -> DFHPGState:
-        state = super().init(key)
-        memory = jax.tree.map(_single, state.memory)
-        return DFHPGState(
-            state.theta, state.phi, state.mixing, state.average, memory, state.version, nets.adam_init(state.theta)
-        )
+        state = self.start(key, optimiser=True)
+        return eqx.tree_at(lambda s: s.memory, state, jax.tree.map(_single, state.memory), is_leaf=_nothing)
 
     def mean(self, state: DFHPGState, context: Context) -> Cost:
         """The mean of ``count`` scenarios, of the same noise every time."""
@@ -56,23 +61,37 @@ class GenerativeDFHPG(DFHPG):
         gradient = self.model.loss_gradient(theta, decision.context, decision.cost_sample, drawn)
         return jax.tree.map(lambda g: -weight.astype(g.dtype) * g, gradient)
 
-    def decision_focused(
+    def open_branch(
         self, key: Key, surrogate: Surrogate, memory: Any, theta: Params, decision: Decision, target: Cost
-    ) -> tuple[Params, Any]:
-        x = decision.context
+    ) -> tuple[Float[Array, "q d"], Branch]:
         noise = draws.normal(jax.random.fold_in(key, SCENARIOS), (self.count, self.model.dim))
-        costs, pullback = self.model.scenarios(theta, x, noise)  # ĉ_1 … ĉ_K
+        costs, pullback = self.model.scenarios(theta, decision.context, noise)  # ĉ_1 … ĉ_K
+        noise_key = jax.random.fold_in(key, SURROGATE)
+        queries, seen = scenarios.questions(
+            surrogate, memory, costs, target, noise_key, self.scenario_gradient, self.orientation
+        )
+        return queries, Branch(pullback, seen, target)
+
+    def close_branch(
+        self, key: Key, surrogate: Surrogate, memory: Any, theta: Params, decision: Decision, branch: Branch,
+        solutions: Float[Array, "q d"], feasible: Bool[Array, " n"] | None,
+    ) -> tuple[Params, Any]:  # fmt: skip
+        x, target = decision.context, branch.target
         slopes, memory = scenarios.slopes(
-            surrogate, memory, costs, target, jax.random.fold_in(key, SURROGATE), decision.instance,
-            self.scenario_gradient, self.orientation,
+            surrogate, memory, branch.seen, solutions, decision.instance, feasible,
+            self.count, self.scenario_gradient, self.orientation,
         )  # fmt: skip
         if self.regulariser_at == "sample":
             target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))
         drawn = self.model.draw_loss(jax.random.fold_in(key, REGULARISER))
         anchor = self.model.loss_gradient(theta, x, target, drawn)
         kappa, weight = (jnp.asarray(value, slopes.dtype) for value in (self.kappa, self.regularisation))
-        return jax.tree.map(lambda s, r: s + weight * r, pullback(kappa * slopes), anchor), memory
+        return jax.tree.map(lambda s, r: s + weight * r, branch.pullback(kappa * slopes), anchor), memory
 
 
 def _single(leaf: Array) -> Array:
     return single(leaf) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+
+def _nothing(leaf: Any) -> bool:
+    return leaf is None

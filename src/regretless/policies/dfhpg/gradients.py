@@ -62,11 +62,9 @@ def trust_in_score(
     1 for the present parameters, the density ratio ``p_θ(ĉ|x) / p_then(ĉ|x)`` clipped to ``[0, clip]`` for older ones, 0 if the
     total is not known, the age exceeds ``limit`` or there is no density to compare.
     """
-    if decision.log_density is None:
-        late = jnp.zeros(())
-    else:
-        now = model.log_density(params, decision.context, decision.cost_sample)
-        assert now is not None, "a model that logs densities must have them"
+    now = model.log_density(params, decision.context, decision.cost_sample)
+    late = jnp.zeros(())
+    if now is not None:
         ratio = jnp.exp(jnp.minimum(now - decision.log_density, jnp.log(clip)))
-        late = jnp.where(age <= limit, jnp.minimum(ratio, clip), 0.0)
+        late = jnp.where((age <= limit) & ~jnp.isnan(ratio), jnp.minimum(ratio, clip), 0.0)
     return jnp.where(known, jnp.where(age == 0, 1.0, late), 0.0)

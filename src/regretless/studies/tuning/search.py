@@ -15,7 +15,8 @@ from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies import Policy, Problem
-from regretless.settings import Settings, require_known
+from regretless.registry import require_known
+from regretless.settings import Settings
 from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import Simulation, simulate_all
 from regretless.studies.experiment import Experiment, build_benchmark, settle

@@ -1,0 +1,119 @@
+"""Policies from their names: the registry, and how settings by dotted name find their owner."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from regretless.errors import SettingsError
+from regretless.models.base import Model
+from regretless.policies.base import Policy
+from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
+from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
+from regretless.policies.linear_thompson import LinearThompson
+from regretless.policies.regression import (
+    EpsilonGreedySettings,
+    GreedySettings,
+    ThompsonSettings,
+    epsilon_greedy,
+    greedy,
+    thompson,
+)
+from regretless.problem import Problem
+from regretless.registry import Registry, require_known
+from regretless.settings import Choice, Settings, merged
+from regretless.surrogates.base import Surrogate
+
+
+class Recipe(NamedTuple):
+    """A policy that is made by a function: ``build(problem, settings)``, with ``parts`` that may be given as objects."""
+
+    Settings: type[Settings]
+    build: Callable[..., Policy]
+    parts: tuple[str, ...] = ()
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        """What the function says of itself."""
+        return self.build.__doc__ or ""
+
+
+REGISTRY: Registry[Any] = Registry(
+    "policy",
+    "policies",
+    {
+        "greedy": Recipe(GreedySettings, greedy, ("model",)),
+        "epsilon_greedy": Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",)),
+        "thompson": Recipe(ThompsonSettings, thompson, ("model",)),
+        "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",)),
+        "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate")),
+        "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate")),
+        "linear_thompson": LinearThompson,
+    },
+)
+"""Policies by name: a Recipe, or a Policy class, which has ``Settings`` and ``build`` too."""
+
+
+def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings:
+    """The settings of the policy called ``name``, from dotted names.
+
+    >>> settings_for("dfhpg", {"surrogate": "imle", "surrogate.draws": 20}).names()["surrogate.draws"]
+    20
+    """
+    owner: type[Settings] = REGISTRY[name].Settings
+    for key in values or {}:
+        if key.partition(".")[0] not in owner.model_fields:
+            having = owners(key)
+            if having:
+                raise SettingsError(f"policy {name!r} has no setting {key!r}; {' and '.join(having)} has it")
+            require_known("setting", key, owner.model_fields, f" of policy {name!r}")
+    return owner(**(values or {}))
+
+
+def owners(key: str) -> list[str]:
+    """The policies that have a setting of this name, whichever part of theirs it belongs to."""
+    head, _, rest = key.partition(".")
+    found = []
+    for name in REGISTRY:
+        field = REGISTRY[name].Settings.model_fields.get(head)
+        nested = field is not None and isinstance(field.default, Settings | Choice)
+        if field is not None and (not rest or nested):
+            found.append(name)
+    return found
+
+
+def build(
+    name: str,
+    problem: Problem,
+    settings: Settings | Mapping[str, Any] | None = None,
+    *,
+    surrogate: str | Surrogate | None = None,
+    model: str | Model | None = None,
+) -> Policy:
+    """The policy called ``name`` for a problem.
+
+    ``settings`` are the policy's own, by dotted name or as its settings object; a setting that would have no effect is refused.
+    ``surrogate`` and ``model`` choose these parts by name, or are objects of your own.
+    """
+    entry = REGISTRY[name]
+    given = settings.names() if isinstance(settings, Settings) else dict(settings or {})
+    chosen = {part: value for part, value in (("surrogate", surrogate), ("model", model)) if value is not None}
+    for part in chosen:
+        if part not in entry.Settings.model_fields:
+            having = [other for other in REGISTRY if part in REGISTRY[other].Settings.model_fields]
+            raise SettingsError(f"policy {name!r} has no {part}; {', '.join(having)} have one")
+    names = {part: value for part, value in chosen.items() if isinstance(value, str)}
+    objects = {part: value for part, value in chosen.items() if not isinstance(value, str)}
+    for part in objects:
+        if part not in getattr(entry, "parts", ()):
+            raise SettingsError(f"policy {name!r} takes no {part} object: give its name")
+    own = settings_for(name, merged(given, names))
+    if not isinstance(settings, Settings):
+        require_effect(name, own, given, problem)
+    return entry.build(problem, own, **objects)
+
+
+def require_effect(name: str, settings: Settings, given: Mapping[str, Any], problem: Problem) -> None:
+    """Refuses a setting that was given and would change nothing."""
+    for key in given:
+        for idle, why in settings.unused(problem).items():
+            if key == idle or (idle.endswith(".") and key.startswith(idle)):
+                raise SettingsError(f"setting {key!r} has no effect on policy {name!r} here: {why}")

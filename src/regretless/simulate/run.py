@@ -1,0 +1,225 @@
+"""A run: chunk after chunk of replications, all policies in step with one stream, segment by segment."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regretless.benchmarks.references import Tally
+from regretless.errors import OracleError, SettingsError
+from regretless.policies.base import Policy
+from regretless.simulate import hosted, rounds, stream
+from regretless.simulate.hosted import Program
+from regretless.simulate.programs import Progress, Replicas, leaf_bytes
+from regretless.simulate.stream import Game
+from regretless.trace import DIAGNOSTICS_EVERY
+from regretless.types import SOLVED
+
+CPU_BYTES = 24 * 2**20
+GPU_SHARE = 0.4
+
+
+class Group(NamedTuple):
+    """Policies of one structure, stacked along a leading axis if there are several."""
+
+    names: tuple[str, ...]
+    policy: Policy
+
+    @property
+    def program(self) -> Program:
+        """What a compiled program depends on: not the names, so that other names of the same structure share it."""
+        return self.policy, len(self.names) > 1
+
+
+def groups(policies: Mapping[str, Policy], merge: bool) -> list[Group]:
+    """Policies that differ in numbers only, together."""
+    by_structure: dict[Any, list[tuple[str, Policy]]] = {}
+    for name, policy in policies.items():
+        leaves, structure = jax.tree.flatten(policy)
+        key = (structure, tuple(np.shape(leaf) for leaf in leaves)) if merge else name
+        by_structure.setdefault(key, []).append((name, policy))
+    found = []
+    for members in by_structure.values():
+        names = tuple(name for name, _ in members)
+        alike = [jax.tree.map(jnp.asarray, policy) for _, policy in members]
+        found.append(Group(names, alike[0] if len(alike) == 1 else jax.tree.map(lambda *x: jnp.stack(x), *alike)))
+    return found
+
+
+def memory_limit(members: Sequence[Group], game: Game, length: int) -> int:
+    """How many replications may run together: on a CPU as many as keep their state in its cache, on a GPU in its memory."""
+    key = jax.random.key(0)
+    states = [jax.eval_shape(lambda key, group=group: _begin((group.program, game), key), key) for group in members]
+    device = jax.local_devices()[0]
+    if device.platform == "cpu":
+        return max(len(jax.local_devices()), CPU_BYTES // max(map(leaf_bytes, states)))
+    drawn = jax.eval_shape(lambda key: stream.draw(game, key, jnp.int32(0), length), key)
+    room = GPU_SHARE * (device.memory_stats() or {}).get("bytes_limit", 2**33)
+    return max(1, int(room // (leaf_bytes(states) + leaf_bytes(drawn))))
+
+
+def chunk_size(replications: int, limit: int, width: int) -> int:
+    """Replications per chunk: at most ``limit``, the same in every chunk, a multiple of the devices, little padding."""
+    fewest = math.ceil(replications / limit)
+    sizes = [math.ceil(math.ceil(replications / n) / width) * width for n in range(fewest, fewest + 3)]
+    return min(sizes, key=lambda size: (math.ceil(replications / size) * size, -size))
+
+
+# The programs of a run, as functions of (what is shared, what each replication has).
+
+
+def _draw(shared: tuple[Game, Any, int], own: Any) -> stream.Drawn:
+    game, start, length = shared
+    return stream.draw(game, own, start, length)
+
+
+def _draw_and_solve(shared: tuple[Game, Any, int], own: Any) -> stream.Segment:
+    game, start, length = shared
+    return stream.draw_and_solve(game, own, start, length)
+
+
+def _begin(shared: tuple[Program, Game], own: Any) -> rounds.Carry:
+    (policy, several), game = shared
+    one = lambda policy: rounds.begin(policy, game, own)  # noqa: E731
+    return jax.vmap(one)(policy) if several else one(policy)
+
+
+def _play(shared: tuple[Program, Game, Any], own: Any) -> tuple[rounds.Carry, rounds.Record]:
+    (policy, several), game, start = shared
+    seed_key, carry, segment = own
+    one = lambda policy, carry: rounds.play(policy, game, carry, seed_key, segment, start)  # noqa: E731
+    return jax.vmap(one)(policy, carry) if several else one(policy, carry)
+
+
+PLAYED = _play.__name__
+"""The name under which programs of rounds are counted."""
+
+
+class Outcome(eqx.Module):
+    """One policy's part of a trace, on the host."""
+
+    regret: np.ndarray
+    diagnostics: dict[str, np.ndarray]
+    diverged_at: np.ndarray
+    decisions: np.ndarray | None
+
+
+class Part(NamedTuple):
+    """What a chunk of replications comes to."""
+
+    outcomes: dict[str, Outcome]
+    tally: Tally
+
+
+class Run:
+    """Plays chunk after chunk; ``chunk`` is the largest number of replications together (None: what suits the memory)."""
+
+    def __init__(
+        self,
+        game: Game,
+        members: list[Group],
+        lengths: list[int],
+        replications: int,
+        vectorized: bool,
+        chunk: int | None,
+        progress: Progress,
+        fast_compile: bool,
+    ):
+        self.began = time.perf_counter()
+        self.game, self.groups, self.lengths, self.progress = game, members, lengths, progress
+        self.on_host = game.benchmark.oracle.on_host
+        vectorized = vectorized or self.on_host
+        limit = (chunk or memory_limit(members, game, lengths[0])) if vectorized else 1
+        self.replicas = Replicas(min(replications, limit), vectorized, fast_compile)
+        self.size = chunk_size(replications, limit, self.replicas.width)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Where the time went so far."""
+        compiling = self.replicas.compile_seconds
+        return {"compile": compiling, "run": time.perf_counter() - self.began - compiling}
+
+    def play(self, seeds: Sequence[int], before: int, total: int) -> Part:
+        """One chunk; ``before`` of ``total`` replications are finished."""
+        padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]
+        keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
+        if not self.replicas.vectorized:
+            keys = keys[0]
+        carries = [self.replicas.run(_begin, (group.program, self.game), keys) for group in self.groups]
+        records: list[list[rounds.Record]] = [[] for _ in self.groups]
+        tallies, start = [], 0
+        for length in self.lengths:
+            segment = self._segment(keys, start, length)
+            if not self.on_host:
+                calls = [
+                    (_play, (group.program, self.game, jnp.int32(start)), (keys, carry, segment))
+                    for group, carry in zip(self.groups, carries, strict=True)
+                ]
+                self.replicas.prepare(calls, self.progress)
+            for index, group in enumerate(self.groups):
+                if self.on_host:
+                    carries[index], record = hosted.play(
+                        self.replicas, group.program, self.game, keys, carries[index], segment, start
+                    )
+                else:
+                    carries[index], record = self.replicas.run(*calls[index])
+                records[index].append(jax.tree.map(np.asarray, record))
+                if np.any(np.asarray(carries[index].failed) != SOLVED):
+                    raise OracleError("the feasible set is empty for at least one instance")
+                done = before * sum(self.lengths) + len(seeds) * (start + length * (index + 1) // len(self.groups))
+                self.progress("running", done, total * sum(self.lengths))
+            tallies.append(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally))
+            start += length
+        tally = jax.tree.map(lambda *parts: np.sum(parts, axis=0), *tallies)
+        outcomes: dict[str, Outcome] = {}
+        for group, carry, parts in zip(self.groups, carries, records, strict=True):
+            diverged_at = self._own(carry.diverged_at, len(seeds))
+            outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
+        return Part(outcomes, self._own(tally, len(seeds)))
+
+    def _segment(self, keys: Any, start: int, length: int) -> stream.Segment:
+        """The next rounds of the stream; refuses a benchmark that draws non-finite numbers."""
+        shared = (self.game, jnp.int32(start), length)
+        drawn: Any = self.replicas.run(_draw if self.on_host else _draw_and_solve, shared, keys)
+        bad = np.asarray(drawn.unusable)
+        if np.any(bad):
+            raise SettingsError(
+                f"benchmark {self.game.benchmark.name!r}: expected finite contexts and costs, "
+                f"but round {bad[bad > 0].min()} holds a number that is not"
+            )
+        return hosted.solved_stream(self.replicas, self.game, drawn) if self.on_host else drawn
+
+    def _own(self, tree: Any, count: int) -> Any:
+        """The replications that were asked for, with their leading axis and without the padding."""
+        if not self.replicas.vectorized:
+            return jax.tree.map(lambda leaf: np.asarray(leaf)[None], tree)
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
+
+
+def _outcomes(group: Group, diverged_at: np.ndarray, records: list[rounds.Record]) -> dict[str, Outcome]:
+    """A chunk's results, policy by policy: leading axes are replications and, in a group of several, policies."""
+    several = len(group.names) > 1
+    axis = 2 if several else 1
+    start, diagnostics = 0, []
+    for record in records:
+        length = record.regret.shape[axis]
+        count = (start + length) // DIAGNOSTICS_EVERY - start // DIAGNOSTICS_EVERY
+        diagnostics.append({key: value[..., :count] for key, value in record.info.items()})
+        start += length
+    joined = lambda parts: jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)  # noqa: E731
+    whole = (
+        joined([record.regret for record in records]),
+        joined(diagnostics),
+        joined([record.w for record in records]),
+    )
+    outcomes = {}
+    for position, name in enumerate(group.names):
+        mine = jax.tree.map(lambda leaf, i=position: leaf[:, i] if several else leaf, (*whole, diverged_at))
+        regret, info, decisions, diverged = mine
+        outcomes[name] = Outcome(regret, info, diverged, decisions)
+    return outcomes
