@@ -1,7 +1,13 @@
+"""Traces: summaries, paired comparison, and files that give back the same bits."""
+
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from regretless.errors import DamagedError, RegretlessError, SettingsError
+from regretless.results import Result, read_result, write_result
 from regretless.trace import Trace
 
 
@@ -63,4 +69,45 @@ def test_table_and_file(tmp_path):
     np.testing.assert_array_equal(back.regret, ours.regret)
     np.testing.assert_array_equal(back.diverged_at, ours.diverged_at)
     np.testing.assert_array_equal(back.diagnostics["alpha"], ours.diagnostics["alpha"])
-    assert (back.seeds, back.config) == (ours.seeds, ours.config)
+    assert (back.seeds, back.config, back.decisions) == (ours.seeds, ours.config, None)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.float64])
+def test_decisions_are_kept(tmp_path, dtype):
+    decisions = RNG.integers(0, 2, (8, 25, 3)).astype(dtype)
+    ours = dataclasses.replace(trace(FIRST), decisions=decisions)
+    ours.save(tmp_path / "t.parquet")
+    back = Trace.load(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(back.decisions, decisions)
+    assert back.decisions.dtype == dtype
+
+
+def test_a_saved_trace_is_a_result_with_one_arm(tmp_path):
+    trace(FIRST).save(tmp_path / "t.parquet")
+    result = read_result(tmp_path / "t.parquet")
+    assert list(result.traces) == ["p"]
+    assert result.record["arms"]["p"]["mean"] == pytest.approx(FIRST.sum(axis=1).mean())
+
+
+def test_files_that_hold_no_single_trace_are_refused(tmp_path):
+    with pytest.raises(SettingsError, match=r"cannot read .*nothing: No such file"):
+        Trace.load(tmp_path / "nothing")
+    (tmp_path / "text").write_text("regret,1,2")
+    with pytest.raises(DamagedError, match="is damaged, or no result"):
+        Trace.load(tmp_path / "text")
+    write_result(Result({"a": trace(FIRST), "b": trace(SECOND)}, {}), tmp_path / "two")
+    with pytest.raises(SettingsError, match="expected one trace, got 2: a, b"):
+        Trace.load(tmp_path / "two")
+
+
+def test_a_trace_that_cannot_be_written_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    trace(FIRST).save(path)
+    before = path.read_bytes()
+    odd = dataclasses.replace(trace(SECOND), diagnostics={"regret": SECOND})
+    with pytest.raises(SettingsError, match="a diagnostic cannot be called"):
+        odd.save(path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+    with pytest.raises(RegretlessError, match=r"cannot write .*Is a directory"):
+        trace(FIRST).save(tmp_path)

@@ -1,12 +1,13 @@
 """What a simulated run leaves behind: the regret of every round, diagnostics of every tenth, seeds and configuration."""
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from regretless.errors import SettingsError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,38 +112,25 @@ class Trace:
         return pd.DataFrame(table)
 
     def save(self, path: Path) -> None:
-        """Writes the trace as one Parquet file; seeds, configuration and divergence travel in its metadata."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        """Writes the trace as a result with one arm: one Parquet file, seeds and configuration in its metadata."""
+        from regretless import files
+        from regretless.results import Result, write_result
 
-        table = pa.Table.from_pandas(self.to_pandas().drop(columns="cumulative_regret"), preserve_index=False)
-        record = {
-            "seeds": self.seeds,
-            "config": self.config,
-            "diverged_at": self.diverged_at.tolist(),
-            "diagnostics": list(self.diagnostics),
-        }
-        pq.write_table(table.replace_schema_metadata({"regretless": json.dumps(record)}), path)
+        with files.beside(path) as part:
+            write_result(Result({str(self.config.get("policy", "trace")): self}, {}), part)
 
     @classmethod
     def load(cls, path: Path) -> "Trace":
-        """A trace that ``save`` wrote."""
-        import pyarrow.parquet as pq
+        """A trace that ``save`` wrote, bit by bit; refuses damaged files with a DamagedError."""
+        from regretless.results import read_result
 
-        table = pq.read_table(path)
-        record = json.loads((table.schema.metadata or {})[b"regretless"])
-        shape = (len(record["seeds"]), -1)
-        diagnostics = {
-            name: table[name].to_numpy().reshape(shape)[:, DIAGNOSTICS_EVERY - 1 :: DIAGNOSTICS_EVERY]
-            for name in record["diagnostics"]
-        }
-        return cls(
-            regret=table["regret"].to_numpy().reshape(shape),
-            diagnostics=diagnostics,
-            diverged_at=np.asarray(record["diverged_at"]),
-            seeds=tuple(record["seeds"]),
-            config=record["config"],
-        )
+        try:
+            traces = read_result(Path(path)).traces
+        except OSError as error:
+            raise SettingsError(f"cannot read {path}: {error.strerror or error}") from None
+        if len(traces) != 1:
+            raise SettingsError(f"{path}: expected one trace, got {len(traces)}: {', '.join(traces) or 'a document'}")
+        return next(iter(traces.values()))
 
 
 def _final(regret: np.ndarray) -> np.ndarray:

@@ -4,19 +4,17 @@ Members are stored uncompressed, so that a small file cannot unfold into a large
 shape, type and SHA-256, and holds the configuration; its own SHA-256 lies beside it.
 """
 
-import contextlib
 import hashlib
 import io
 import json
 import math
 import os
-import tempfile
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from regretless import files
 from regretless.errors import CheckpointError
 
 FORMAT = "regretless checkpoint"
@@ -25,8 +23,7 @@ MANIFEST, DIGEST = "manifest.json", "manifest.sha256"
 
 
 def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], config: dict[str, Any]) -> None:
-    """Writes a checkpoint in one stroke: after a crash there is the old file or the new one, never half of one."""
-    path = Path(path)
+    """Writes a checkpoint atomically: after a crash there is the old file or the new one, never half of one."""
     members, listing = [], {}
     for index, (name, array) in enumerate(arrays.items()):
         buffer = io.BytesIO()
@@ -42,30 +39,9 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], config: d
         }
     manifest = json.dumps({"format": FORMAT, "version": VERSION, "arrays": listing, "config": config}).encode()
     members += [(MANIFEST, manifest), (DIGEST, hashlib.sha256(manifest).hexdigest().encode())]
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in members:
-                    archive.writestr(zipfile.ZipInfo(name), data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the renaming last; where a folder cannot be synced the file system does it in its own time."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with files.atomic(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -1,50 +1,71 @@
-"""The address of a result: a hash of the configuration, the seeds and the code that computes it."""
+"""The address of a result: a hash of its configuration, its seeds and the code that computes it.
+
+The code is the import closure of some root modules, within their own packages and this one. Comments, docstrings and the
+layout of a file do not count. Data files beside the modules do.
+"""
 
 import functools
 import hashlib
+import importlib
 import importlib.metadata
-import json
-from importlib import resources
-from typing import Any
+import os
+import types
+from pathlib import Path
+from typing import Any, NamedTuple
 
-SILENT = ("cli/", "report/")
-"""Folders whose code no number depends on."""
+from regretless.errors import SettingsError
+from regretless.results import canonical as canonical
+from regretless.studies import sources
+from regretless.studies.sources import Source
 
-ARRANGING = {
-    "__init__.py", "archive.py", "campaign.py", "definitions.py", "engine_processes.py", "engine_ray.py", "estimate.py",
-    "identity.py", "plan.py", "spaces.py", "speed.py", "store.py", "tuning.py", "tuning_speed.py",
-    "tuning_trials.py", "verdicts.py",
-}  # fmt: skip
-"""The files of ``studies`` that arrange, store and tune; numbers depend on the others."""
+PACKAGE = "regretless"
+ROOTS = ("regretless.studies.play",)
+"""The modules that every result depends on."""
 
+DATA = (".csv", ".json", ".txt")
+IN_THE_SETTINGS = {"presets.csv", "feedback_presets.csv", "published.csv"}
+"""Data files whose values are part of a cell's own settings, or no number depends on."""
 
-def canonical(value: Any) -> bytes:
-    """JSON with sorted keys and without spaces: equal values give equal bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-
-
-@functools.cache
-def code_version() -> str:
-    """The package's version and a hash of its source and data files, without those that no number depends on."""
-    digest = hashlib.sha256()
-    root = resources.files("regretless")
-    for name, content in sorted(_files(root, "")):
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return f"{importlib.metadata.version('regretless')}+{digest.hexdigest()[:12]}"
+Stamp = tuple[tuple[str, int, int], ...]
 
 
-def _files(folder: Any, prefix: str) -> list[tuple[str, bytes]]:
-    found = []
-    for item in folder.iterdir():
-        name = prefix + item.name
-        if item.is_dir():
-            if item.name != "__pycache__" and f"{name}/" not in SILENT:
-                found += _files(item, f"{name}/")
-        elif item.name.endswith((".py", ".csv", ".json", ".txt", ".dat")) and (
-            prefix != "studies/" or item.name not in ARRANGING
-        ):
-            found.append((name, item.read_bytes()))
-    return found
+class _Known(NamedTuple):
+    stamp: Stamp
+    version: str
+
+
+_known: dict[tuple[tuple[str, ...], ...], _Known] = {}
+
+
+def code_version(roots: tuple[str, ...] = ROOTS) -> str:
+    """The package's version and a hash of everything that the modules ``roots`` import; SettingsError if one is not found.
+
+    A file that has changed since the last call is noticed, within one process too.
+    """
+    roots = tuple(sorted(set(roots)))
+    places = tuple(str(sources.locate(root)) for root in roots)
+    known = _known.get((roots, places))
+    if known is None or known.stamp != _stamp(known.stamp):
+        closure = _closure(roots)
+        stamp = _stamp(tuple((path, 0, 0) for path in _watched(closure)))
+        known = _Known(stamp, f"{importlib.metadata.version(PACKAGE)}+{_digest(closure)[:12]}")
+        _known[roots, places] = known
+    return known.version
+
+
+def roots_of(*things: Any) -> tuple[str, ...]:
+    """The modules in which classes, functions or the classes of objects are defined.
+
+    >>> roots_of(Path, code_version, Path("here"))
+    ('pathlib', 'regretless.studies.identity')
+    """
+    found = set()
+    for thing in things:
+        while isinstance(thing, functools.partial):
+            thing = thing.func
+        module = thing.__name__ if isinstance(thing, types.ModuleType) else getattr(thing, "__module__", None)
+        found.add(module or type(thing).__module__)
+    return tuple(sorted(found))
 
 
 def address(identity: dict[str, Any], code: str) -> str:
@@ -54,3 +75,83 @@ def address(identity: dict[str, Any], code: str) -> str:
     True
     """
     return hashlib.sha256(canonical({"cell": identity, "code": code})).hexdigest()
+
+
+def _closure(roots: tuple[str, ...]) -> dict[str, Source]:
+    """The modules that are imported, directly or not, by the roots; by name.
+
+    Importing a part of this package runs its front door, which shows users all there is; it is followed only by those who
+    take something from it.
+    """
+    importlib.invalidate_caches()
+    inside = sources.Surroundings(roots, PACKAGE)
+    found: dict[str, Source] = {}
+    followed: set[str] = set()
+    waiting = [(root, True) for root in roots]
+    while waiting:
+        name, used = waiting.pop()
+        if name in followed or not inside.holds(name):
+            continue
+        source = found.get(name) or sources.find(name)
+        if source is None:
+            if name in roots:
+                raise SettingsError(f"the module {name} cannot be found: install its package, or start where it lies")
+            continue
+        found[name] = source
+        waiting += [(each, False) for each in sources.parents(name)]
+        if used or name != PACKAGE:
+            followed.add(name)
+            waiting += [(_target(*each), True) for each in source.imports if inside.holds(each[0])]
+    return found
+
+
+def _target(module: str, name: str) -> str:
+    """What ``from module import name`` loads: the module of that name, or the one that defines it."""
+    return f"{module}.{name}" if name and sources.locate(f"{module}.{name}") else module
+
+
+def _digest(closure: dict[str, Source]) -> str:
+    digest = hashlib.sha256()
+    for name, source in sorted(closure.items()):
+        digest.update(f"{name}\0{source.digest}\n".encode())
+        for folder in source.folders:
+            for path in _data_files(Path(folder), source.path is not None):
+                inside = path.relative_to(folder).as_posix()
+                digest.update(f"{name}/{inside}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _data_files(folder: Path, below: bool) -> list[Path]:
+    """Data in a package's folder, and with ``below`` in folders of it that hold no code."""
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            if below and path.name != "__pycache__" and not any(path.glob("*.py")):
+                found += _data_files(path, below)
+        elif path.suffix in DATA and path.name not in IN_THE_SETTINGS:
+            found.append(path)
+    return found
+
+
+def _watched(closure: dict[str, Source]) -> list[str]:
+    """Every file and folder that the hash was made from."""
+    paths: set[str] = set()
+    for source in closure.values():
+        if source.path is not None:
+            paths.add(source.path)
+        for folder in source.folders:
+            data = _data_files(Path(folder), source.path is not None)
+            paths.update([folder, *map(str, data), *(str(path.parent) for path in data)])
+    return sorted(paths)
+
+
+def _stamp(before: Stamp) -> Stamp:
+    """Time of the last change and size of the same paths now; zeros for what is gone."""
+    found = []
+    for path, _, _ in before:
+        try:
+            about = os.stat(path)
+            found.append((path, about.st_mtime_ns, about.st_size))
+        except OSError:
+            found.append((path, 0, 0))
+    return tuple(found)

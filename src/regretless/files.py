@@ -1,0 +1,174 @@
+"""The one way this program writes files: a file appears whole or not at all, and an error leaves the old one as it was.
+
+The new content is written beside its target, into a part called ``.NAME.PID-random.part``, which is flushed to the disk and
+renamed. Whoever writes holds a lock on the part; the operating system releases it when the process ends, however it ends. A
+part that nobody has locked was left by a killed writer, and the next one to write the same target removes it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from regretless.errors import RegretlessError
+
+SUFFIX = ".part"
+LONGEST = 200
+"""Bytes of a target's name that its parts repeat; a part's own name must not become too long for the file system."""
+
+_unfinished: set[Path] = set()
+
+
+@contextlib.contextmanager
+def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The path of an empty part, for writers that want a path; at the end of the block it becomes the file at ``path``.
+
+    Any error in the block removes the part. An OSError becomes a RegretlessError that names ``path`` and the reason.
+    """
+    target = Path(path)
+    try:
+        target = Path(os.path.realpath(target))  # a link stays a link
+        permissions = _permissions(target)
+        _remove_parts(target.parent, _stem(target))
+        with _locked_part(target, permissions) as part:
+            yield part
+            _into_place(part, target)
+    except OSError as error:
+        kept = "the old file is as it was" if os.path.isfile(target) else "nothing was written"
+        raise RegretlessError(f"cannot write {path}: {_reason(error)}; {kept}") from None
+
+
+@contextlib.contextmanager
+def atomic(
+    path: str | os.PathLike[str], mode: Literal["w", "wb"] = "wb", newline: str | None = None
+) -> Iterator[IO[Any]]:
+    r"""A file open for writing, UTF-8 if it is text, that takes its place at the end of the block or not at all.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
+    >>> with atomic(path, "w") as file:
+    ...     _ = file.write("hello")
+    >>> path.read_text(), len(list(path.parent.iterdir()))
+    ('hello', 1)
+    """
+    with beside(path) as part:
+        text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": newline}
+        with part.open(mode, **text) as file:
+            yield file
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a small text file in one step."""
+    with atomic(path, "w") as file:
+        file.write(text)
+
+
+def remove_unfinished() -> None:
+    """Removes the parts this process is writing; for a program that is about to leave without unwinding its blocks."""
+    for part in list(_unfinished):
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Removes every part in ``folder`` whose writer is gone, whatever its target was."""
+    with contextlib.suppress(OSError):
+        _remove_parts(folder, "")
+
+
+@contextlib.contextmanager
+def _locked_part(target: Path, permissions: int | None) -> Iterator[Path]:
+    part, file = _create(target)
+    try:
+        _unfinished.add(part)
+        if permissions is not None:
+            os.fchmod(file, permissions)
+        yield part
+    finally:
+        part.unlink(missing_ok=True)  # by now it has its place, or is not wanted
+        _unfinished.discard(part)
+        os.close(file)
+
+
+def _create(target: Path) -> tuple[Path, int]:
+    """A new part, and the descriptor that holds its lock."""
+    while True:
+        part = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
+        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        if _try_lock(file) and os.fstat(file).st_nlink:
+            return part, file
+        os.close(file)  # taken for a dead writer's, in the moment between creating and locking it
+        part.unlink(missing_ok=True)
+
+
+def _try_lock(file: int) -> bool:
+    """Locks an open file unless another process has; True as well where the file system knows no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _remove_parts(folder: Path, stem: str) -> None:
+    pattern = re.compile(rf"{re.escape(stem) or '[.].+[.]'}[0-9]+-[0-9a-f]{{8}}{re.escape(SUFFIX)}", re.DOTALL)
+    for name in os.listdir(folder):
+        if pattern.fullmatch(name):
+            with contextlib.suppress(OSError):
+                _remove_if_dead(folder / name)
+
+
+def _remove_if_dead(part: Path) -> None:
+    file = os.open(part, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        part.unlink()
+    finally:
+        os.close(file)
+
+
+def _stem(target: Path) -> str:
+    """How the names of a target's parts begin."""
+    name = os.fsencode(target.name)
+    return f".{target.name if len(name) <= LONGEST else hashlib.sha256(name).hexdigest()}."
+
+
+def _permissions(target: Path) -> int | None:
+    """Those of the file that is there, None without one; refuses what a renaming would replace but must not."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
+    return stat.S_IMODE(mode)
+
+
+def _into_place(part: Path, target: Path) -> None:
+    with part.open("rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(part, target)
+    with contextlib.suppress(OSError):  # where a folder cannot be synced, the file system does it in its own time
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _reason(error: OSError) -> str:
+    """The system's word for an error; libraries put words of their own around it."""
+    if error.errno and error.errno != errno.EINVAL:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
