@@ -127,9 +127,10 @@ class External(Oracle):
             raise SettingsError(f"expected the pair (w, aux), the solver returned {_name(answer)}")
         decision, aux = answer if leaves else (answer, None)
         checked = inputs.finite("the solver's decision", decision, w[row].shape)
-        parts, form = jax.tree.flatten(aux)
-        if form != self.aux[1]:
-            raise SettingsError(f"expected aux of the form {self.aux[1]}, the solver returned {form}")
+        try:
+            parts = self.aux[1].flatten_up_to(aux)
+        except ValueError as error:
+            raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
         for leaf, part in zip(leaves, parts, strict=True):
             value = inputs.numbers("the solver's aux", part, leaf[row].shape)
             if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):

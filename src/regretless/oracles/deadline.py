@@ -32,7 +32,7 @@ _idle: list[_Worker] = []
 
 
 def call(seconds: float, fn: Callable[..., Any], *arguments: Any) -> Any:
-    """``fn(*arguments)`` in another thread, with its result or its exception; OutOfTimeError if it takes longer than ``seconds``.
+    """``fn(*arguments)`` in another thread, with its result or its exception; OutOfTimeError after ``seconds``.
 
     Python cannot stop a thread: one that is out of time goes on in the background until its call returns, and dies with the
     process at the latest. Threads that came back are used again, so that a call costs some ten microseconds.
