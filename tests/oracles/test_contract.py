@@ -1,7 +1,9 @@
-"""What every oracle must do: solve exactly (against all vertices), feasibly, batched as singly, the same way on ties."""
+"""What every oracle must do: solve exactly (against all vertices), feasibly, batched as singly, the same way on ties,
+without a callback, and with a fingerprint of its feasible set."""
 
 import functools
 import itertools
+import json
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import oracles
+from regretless.errors import OracleError, SettingsError
 from toys import all_schedules
 
 BRAIDED = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (1, 3), (3, 4), (2, 4), (2, 4)]  # skips levels, a double edge
@@ -61,7 +64,7 @@ def vertices(oracle) -> np.ndarray:
     if oracle.dim > 16:
         return np.eye(oracle.dim)
     candidates = np.array(list(itertools.product([0.0, 1.0], repeat=oracle.dim)))
-    return candidates[np.asarray(jax.vmap(oracle.feasible)(jnp.asarray(candidates)))]
+    return candidates[oracle.contained(candidates)]
 
 
 def walks(edges, node, sink, taken=()):
@@ -80,7 +83,7 @@ def test_is_exact_and_feasible(name):
     costs = np.asarray(jax.random.normal(jax.random.key(0), (200, oracle.dim)))
     solution = oracle.solve(jnp.asarray(costs))
     assert np.all(np.asarray(solution.status) == 0)
-    assert np.all(jax.vmap(oracle.feasible)(solution.w))
+    assert np.all(oracle.contained(solution.w))
     np.testing.assert_allclose(
         np.sum(costs * np.asarray(solution.w), axis=1), np.min(costs @ everything.T, axis=1), rtol=1e-5, atol=1e-5
     )
@@ -101,11 +104,50 @@ def test_is_exact_and_repeatable_on_ties(name, numbers):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_jit_and_vmap_change_nothing(name):
+def test_the_answer_is_numpy_in_double_precision(name):
+    oracle = CASES[name]
+    costs = np.random.default_rng(3).normal(size=(5, oracle.dim))
+    solution = oracle.answer(costs)
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(solution))
+    assert solution.w.dtype == np.float64
+    assert np.array_equal(solution.w, oracle.solve(jnp.asarray(costs)).w)
+    assert solution.w.flags.writeable
+    assert oracle.contained(solution.w).tolist() == [True] * 5
+    assert oracle.answer(np.zeros((0, oracle.dim))).w.shape == (0, oracle.dim)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_costs_that_are_no_numbers_are_refused(name):
+    oracle = CASES[name]
+    costs = np.ones((3, oracle.dim))
+    costs[1, 0] = np.nan
+    with pytest.raises(OracleError, match="row 1 of a batch of 3: its costs are not finite numbers"):
+        oracle.answer(costs)
+    for wrong, message in (
+        (np.ones(oracle.dim), "costs: expected rows of"),
+        (np.ones((1, oracle.dim + 1)), "costs: expected rows of"),
+        (np.full((1, oracle.dim), "1"), "costs: expected numbers, got text"),
+        (np.ones((1, oracle.dim)) * 1j, "got complex numbers"),
+        (np.ma.ones((1, oracle.dim)), "got a masked array"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            oracle.answer(wrong)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_jit_and_vmap_change_nothing_or_are_refused(name):
+    """Pure JAX runs inside a program and calls nothing outside of it; a host solver says where to run it instead."""
     oracle = CASES[name]
     costs = jax.random.normal(jax.random.key(1), (3, 4, oracle.dim))
+    program = jax.jit(jax.vmap(lambda rows: oracle.solve(rows).w))
+    if oracle.on_host:
+        for trace in (program, jax.vmap(oracle.solve), lambda many: jax.lax.map(oracle.solve, many)):
+            with pytest.raises(OracleError, match=r"cannot run inside a compiled program.*oracle\.answer"):
+                trace(costs)
+        return
     plain = np.stack([np.asarray(oracle.solve(row).w) for row in costs])
-    assert np.array_equal(plain, jax.jit(jax.vmap(lambda rows: oracle.solve(rows).w))(costs))
+    assert np.array_equal(plain, program(costs))
+    assert "callback" not in str(jax.make_jaxpr(program)(costs))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -113,3 +155,58 @@ def test_round_shares_its_instance(name):
     oracle = CASES[name]
     costs = jax.random.normal(jax.random.key(2), (3, oracle.dim))
     assert np.array_equal(oracle.solve_round(costs).w, oracle.solve(costs).w)
+    example = oracle.example_instance()
+    if example is not None:
+        assert jax.tree.map(np.shape, oracle.instance(example)) == jax.tree.map(np.shape, example)
+        assert np.array_equal(oracle.solve_round(costs, example).w, oracle.solve(costs).w), (
+            "the example changes nothing"
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_instances_that_are_no_numbers_are_refused(name):
+    for wrong in (
+        "closed",
+        np.array(["a"]),
+        object(),
+        {"b_ub": "x"},
+        np.ma.ones(CASES[name].dim),
+        np.datetime64("now"),
+    ):
+        with pytest.raises(SettingsError, match="expected"):
+            CASES[name].instance(wrong)
+
+
+def test_fingerprints_are_data_and_differ_where_the_sets_do():
+    prints = {name: json.dumps(oracle.fingerprint(), sort_keys=True, allow_nan=False) for name, oracle in CASES.items()}
+    assert len(set(prints.values())) == len(CASES)
+    assert json.loads(prints["top_k"]) == {"kind": "TopK", "dim": 6, "k": 2}
+    assert json.loads(prints["pricing"])["promotions"] == 1
+    again = oracles.shortest_path(oracles.grid_edges(3, 3))
+    assert again.fingerprint() == json.loads(prints["grid"])
+    other = oracles.shortest_path([*oracles.grid_edges(3, 3)[:-1], (5, 8)])
+    assert other.fingerprint() != again.fingerprint()
+    assert oracles.scheduling(ROOMY._replace(tasks=ROOMY.tasks[:3])).fingerprint() != json.loads(
+        prints["scheduling_roomy"]
+    )
+
+
+def test_names_of_coordinates():
+    streets = [("depot", "shop"), ("depot", "mill"), ("mill", "shop")]
+    assert oracles.shortest_path(streets).names == tuple(streets)
+    assert oracles.top_k(3, 1).names is None
+
+
+def test_registry_holds_every_oracle_by_its_public_name():
+    assert {name: oracles.REGISTRY[name] for name in oracles.REGISTRY} == {
+        name: getattr(oracles, name) for name in ("top_k", "shortest_path", "pricing", "milp", "scheduling", "external")
+    }
+
+
+def test_check_tells_the_first_row_and_how_many():
+    mask = np.array([[True] * 4, [True, False, False, False], [False] * 4])
+    solution = oracles.top_k(4, 2).solve(jnp.zeros((3, 4)), mask)
+    assert solution.status.tolist() == [0, 1, 1]
+    with pytest.raises(OracleError, match=r"row 1 of a batch of 3: infeasible.*; 1 more of its rows failed"):
+        oracles.check(solution)
+    oracles.check(oracles.top_k(4, 2).solve(jnp.zeros((3, 4))))

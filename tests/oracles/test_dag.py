@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -5,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import oracles
+from regretless.errors import OracleError
+from regretless.oracles import dag
 
 
 @st.composite
@@ -68,3 +71,26 @@ def test_closed_edges_are_avoided_and_no_way_through_is_infeasible():
 def test_refuses_a_graph_that_cannot_be_used(edges, ends, message):
     with pytest.raises(ValueError, match=message):
         oracles.shortest_path(edges, *ends)
+
+
+@pytest.mark.parametrize("kind", [bool, int, float])
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_closed_edge_is_closed_whatever_the_mask_is_made_of(kind, listed, monkeypatch):
+    """Integers once reopened every edge: ``~1`` is −2, which counts as true."""
+    monkeypatch.setattr(dag, "LISTED_PATHS", 256 if listed else 0)
+    dag._paths.cache_clear()
+    oracle = oracles.shortest_path([("a", "b"), ("b", "c"), ("a", "c")])
+    is_open = np.array([1, 1, 0], kind)
+    cost = np.array([5.0, 5.0, 1.0])
+    assert oracle.solve_one(cost, is_open).w.tolist() == [1, 1, 0]
+    assert oracle.answer([cost], [is_open]).w.tolist() == [[1, 1, 0]]
+    assert jax.jit(oracle.solve_one)(cost, is_open).w.tolist() == [1, 1, 0]
+    assert oracle.contained([[0, 0, 1], [1, 1, 0]], np.stack([is_open] * 2)).tolist() == [False, True]
+    with pytest.raises(OracleError, match="row 0 of a batch of 1: infeasible"):
+        oracle.answer([cost], [np.array([1, 0, 0], kind)])
+    dag._paths.cache_clear()
+
+
+def test_nodes_that_are_not_data_have_a_fingerprint_too():
+    a, b = frozenset([1]), frozenset([2])
+    assert oracles.shortest_path([(a, b), (a, b)]).fingerprint()["edges"] == [[[0], [1]], [[0], [1]]]

@@ -1,19 +1,18 @@
-"""The MILP oracle: exact against brute force, instances, failures, refusals, parallel as one by one, inside a simulation."""
+"""The MILP oracle: exact against brute force, instances, failures, refusals, parallel as one by one, fingerprints."""
 
 import itertools
+import os
+import signal
+import threading
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regretless import benchmarks, oracles
-from regretless.benchmarks import Round
-from regretless.oracles import highs
-from regretless.simulate.simulation import simulate
-from toys import DIM, FEATURES, make
+from regretless import oracles
+from regretless.errors import OracleError, SettingsError
 
 numbers = st.integers(-4, 4)
 BAG = oracles.milp(A_ub=[[3, 4, 2, 5]], b_ub=[8], integrality=1, workers=2)
@@ -42,8 +41,7 @@ def test_agrees_with_all_binary_vectors(matrix, right, costs, equal):
     solution = oracle.solve(jnp.asarray(costs))
     assert solution.status.tolist() == [0, 0, 0]
     assert np.array_equal(np.sum(costs * np.asarray(solution.w), axis=1), np.min(costs @ kept.T, axis=1))
-    inside = jax.vmap(oracle.feasible)(jnp.asarray(everything, jnp.float32))
-    assert np.array_equal(everything[np.asarray(inside)], kept)
+    assert np.array_equal(everything[oracle.contained(everything)], kept)
 
 
 def test_without_integrality_the_answer_is_a_vertex_of_the_relaxation():
@@ -84,31 +82,47 @@ def test_instances_change_the_feasible_set_row_by_row_and_leave_no_trace():
     assert pairs.solve_one(jnp.arange(3.0), {"b_eq": jnp.array([1.0])}).w.tolist() == [1, 0, 0]
 
 
-def test_a_row_that_fails_is_told_and_the_others_are_solved():
+def test_a_row_that_fails_is_told_by_the_call_that_asked():
     pairs = oracles.milp(A_eq=[[1, 1, 1]], b_eq=[2], integrality=1)
-    solution = pairs.solve(jnp.ones((3, 3)), {"b_eq": jnp.array([[1.0], [1.5], [7.0]])})
-    assert solution.status.tolist() == [highs.SOLVED, highs.INFEASIBLE, highs.INFEASIBLE]
-    with pytest.raises(oracles.OracleError, match=r"row 1 of a batch of 3: infeasible.*1 more of its rows failed"):
-        pairs.raise_failure()
-    assert pairs.take_failure() is None
-    solution = pairs.solve(jnp.array([[jnp.nan, 0, 0], [0, 1, 2]]))
-    assert solution.status.tolist() == [highs.NOT_FINITE, highs.SOLVED]
-    with pytest.raises(oracles.OracleError, match="not finite"):
-        pairs.raise_failure()
+    for solve in (pairs.solve, pairs.answer):
+        with pytest.raises(OracleError, match=r"milp: row 1 of a batch of 3: infeasible.*1 more of its rows failed"):
+            solve(np.ones((3, 3)), {"b_eq": np.array([[1.0], [1.5], [7.0]])})
+        assert solve(np.ones((1, 3))).w.sum() == 2, "the next call knows nothing of it"
     must = oracles.milp(A_ub=[[1, 1]], b_ub=[2], bounds=(np.array([1, 0]), 1))
-    assert must.solve_one(jnp.ones(2), {"available": jnp.array([False, True])}).status == highs.INFEASIBLE
+    with pytest.raises(OracleError, match="infeasible"):
+        must.solve_one(jnp.ones(2), {"available": jnp.array([False, True])})
+
+
+def test_threads_that_share_an_oracle_see_their_own_failures_only():
+    pairs = oracles.milp(A_eq=[[1, 1, 1]], b_eq=[2], integrality=1, workers=2)
+    told = {"healthy": 0, "failing": 0}
+
+    def use(name, room):
+        for _ in range(60):
+            try:
+                pairs.answer(np.ones((2, 3)), {"b_eq": np.full((2, 1), room)})
+            except OracleError:
+                told[name] += 1
+
+    users = [threading.Thread(target=use, args=user) for user in (("healthy", 1.0), ("failing", 1.5))]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert told == {"healthy": 0, "failing": 60}
 
 
 def test_the_time_limit_is_kept_row_by_row():
     hard = oracles.milp(A_ub=MARKET, b_ub=MARKET.sum(axis=1) / 2, integrality=1, workers=1, time_limit=0.001)
-    costs = -jnp.asarray(MARKET.sum(axis=0) + np.random.default_rng(1).normal(size=(2, 40)))
-    assert hard.solve(costs).status.tolist() == [highs.OUT_OF_TIME] * 2
-    with pytest.raises(oracles.OracleError, match=r"row 0 of a batch of 2: no proven optimum within .* 0.001 s"):
-        hard.raise_failure()
-    assert hard.solve(jnp.zeros((1, 40))).status.tolist() == [highs.SOLVED], "the clock starts anew with each solve"
+    costs = -(MARKET.sum(axis=0) + np.random.default_rng(1).normal(size=(2, 40)))
+    with pytest.raises(
+        OracleError, match=r"row 0 of a batch of 2: no proven optimum within the time limit of 0.001 s; 1 more"
+    ):
+        hard.answer(costs)
+    assert hard.answer(np.zeros((1, 40))).status.tolist() == [0], "the clock starts anew with each solve"
     quick = oracles.milp(A_ub=MARKET[:, :12], b_ub=MARKET[:, :12].sum(axis=1) / 2, workers=1, time_limit=0.5)
     many = np.random.default_rng(2).normal(size=(3000, 12))
-    assert np.all(quick.solve(jnp.asarray(many)).status == highs.SOLVED), "3000 solves take more than the limit of one"
+    assert np.all(quick.answer(many).status == 0), "3000 solves take more than the limit of one"
 
 
 @pytest.mark.parametrize("integrality", [0, 1])
@@ -152,48 +166,68 @@ def test_infinite_bounds_are_fine_if_the_rows_bound_the_set():
     np.testing.assert_allclose(diamond.solve_one(jnp.array([1.0, 3.0])).w, [0, -1], atol=1e-9)
 
 
-def test_wrong_instances_are_refused():
-    for instance, message in (
-        ({"b_up": jnp.ones(1)}, "expected an instance to be a dictionary with keys of"),
-        (jnp.ones(1), "expected an instance to be a dictionary"),
-        ({"b_ub": jnp.ones(2)}, r"expected b_ub of shape \(1,\) per row, got \(2,\)"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            BAG.solve_one(jnp.zeros(4), instance)
+@pytest.mark.parametrize(
+    ("instance", "message"),
+    [
+        ({"b_up": np.ones(1)}, "expected an instance to be a dictionary with keys of"),
+        (np.ones(1), "expected an instance to be a dictionary"),
+        ({"b_ub": np.ones(2)}, r"milp: b_ub: expected shape \(1,\), got \(2,\)"),
+        ({"b_ub": [np.nan]}, "milp: b_ub: expected finite numbers, got nan"),
+        ({"available": [1, 1, 2, 0]}, "milp: available: expected True and False, or exactly 1 and 0, got 2"),
+        ({"available": [1, 1, np.nan, 0]}, "exactly 1 and 0, got nan"),
+        ({"b_ub": ["8"]}, "expected numbers, got text"),
+    ],
+)
+def test_wrong_instances_are_refused(instance, message):
+    with pytest.raises(SettingsError, match=message):
+        BAG.solve_one(jnp.zeros(4), instance)
 
 
-class Shop(benchmarks.Benchmark):
-    """A knapsack whose room changes by round; from round ``closes`` on nothing can satisfy it."""
-
-    closes: int
-
-    def __init__(self, closes=10**6):
-        super().__init__("shop", BAG, (FEATURES,), 30, False)
-        self.closes = closes
-
-    def environment(self, key):
-        return jax.random.normal(key, (DIM, FEATURES)).astype(jnp.result_type(float))
-
-    def round(self, key, environment, t):
-        x = jax.random.normal(key, (FEATURES,)).astype(jnp.result_type(float))
-        room = jnp.where(t >= self.closes, -1.0, 5.0 + t % 3)[None]
-        return Round(x, environment @ x, environment @ x, {"b_ub": room})
-
-    def context(self, environment, observation):
-        return observation
+def test_instances_have_one_form_whichever_part_is_given():
+    room, closed = BAG.instance({"b_ub": [5]}), BAG.instance({"available": [0, 1, 1, 1]})
+    assert sorted(room) == sorted(closed) == sorted(BAG.example_instance()) == ["available", "b_ub"]
+    assert (room["available"].tolist(), room["b_ub"].tolist()) == ([True] * 4, [5.0])
+    assert (closed["available"].tolist(), closed["b_ub"].tolist()) == ([False, True, True, True], [8.0])
+    assert BAG.instance({"b_ub": [np.inf]})["b_ub"].tolist() == [np.inf], "no limit in this round"
 
 
-@pytest.mark.parametrize("delay", [0, 2])
-def test_inside_a_simulation(delay):
-    shop = Shop()
-    trace = simulate(make("dfhpg", shop), shop, seeds=range(2), horizon=12, keep_decisions=True, delay=delay)
-    assert not trace.diverged
-    assert np.all(trace.regret >= -1e-6)
-    used = trace.decisions @ np.array([3, 4, 2, 5])
-    assert np.all(used <= 5 + np.arange(1, 13) % 3)
+def test_the_fingerprint_is_the_constraints_and_not_how_they_are_solved():
+    rows = {"A_ub": [[3, 4, 2, 5]], "b_ub": [8], "integrality": 1}
+    same = [
+        {"workers": 1},
+        {"gap": 0.1},
+        {"time_limit": 3.0},
+        {"bounds": (np.zeros(4), np.ones(4))},
+        {"bounds": (-0.0, 1)},
+    ]
+    other = [
+        {"b_ub": [7]},
+        {"A_ub": [[3, 4, 2, 6]]},
+        {"integrality": 0},
+        {"bounds": (0, 2)},
+        {"integrality": [1, 1, 1, 0]},
+    ]
+    assert all(oracles.milp(**{**rows, **change}).fingerprint() == BAG.fingerprint() for change in same)
+    prints = [oracles.milp(**{**rows, **change}).fingerprint()["programme"] for change in other]
+    assert len({*prints, BAG.fingerprint()["programme"]}) == len(other) + 1
+    swapped = oracles.milp(A_eq=[[3, 4, 2, 5]], b_eq=[8], integrality=1)
+    assert swapped.fingerprint() != BAG.fingerprint()
 
 
-def test_an_infeasible_round_stops_the_simulation_with_its_reason():
-    shop = Shop(closes=5)
-    with pytest.raises(oracles.OracleError, match=r"milp: row \d+ of a batch of \d+: infeasible"):
-        simulate(make("greedy", shop), shop, seeds=range(2), horizon=12)
+def test_the_programme_is_the_callers_no_longer():
+    matrix = np.array([[1.0, 1.0]])
+    pick = oracles.milp(A_ub=matrix, b_ub=[1], integrality=1)
+    before = pick.fingerprint()
+    matrix[0, 0] = 9.0
+    assert pick.fingerprint() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
+def test_a_forked_child_has_threads_of_its_own():
+    expected = BAG.answer([[-4.0, -5.0, -3.0, -1.0]]).w.tolist()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if BAG.answer([[-4.0, -5.0, -3.0, -1.0]]).w.tolist() == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from regretless import oracles
+from regretless.errors import SettingsError
 
 
 def by_dynamic_programming(cost, products, levels, promotions, budget):
@@ -47,3 +48,12 @@ def test_a_promotion_without_gain_is_not_made():
 def test_refuses_an_infeasible_budget(arguments, message):
     with pytest.raises(ValueError, match=message):
         oracles.pricing(*arguments)
+
+
+def test_a_budget_is_an_integer():
+    oracle = oracles.pricing(3, 2, 1, 3)
+    assert [oracle.instance(given).tolist() for given in (2, 2.0, np.int64(2), 99)] == [2, 2, 2, 3]
+    for wrong, message in ((2.5, "integer of at least 0, got 2.5"), (-1, "got -1"), ([1, 2], r"expected shape \(\)")):
+        with pytest.raises(SettingsError, match=message):
+            oracle.instance(wrong)
+    assert oracle.answer([[-3.0, 0, -2, 0, -1, 0]] * 2, [1, 2]).w[:, ::2].tolist() == [[1, 0, 0], [1, 1, 0]]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regretless import oracles
+from regretless.errors import SettingsError
 from regretless.oracles import selection
 
 
@@ -38,3 +39,37 @@ def test_unavailable_items_are_not_chosen_and_too_few_are_infeasible():
 def test_refuses_an_impossible_k(k):
     with pytest.raises(ValueError, match=f"1 ≤ k ≤ number of items, got k = {k} with 3 items"):
         oracles.top_k(3, k)
+
+
+@pytest.mark.parametrize("kind", [bool, int, float, np.float32, list])
+def test_a_mask_of_zeros_and_ones_is_a_mask(kind):
+    oracle = oracles.top_k(4, 2)
+    given = [0, 1, 1, 1] if kind is list else np.array([0, 1, 1, 1], kind)
+    assert oracle.instance(given).tolist() == [False, True, True, True]
+    assert oracle.solve_one(jnp.arange(4.0), given).w.tolist() == [0, 1, 1, 0]
+    assert oracle.answer(np.arange(4.0)[None], [given]).w.tolist() == [[0, 1, 1, 0]]
+    assert oracle.contained([[1, 1, 0, 0], [0, 1, 1, 0]], [given, given]).tolist() == [False, True]
+    if kind is not list:
+        traced = jax.jit(lambda mask: oracle.solve_one(jnp.arange(4.0), mask).w)
+        assert traced(jnp.asarray(given)).tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([2, 2, 0, 0], "expected True and False, or exactly 1 and 0, got 2"),
+        ([1, 1, np.nan, 0], "exactly 1 and 0, got nan"),
+        ([1, 1, 0.5, 0], "exactly 1 and 0, got 0.5"),
+        (["1", "1", "0", "0"], "expected numbers, got text"),
+        ([1, 1, 0], r"expected shape \(4,\), got \(3,\)"),
+        (np.ma.array([1, 1, 1, 0], mask=[0, 0, 1, 0]), "got a masked array"),
+    ],
+)
+def test_what_is_no_mask_is_refused(given, message):
+    oracle = oracles.top_k(4, 1)
+    with pytest.raises(SettingsError, match=message):
+        oracle.instance(given)
+    with pytest.raises(SettingsError, match=message):
+        oracle.solve_one(jnp.zeros(4), given)
+    with pytest.raises(SettingsError, match="instances: expected"):
+        oracle.answer(np.zeros((1, 4)), [given])

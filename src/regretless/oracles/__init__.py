@@ -9,7 +9,7 @@
 """
 
 from regretless.errors import OracleError
-from regretless.oracles.base import Oracle, TraceableOracle
+from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle
 from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
 from regretless.oracles.dag import grid_edges
@@ -18,14 +18,33 @@ from regretless.oracles.price_levels import Pricing as pricing
 from regretless.oracles.pyepo import from_pyepo
 from regretless.oracles.scheduling.oracle import Scheduling as scheduling
 from regretless.oracles.scheduling.plant import Plant, Task
+from regretless.oracles.status import check
 from regretless.oracles.topk import TopK as top_k
+from regretless.registry import Registry
+
+REGISTRY: Registry[type[Oracle]] = Registry(
+    "oracle",
+    "oracles",
+    {
+        "top_k": top_k,
+        "shortest_path": shortest_path,
+        "pricing": pricing,
+        "milp": milp,
+        "scheduling": scheduling,
+        "external": external,
+    },
+)
+"""The oracles by name: what makes each of them."""
 
 __all__ = [
+    "REGISTRY",
+    "MaskedOracle",
     "Oracle",
     "OracleError",
     "Plant",
     "Task",
     "TraceableOracle",
+    "check",
     "external",
     "from_pyepo",
     "grid_edges",

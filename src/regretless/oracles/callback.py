@@ -1,5 +1,6 @@
-"""Any Python function as an oracle: the host is called once per batch, from inside the compiled program."""
+"""Any Python function as an oracle, called from Python and never from inside a compiled program."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from regretless.errors import OracleError
-from regretless.oracles import host
-from regretless.oracles.base import Oracle
+from regretless.errors import OracleError, RegretlessError, SettingsError
+from regretless.oracles import deadline, inputs
+from regretless.oracles.base import Oracle, feasible_on_host, solve_on_host
+from regretless.oracles.status import at
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]
@@ -22,14 +24,18 @@ class External(Oracle):
 
     ``fn(cost)`` returns ``w`` for one cost vector; with ``batched=True`` it gets ``[b, d]`` and returns ``[b, d]``. If
     ``takes_instance``, the instance (or the batch of them) is the second argument. With ``aux``, an example of what the
-    solver returns beside ``w`` (a pytree of arrays for one decision), it returns the pair ``(w, aux)``.
+    solver returns beside ``w`` (a pytree of arrays for one decision), it returns the pair ``(w, aux)``. ``contains(w)``, or
+    ``contains(w, instance)``, says whether a decision is feasible; without it every decision counts as feasible. The functions
+    get float64 copies, which they may change.
 
-    An exception inside ``fn``, a wrong shape or a non-finite answer becomes a status; ``raise_failure`` tells what it was.
+    An exception inside ``fn``, a wrong shape or an answer that is not finite becomes an OracleError. So does, with
+    ``time_limit`` seconds, a call that takes longer: calls are then made in a thread of their own, and one that is out of time
+    is left to its thread, for Python cannot stop it. It goes on in the background beside later calls, which get new threads.
 
     >>> import numpy as np, regretless as rg
     >>> oracle = rg.oracles.external(lambda cost: np.eye(3)[np.argmin(cost)], 3)
-    >>> oracle.solve_one(np.array([2.0, 0.5, 1.0])).w.tolist()
-    [0.0, 1.0, 0.0]
+    >>> oracle.answer([[2.0, 0.5, 1.0]]).w.tolist()
+    [[0.0, 1.0, 0.0]]
     """
 
     fn: Solver = eqx.field(static=True)
@@ -37,7 +43,7 @@ class External(Oracle):
     takes_instance: bool = eqx.field(static=True)
     aux: Any = eqx.field(static=True)
     contains: Callable[..., Any] | None = eqx.field(static=True)
-    failure: host.Failure = eqx.field(static=True)
+    time_limit: float | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -48,75 +54,116 @@ class External(Oracle):
         takes_instance: bool = False,
         aux: Any = None,
         contains: Callable[..., Any] | None = None,
+        time_limit: float | None = None,
     ):
-        if dim < 1:
-            raise ValueError(f"external oracle: expected a positive number of cost coordinates, got {dim}")
-        self.fn, self.dim, self.batched, self.takes_instance = fn, dim, batched, takes_instance
+        if not callable(fn) or not (contains is None or callable(contains)):
+            raise SettingsError(f"external oracle: expected functions fn and contains, got {fn!r} and {contains!r}")
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+            raise SettingsError(f"external oracle: expected a positive number of cost coordinates, got {dim!r}")
+        if time_limit is not None and not _is_duration(time_limit):
+            raise SettingsError(
+                f"external oracle: expected a time_limit in seconds, above 0, or None, got {time_limit!r}"
+            )
+        self.fn, self.dim, self.batched, self.takes_instance = fn, int(dim), batched, takes_instance
         leaves, structure = jax.tree.flatten(aux)
-        self.aux = (tuple((np.shape(leaf), str(np.asarray(leaf).dtype)) for leaf in leaves), structure)
-        self.contains = contains
-        self.failure = host.Failure()
+        examples = [inputs.numbers("external oracle: aux", leaf) for leaf in leaves]
+        self.aux = (tuple((example.shape, str(example.dtype)) for example in examples), structure)
+        self.contains, self.time_limit = contains, time_limit
+
+    @property
+    def on_host(self) -> bool:
+        return True
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        costs = jnp.asarray(costs)
-        rows = costs.shape[0]
-        shapes, structure = self.aux
-        results = [
-            jax.ShapeDtypeStruct((rows, self.dim), costs.dtype),
-            jax.ShapeDtypeStruct((rows,), np.int32),
-            *(jax.ShapeDtypeStruct((rows, *shape), dtype) for shape, dtype in shapes),
-        ]
-        leaves, form = jax.tree.flatten(instances)
-        w, status, *aux = host.call(lambda *given: self._call(form, *given), results, costs, *leaves)
-        return Solution(w, status, jax.tree.unflatten(structure, aux))
+        return solve_on_host(self, costs, instances)
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        if self.contains is None:
-            return jnp.asarray(True)
-        arguments = (w, instance) if self.takes_instance else (w,)
-        inside = self.contains
-        return jax.pure_callback(
-            lambda *args: np.asarray(inside(*jax.tree.map(np.asarray, args)), bool),
-            jax.ShapeDtypeStruct((), bool),
-            *arguments,
-            vmap_method="sequential",
-        )
+        return jnp.asarray(True) if self.contains is None else feasible_on_host(self, w, instance)
 
-    def take_failure(self) -> OracleError | None:
-        error = self.failure.take()
-        if error is None:
-            return None
-        told = OracleError(f"the external solver failed: {error!r}")
-        told.__cause__ = error
-        return told
+    def instance(self, given: Any) -> Instance:
+        self._require(given)
+        return super().instance(given)
 
-    def _call(self, form: Any, costs: np.ndarray, *leaves_of_instances: np.ndarray) -> list[np.ndarray]:
-        """Host side, NumPy only: any number of leading axes comes in, one flat batch goes to the solver."""
-        lead = costs.shape[:-1]
-        flat = costs.reshape(-1, self.dim)
-        rows = jax.tree.unflatten(form, [leaf.reshape(-1, *leaf.shape[len(lead) :]) for leaf in leaves_of_instances])
-        w = np.zeros_like(flat)
-        status = np.full(len(flat), SOLVED, np.int32)
-        leaves = [np.zeros((len(flat), *shape), dtype) for shape, dtype in self.aux[0]]
-        if self.batched:
-            self._fill(slice(None), flat, rows, w, status, leaves)
-        else:
-            for i in range(len(flat)):
-                self._fill(i, flat[i], jax.tree.map(lambda leaf, i=i: leaf[i], rows), w, status, leaves)
-        return [answer.reshape(*lead, *answer.shape[1:]) for answer in (w, status, *leaves)]
+    def instances(self, given: Any, rows: int) -> Instance:
+        self._require(given)
+        return super().instances(given, rows)
 
-    def _fill(self, at: Any, cost: Any, instance: Any, w: Any, status: Any, leaves: list[Any]) -> None:
+    def _require(self, given: Any) -> None:
+        if self.takes_instance != (given is not None):
+            raise SettingsError(
+                "external oracle: expected an instance, got None; the solver was declared with takes_instance=True"
+                if self.takes_instance
+                else "external oracle: expected no instance; for a solver that takes one, say takes_instance=True"
+            )
+
+    def fingerprint(self) -> dict[str, Any]:
+        leaves, structure = self.aux
+        aux = {"form": str(structure), "leaves": [[list(shape), dtype] for shape, dtype in leaves]}
+        return {"kind": "External", "dim": self.dim, "takes_instance": self.takes_instance, "aux": aux}
+
+    def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
+        w: Any = np.zeros_like(costs)
+        leaves: list[Any] = [np.zeros((len(costs), *shape), dtype) for shape, dtype in self.aux[0]]
+        failed: list[tuple[int, BaseException]] = []
+        for row in [0] if self.batched else range(len(costs)):
+            try:
+                self._fill(slice(None) if self.batched else row, costs, instances, w, leaves)
+            except (Exception, SystemExit) as error:
+                failed.append((row, error))
+                if isinstance(error, deadline.OutOfTimeError):  # the other rows would hardly fare better
+                    break
+        if failed:
+            row, cause = failed[0]
+            batch = f"batch of {len(costs)}: {self._why(cause)}"
+            told = batch if self.batched else at(row, len(costs), self._why(cause), len(failed))
+            raise OracleError(f"the external solver failed: {told}") from cause
+        status: Any = np.full(len(costs), SOLVED, np.int32)
+        return Solution(w, status, jax.tree.unflatten(self.aux[1], leaves))
+
+    def _fill(self, row: Any, costs: np.ndarray, instances: Instance, w: Any, leaves: list[Any]) -> None:
+        """Solves one row, or all of them, and puts the checked answer in place."""
+        answer = self._call(self.fn, row, costs, instances)
+        if leaves and not (isinstance(answer, tuple | list) and len(answer) == 2):
+            raise SettingsError(f"expected the pair (w, aux), the solver returned {_name(answer)}")
+        decision, aux = answer if leaves else (answer, None)
+        checked = inputs.finite("the solver's decision", decision, w[row].shape)
         try:
-            answer = self.fn(cost, instance) if self.takes_instance else self.fn(cost)
-            decision, aux = answer if leaves else (answer, None)
-            decision = np.asarray(decision, w.dtype)
-            if decision.shape != w[at].shape:
-                raise ValueError(f"expected a decision of shape {w[at].shape}, the solver returned {decision.shape}")
-            if not np.all(np.isfinite(decision)):
-                raise ValueError("the solver returned a decision that is not finite")
-            w[at] = decision
-            for leaf, value in zip(leaves, jax.tree.leaves(aux), strict=True):
-                leaf[at] = value
-        except Exception as error:
-            self.failure.put(error)
-            status[at] = 1
+            parts = self.aux[1].flatten_up_to(aux)
+        except ValueError as error:
+            raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
+        for leaf, part in zip(leaves, parts, strict=True):
+            value = inputs.numbers("the solver's aux", part, leaf[row].shape)
+            if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):
+                raise SettingsError(f"the solver's aux: expected numbers of type {leaf.dtype}, got {value.dtype}")
+            leaf[row] = value
+        w[row] = checked
+
+    def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
+        inside = np.ones(len(points), bool)
+        for row in range(0 if self.contains is None else len(points)):
+            try:
+                inside[row] = inputs.mask("contains", self._call(self.contains, row, points, instances), ())
+            except (Exception, SystemExit) as error:
+                raise OracleError(f"contains failed: {at(row, len(points), self._why(error))}") from error
+        return inside
+
+    def _call(self, fn: Any, row: Any, rows: np.ndarray, instances: Instance) -> Any:
+        """A function of the user's on copies of one row, or of all, within the time limit."""
+        arguments = [rows[row].copy()]
+        if self.takes_instance:
+            arguments.append(jax.tree.map(lambda leaf: leaf[row].copy(), instances))
+        return fn(*arguments) if self.time_limit is None else deadline.call(self.time_limit, fn, *arguments)
+
+    def _why(self, error: BaseException) -> str:
+        if isinstance(error, deadline.OutOfTimeError):
+            return f"no answer within the time limit of {self.time_limit:g} s; the call was left behind"
+        return str(error) if isinstance(error, RegretlessError) else f"{type(error).__name__}: {error}"
+
+
+def _is_duration(seconds: Any) -> bool:
+    number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
+    return number and 0 < seconds <= threading.TIMEOUT_MAX
+
+
+def _name(answer: Any) -> str:
+    return f"{len(answer)} things" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"

@@ -1,8 +1,8 @@
 """Shortest path on a directed acyclic graph given as an edge list."""
 
 import functools
-from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from regretless.oracles.base import TraceableOracle
+from regretless.errors import SettingsError
+from regretless.oracles.base import MaskedOracle, as_data
+from regretless.oracles.graph import Edge, Node, between, level_of, nodes_of
+from regretless.oracles.status import INFEASIBLE
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 LISTED_PATHS = 256
 """A graph with at most this many paths is solved by comparing all of them, which is one product and one argmin."""
-
-Node = Hashable
-Edge = tuple[Node, Node]
 
 
 def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
@@ -28,7 +28,7 @@ def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
     [(0, 1), (0, 2), (1, 3), (2, 3)]
     """
     if rows < 1 or columns < 1 or rows * columns < 2:
-        raise ValueError(f"grid: expected at least two nodes, got {rows} × {columns}")
+        raise SettingsError(f"grid: expected at least two nodes, got {rows} × {columns}")
     edges = []
     for r in range(rows):
         for c in range(columns):
@@ -40,13 +40,13 @@ def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
     return edges
 
 
-class ShortestPath(TraceableOracle):
+class ShortestPath(MaskedOracle):
     """``S``: the paths from ``source`` to ``sink``, as 0/1 vectors over the edges; costs may be negative.
 
     Nodes are numbers or names; by default the first edge begins at the source and the last one ends at the sink.
     A small graph compares its paths. A larger one is solved by dynamic programming level by level (a node's level is its
     longest distance from the source in edges) and a walk back over the chosen edges, ties to the edge listed first. An
-    instance is a boolean vector of the edges that are open this round (None: all of them).
+    instance is a mask of the edges that are open this round, booleans or exactly 0 and 1 (None: all of them).
     """
 
     edges: tuple[Edge, ...] = eqx.field(static=True)
@@ -55,7 +55,7 @@ class ShortestPath(TraceableOracle):
 
     def __init__(self, edges: Sequence[Edge], source: Node = None, sink: Node = None):
         if not len(edges):
-            raise ValueError("shortest path: expected at least one edge, got none")
+            raise SettingsError("shortest path: expected at least one edge, got none")
         self.edges = tuple((tail, head) for tail, head in edges)
         self.source = self.edges[0][0] if source is None else source
         self.sink = self.edges[-1][1] if sink is None else sink
@@ -68,21 +68,22 @@ class ShortestPath(TraceableOracle):
 
     def minimise(self, cost: Cost, instance: Instance) -> Solution:
         paths = _paths(self.edges, self.source, self.sink)
+        is_open = None if instance is None else jnp.asarray(instance, bool)
         if paths is None:
-            w, length = self._by_levels(cost if instance is None else jnp.where(instance, cost, jnp.inf))
+            w, length = self._by_levels(cost if is_open is None else jnp.where(is_open, cost, jnp.inf))
         else:
-            w, length = self._by_comparison(cost, instance, paths)
-        reached = jnp.isfinite(length) | (instance is None)
-        return Solution(w, jnp.where(reached, SOLVED, 1))
+            w, length = self._by_comparison(cost, is_open, paths)
+        reached = jnp.isfinite(length) | (is_open is None)
+        return Solution(w, jnp.where(reached, SOLVED, INFEASIBLE))
 
     def _by_comparison(
-        self, cost: Cost, instance: Instance, paths: np.ndarray
+        self, cost: Cost, is_open: Bool[Array, " d"] | None, paths: np.ndarray
     ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
         """All path lengths at once; paths over a closed edge are infinitely long."""
         rows = jnp.asarray(paths, cost.dtype)
         lengths = jnp.matmul(rows, cost, precision="highest")
-        if instance is not None:
-            lengths = jnp.where(rows @ (~instance).astype(cost.dtype) > 0, jnp.inf, lengths)
+        if is_open is not None:
+            lengths = jnp.where(rows @ (~is_open).astype(cost.dtype) > 0, jnp.inf, lengths)
         best = jnp.argmin(lengths)
         return rows[best], lengths[best]
 
@@ -113,18 +114,31 @@ class ShortestPath(TraceableOracle):
         return used[table.slot], distance[table.sink]
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        place = {node: i for i, node in enumerate(_nodes(self.edges))}
+        place = {node: i for i, node in enumerate(nodes_of(self.edges))}
         tail, head = (np.array([place[edge[end]] for edge in self.edges]) for end in (0, 1))
         balance = jnp.zeros(len(place)).at[tail].add(w).at[head].add(-w)
         wanted = jnp.zeros(len(place)).at[place[self.source]].add(1.0).at[place[self.sink]].add(-1.0)
-        allowed = 1.0 if instance is None else instance
-        return jnp.all((w == 0) | (w == allowed)) & jnp.all(balance == wanted)
+        known = self._converted(instance)
+        is_open = True if known is None else jnp.asarray(known, bool)
+        return jnp.all((w == 0) | ((w == 1) & is_open)) & jnp.all(balance == wanted)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        return self.edges
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The edges by the names of their nodes; a node that is not data is told by its place among all nodes."""
+        place = {node: i for i, node in enumerate(nodes_of(self.edges))}
+        told = {node: [place[node]] if as_data(node) is None else as_data(node) for node in place}
+        edges = [[told[tail], told[head]] for tail, head in self.edges]
+        ends = {"source": told[self.source], "sink": told[self.sink]}
+        return {"kind": "ShortestPath", "dim": self.dim, "edges": edges, **ends}
 
 
 @functools.lru_cache(maxsize=64)
 def _paths(edges: tuple[Edge, ...], source: Node, sink: Node) -> np.ndarray | None:
     """All paths as 0/1 rows in the order of their edges, or None if there are more than LISTED_PATHS."""
-    useful = _between(edges, source, sink)
+    useful = between(edges, source, sink)
     following: dict[Any, list[Any]] = defaultdict(list)
     for e in useful:
         following[edges[e][0]].append(e)
@@ -156,8 +170,8 @@ class _Tables(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _Tables:
-    useful = _between(edges, source, sink)
-    level = _levels([edges[e] for e in useful])
+    useful = between(edges, source, sink)
+    level = level_of([edges[e] for e in useful])
     depth = level[sink]
     members: dict[Any, list[Any]] = defaultdict(list)
     for node in level:
@@ -187,67 +201,3 @@ def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _Tables:
             out[lv, row, i] = slot[e]
     out[depth, number[sink] - depth * width, 0] = always
     return _Tables(edge[1:], tails[1:], out[1:], slot, number[sink])
-
-
-def _between(edges: tuple[Edge, ...], source: Node, sink: Node) -> list[int]:
-    """Indices of the edges that lie on some path from source to sink; refuses a graph without one, or with a cycle."""
-    nodes = _nodes(edges)
-    for name, node in (("source", source), ("sink", sink)):
-        if node not in nodes:
-            raise ValueError(f"shortest path: {name} {node} is not a node of any edge")
-    if source == sink:
-        raise ValueError(f"shortest path: source and sink are the same node, {source}")
-    _refuse_cycle(edges, nodes)
-    after, before = _reach(edges, source), _reach([(head, tail) for tail, head in edges], sink)
-    if sink not in after:
-        raise ValueError(f"shortest path: the sink {sink} cannot be reached from the source {source}")
-    return [e for e, (tail, head) in enumerate(edges) if tail in after and head in before]
-
-
-def _nodes(edges: Sequence[Edge]) -> list[Node]:
-    """Every node once, in the order of the edges."""
-    return list(dict.fromkeys(node for edge in edges for node in edge))
-
-
-def _reach(edges: Sequence[Edge], start: Node) -> set[Node]:
-    following: dict[Any, list[Any]] = defaultdict(list)
-    for tail, head in edges:
-        following[tail].append(head)
-    seen, queue = {start}, deque([start])
-    while queue:
-        for node in following[queue.popleft()]:
-            if node not in seen:
-                seen.add(node)
-                queue.append(node)
-    return seen
-
-
-def _refuse_cycle(edges: Sequence[Edge], nodes: Iterable[Node]) -> None:
-    left = set(nodes) - set(_levels(edges))
-    if left:
-        some = ", ".join(sorted(map(str, left))[:5])
-        raise ValueError(
-            f"shortest path: the graph has a cycle: it goes through, or lies before, the nodes {some}; expected none"
-        )
-
-
-def _levels(edges: Sequence[Edge]) -> dict[Node, int]:
-    """Longest distance of each node from the nodes without incoming edges; nodes on or behind a cycle are left out."""
-    nodes = _nodes(edges)
-    waiting = dict.fromkeys(nodes, 0)
-    following: dict[Any, list[Any]] = defaultdict(list)
-    for tail, head in edges:
-        waiting[head] += 1
-        following[tail].append(head)
-    level = {node: 0 for node in nodes if waiting[node] == 0}
-    queue = deque(level)
-    depth = dict.fromkeys(nodes, 0)
-    while queue:
-        node = queue.popleft()
-        level[node] = depth[node]
-        for head in following[node]:
-            depth[head] = max(depth[head], depth[node] + 1)
-            waiting[head] -= 1
-            if waiting[head] == 0:
-                queue.append(head)
-    return level

@@ -1,27 +1,31 @@
 """Mixed-integer programmes on the host: many objectives over one feasible set, solved exactly by HiGHS on several cores.
 
-NumPy and highspy only. Each worker thread holds one model that is built once; between solves only the objective, right-hand
-sides and upper bounds change. Every solve starts from the same state, so that the answer to a row depends neither on the
-rows before it nor on the thread that solved it.
+NumPy and highspy only. This module loads the solver's shared library, so it is imported where a programme is made and not
+before. Each worker thread holds one model that is built once; between solves only the objective, right-hand sides and upper
+bounds change. Every solve starts from the same state, so that the answer to a row depends neither on the rows before it nor
+on the thread that solved it.
 """
 
 import os
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
-import highspy
 import numpy as np
 
-SOLVED, INFEASIBLE, OUT_OF_TIME, NOT_FINITE, BROKEN = range(5)
+from regretless.errors import OracleError
+from regretless.oracles.programme import Programme
+from regretless.oracles.status import BROKEN, INFEASIBLE, NOT_FINITE, OUT_OF_TIME
+from regretless.startup import usable_cores
+from regretless.types import SOLVED
 
-WHY = {
-    INFEASIBLE: "infeasible: no decision satisfies the constraints",
-    OUT_OF_TIME: "no proven optimum within the time limit of {time_limit:g} s",
-    NOT_FINITE: "its costs or its right-hand sides are not finite numbers",
-    BROKEN: "the solver gave up without an answer",
-}
+try:
+    import highspy
+except ImportError as error:
+    raise OracleError(
+        f"expected to load the solver HiGHS, got: {error}; where another package has loaded a HiGHS of its own (OR-Tools "
+        "does), install a version that keeps to itself: pip install 'highspy>=1.13,<1.15'"
+    ) from error
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: SOLVED,
@@ -31,30 +35,13 @@ _STATUS = {
 }
 
 
-class Programme(NamedTuple):
-    """``A_ub w ≤ b_ub``, ``A_eq w = b_eq``, ``lower ≤ w ≤ upper``, and ``w_i`` whole where ``integer_i``."""
-
-    a_ub: np.ndarray  # [m, d]
-    b_ub: np.ndarray
-    a_eq: np.ndarray  # [e, d]
-    b_eq: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    integer: np.ndarray  # bool
-
-    @property
-    def dim(self) -> int:
-        """How many variables."""
-        return len(self.lower)
-
-
 class BatchSolver:
     """Solves ``min c·w`` over a programme for a batch of costs ``c``; ``workers`` threads share the rows."""
 
     def __init__(self, programme: Programme, time_limit: float = 60.0, gap: float = 0.0, workers: int | None = None):
         self.programme, self.time_limit, self.gap = programme, time_limit, gap
-        self.workers = workers or _usable_cores()
-        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="highs")
+        self.workers = workers or usable_cores()
+        self._pools: dict[int, ThreadPoolExecutor] = {}  # by process: a forked child has none of its parent's threads
         self._own = threading.local()
         self._start: highspy.HighsBasis | None = None
 
@@ -73,10 +60,23 @@ class BatchSolver:
         costs = np.asarray(costs, np.float64)
         parts = (b_ub, b_eq, available)
         rows = [[None if part is None else part[i] for part in parts] for i in range(len(costs))]
-        jobs = [self._pool.submit(self._solve, cost, *row) for cost, row in zip(costs, rows, strict=True)]
-        answers = [job.result() for job in jobs]
+        pool = self._pool()
+        jobs = [pool.submit(self._solve, cost, *row) for cost, row in zip(costs, rows, strict=True)]
+        try:
+            answers = [job.result() for job in jobs]
+        except Exception as error:
+            raise OracleError(f"HiGHS failed: {type(error).__name__}: {error}") from error
+        finally:
+            for job in jobs:  # those that have not begun when one fails or the user interrupts
+                job.cancel()
         w = np.array([answer[0] for answer in answers]).reshape(len(costs), self.programme.dim)
         return w, np.array([answer[1] for answer in answers], np.int32)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        pools, process = self._pools, os.getpid()
+        if process not in pools:
+            self._pools = pools = {process: ThreadPoolExecutor(self.workers, thread_name_prefix="solver")}
+        return pools[process]
 
     def _solve(
         self, cost: np.ndarray, b_ub: np.ndarray | None, b_eq: np.ndarray | None, available: np.ndarray | None
@@ -127,7 +127,7 @@ class BatchSolver:
         solver.changeColsBounds(programme.dim, np.arange(programme.dim, dtype=np.int32), lower, upper)
 
     def begin(self) -> int:
-        """Status of the programme without costs; for one without whole-numbered variables, where all solves will start."""
+        """Status of the programme without costs; for one without integer variables, where all solves will start."""
 
         def first() -> int:
             status = self._solve(np.zeros(self.programme.dim), None, None, None)[1]
@@ -135,7 +135,7 @@ class BatchSolver:
                 self._start = self._model().getBasis()
             return status
 
-        return self._pool.submit(first).result()
+        return self._pool().submit(first).result()
 
 
 def model(programme: Programme, gap: float) -> highspy.Highs:
@@ -160,7 +160,7 @@ def model(programme: Programme, gap: float) -> highspy.Highs:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(whole)] for whole in programme.integer]
     if solver.passModel(lp) == highspy.HighsStatus.kError:
-        raise ValueError("HiGHS refuses this model")
+        raise OracleError("HiGHS refuses this model")
     return solver
 
 
@@ -178,7 +178,7 @@ def ray(programme: Programme) -> np.ndarray | None:
 
     Directions ``r`` satisfy ``A_ub r ≤ 0``, ``A_eq r = 0``, ``r_i ≥ 0`` where there is a lower bound, ``r_i ≤ 0`` where there
     is an upper one; cut to ``|r_i| ≤ 1``, some ``±r_i`` is positive if there is any but 0. The relaxation of a programme with
-    whole-numbered variables has the same directions, if its data are rational.
+    integer variables has the same directions, if its data are rational.
     """
     below, above = np.isfinite(programme.lower), np.isfinite(programme.upper)
     if np.all(below & above):
@@ -196,16 +196,3 @@ def ray(programme: Programme) -> np.ndarray | None:
     directions, _ = solver.solve_batch(-np.concatenate([signed[None], free, -free]))
     longest = directions[np.argmax(np.max(np.abs(directions), axis=1))]
     return longest if np.max(np.abs(longest)) > 1e-6 else None
-
-
-def explain(status: Sequence[int] | np.ndarray, time_limit: float) -> str:
-    """Which rows of a batch failed, and why the first of them did."""
-    failed = np.flatnonzero(np.asarray(status) != SOLVED)
-    first = int(failed[0])
-    told = WHY[int(status[first])].format(time_limit=time_limit)
-    others = f"; {len(failed) - 1} more of its rows failed" if len(failed) > 1 else ""
-    return f"row {first} of a batch of {len(status)}: {told}{others}"
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,11 +1,17 @@
 """Pricing: one price level per product, at most ``budget`` products on promotion (the paper's Section 3.1)."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from regretless.errors import SettingsError
+from regretless.oracles import inputs
 from regretless.oracles.base import TraceableOracle
 from regretless.oracles.selection import cheapest
+from regretless.oracles.status import INFEASIBLE
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 
@@ -25,13 +31,13 @@ class Pricing(TraceableOracle):
 
     def __init__(self, products: int, levels: int, promotions: int, budget: int):
         if products < 1 or levels < 1 or not 0 <= promotions <= levels:
-            raise ValueError(
+            raise SettingsError(
                 "pricing: expected at least one product and one level, and 0 ≤ promotions ≤ levels; "
                 f"got products = {products}, levels = {levels}, promotions = {promotions}"
             )
         if budget < (products if promotions == levels else 0):
             need = f"at least {products}, as every level is a promotion" if promotions == levels else "at least 0"
-            raise ValueError(f"pricing: infeasible promotion budget {budget}, expected {need}")
+            raise SettingsError(f"pricing: infeasible promotion budget {budget}, expected {need}")
         self.products, self.levels, self.promotions, self.budget = products, levels, promotions, budget
         self.dim = products * levels
 
@@ -54,10 +60,26 @@ class Pricing(TraceableOracle):
         on_offer = (level[None, :] < self.promotions) == promoted[:, None]
         chosen = jnp.argmin(jnp.where(on_offer, table, jnp.inf), axis=1)
         w = (level[None, :] == chosen[:, None]).astype(cost.dtype).reshape(-1)
-        return Solution(w, jnp.where(jnp.sum(promoted) > budget, 1, SOLVED))
+        return Solution(w, jnp.where(jnp.sum(promoted) > budget, INFEASIBLE, SOLVED))
+
+    def instance(self, given: Any) -> Instance:
+        return None if given is None else self._budget("instance", given, ())
+
+    def instances(self, given: Any, rows: int) -> Instance:
+        return None if given is None else self._budget("instances", given, (rows,))
+
+    def example_instance(self) -> Instance:
+        return np.asarray(self.budget, np.int32)
+
+    def _budget(self, what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+        budget = inputs.finite(what, given, shape)
+        if np.any((budget != np.round(budget)) | (budget < 0)):
+            raise SettingsError(f"{what}: expected the promotion budget as an integer of at least 0, got {given!r}")
+        return np.minimum(budget, self.products).astype(np.int32)
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        budget = self.budget if instance is None else instance
+        known = self._converted(instance)
+        budget = self.budget if known is None else known
         table = w.reshape(self.products, self.levels)
         binary = jnp.all((w == 0) | (w == 1)) & jnp.all(jnp.sum(table, axis=1) == 1)
         return binary & (jnp.sum(table[:, : self.promotions]) <= budget)

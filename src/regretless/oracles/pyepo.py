@@ -17,7 +17,7 @@ def from_pyepo(model: Any) -> External:
     fixed costs on top are refused, for the cost of a decision would no longer be ``c·w``.
 
     One cost vector is solved after the other, by one thread at a time, because a PyEPO model holds its objective as state. The
-    model must not be used elsewhere meanwhile. An exception in it becomes a status and is told by ``raise_failure``.
+    model must not be used elsewhere meanwhile. An exception in it becomes an OracleError that names the row.
     """
     sign = _sign(model)
     problem = getattr(model, "problem", None)  # of a model that was compiled from PyEPO's own modelling language
@@ -31,11 +31,11 @@ def from_pyepo(model: Any) -> External:
     predicted = None if model.c_pred_index is None else np.asarray(model.c_pred_index)
     alone = threading.Lock()
 
-    def solve(costs: np.ndarray) -> np.ndarray:
+    def solve(cost: np.ndarray) -> np.ndarray:
         with alone:
-            return np.stack([_solved(model, sign * cost, predicted) for cost in costs])
+            return _solved(model, sign * cost, predicted)
 
-    return External(solve, int(model.num_cost), batched=True)
+    return External(solve, int(model.num_cost))
 
 
 def _sign(model: Any) -> float:

@@ -1,5 +1,7 @@
 """The scheduling oracle: exact on random plants and on the benchmark's instances, and the host is asked only where needed."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import oracles
+from regretless.errors import OracleError
 from regretless.oracles import Plant, Task, highs
 from regretless.oracles.scheduling import milp as schedule_milp
 from regretless.oracles.scheduling.assignment import assignable, overfull_sets
 from regretless.oracles.scheduling.packing import always_packs
+from regretless.oracles.status import OUT_OF_TIME
 from regretless.studies.speed.oracle import compare, exact_cost
 from toys import all_schedules
 
@@ -63,47 +67,69 @@ def test_agrees_with_highs_on_the_whole_programme(instance):
     assert row["ratio"] > (1000 if instance == "load3" else 0)
 
 
-def test_the_host_is_called_once_per_batch_and_only_if_some_row_does_not_pack(monkeypatch):
+def test_the_solver_is_called_once_per_batch_and_only_for_rows_that_do_not_pack(monkeypatch):
     oracle = oracles.scheduling(CROWDED)
-    calls, real = [], schedule_milp.ScheduleSolver.mend
+    calls, real = [], schedule_milp.ScheduleSolver.solve
 
-    def counted(self, prices, starts, packed):
-        calls.append(packed)
-        return real(self, prices, starts, packed)
+    def counted(self, prices):
+        calls.append(prices.tolist())
+        return real(self, prices)
 
-    monkeypatch.setattr(schedule_milp.ScheduleSolver, "mend", counted)
-    solve = jax.jit(jax.vmap(lambda rows: oracle.solve(rows).aux))
-    fine = jnp.asarray(np.tile(APART, (3, 2, 1)))
-    assert np.array_equal(solve(fine), np.tile([6, 4, 7], (3, 2, 1)))
+    monkeypatch.setattr(schedule_milp.ScheduleSolver, "solve", counted)
+    fine = np.tile(APART, (6, 1))
+    assert np.array_equal(oracle.answer(fine).aux, np.tile([6, 4, 7], (6, 1)))
     assert calls == []
-    starts = solve(fine.at[1, 0].set(MIDDAY))
-    assert [packed.reshape(-1).tolist() for packed in calls] == [[True, True, False, True, True, True]]
-    assert starts[1, 0, :2].tolist() == [4, 2], "the task of twice the power keeps the cheapest slots"
-    assert np.array_equal(starts[0], np.tile([6, 4, 7], (2, 1)))
+    fine[2] = MIDDAY
+    starts = oracle.answer(fine).aux
+    assert calls == [[MIDDAY.tolist()]]
+    assert starts[2, :2].tolist() == [4, 2], "the task of twice the power keeps the cheapest slots"
+    assert np.array_equal(np.delete(starts, 2, axis=0), np.tile([6, 4, 7], (5, 1)))
 
 
-def test_where_every_choice_packs_the_program_has_no_callback():
+def test_where_every_choice_packs_it_is_pure_jax():
     roomy = CROWDED._replace(capacities=((1.0,), (1.0,)))
     assert always_packs(roomy)
     assert not always_packs(CROWDED)
-    costs = jnp.zeros((2, 8))
-    assert "callback" not in str(jax.make_jaxpr(oracles.scheduling(roomy).solve)(costs))
-    assert "callback" in str(jax.make_jaxpr(oracles.scheduling(CROWDED).solve)(costs))
+    assert not oracles.scheduling(roomy).on_host
+    assert oracles.scheduling(CROWDED).on_host
+    assert "callback" not in str(jax.make_jaxpr(oracles.scheduling(roomy).solve)(jnp.zeros((2, 8))))
+    with pytest.raises(OracleError, match="cannot run inside a compiled program"):
+        jax.vmap(oracles.scheduling(roomy).feasible)(jnp.zeros((2, 8)))
 
 
-def test_a_solve_that_fails_is_told(monkeypatch):
+@given(plant=plants())
+@settings(max_examples=60)
+def test_what_always_packs_packs_for_all_starts(plant):
+    """By brute force: one assignment that holds for every choice of start times, if and only if the search finds one."""
+    usage = np.array([task.usage for task in plant.tasks])
+    slot = np.arange(plant.slots)
+    may_run = [(slot >= task.earliest) & (slot < task.latest) for task in plant.tasks]
+
+    def holds(machines):
+        used = np.zeros((len(plant.capacities), plant.slots, usage.shape[1]))
+        for task, machine in enumerate(machines):
+            used[machine] += np.outer(may_run[task], usage[task])
+        return np.all(used <= np.array(plant.capacities)[:, None])
+
+    choices = itertools.product(range(len(plant.capacities)), repeat=len(plant.tasks))
+    assert always_packs(plant) == any(map(holds, choices))
+
+
+def test_a_solve_that_fails_is_told_by_the_call_that_asked(monkeypatch):
     oracle = oracles.scheduling(CROWDED)
-    late = lambda self, costs, **parts: (np.zeros_like(costs), np.full(len(costs), highs.OUT_OF_TIME))  # noqa: E731
+    late = lambda self, costs, **parts: (np.zeros_like(costs), np.full(len(costs), OUT_OF_TIME))  # noqa: E731
     with monkeypatch.context() as patch:
         patch.setattr(highs.BatchSolver, "solve_batch", late)
-        solution = oracle.solve(jnp.asarray([APART, MIDDAY]))
-    assert solution.status.tolist() == [highs.SOLVED, highs.OUT_OF_TIME]
-    with pytest.raises(oracles.OracleError, match=r"scheduling: row 1 of a batch of 2: no proven optimum within"):
-        oracle.raise_failure()
-    assert oracle.solve(jnp.asarray([MIDDAY])).status.tolist() == [highs.SOLVED]
-    assert oracle.take_failure() is None
-    assert oracle.solve(jnp.full((1, 8), jnp.nan)).status.tolist() == [highs.NOT_FINITE]
-    assert oracle.take_failure() is None, "a cost that is no number is no failure of the solver"
+        with pytest.raises(OracleError, match=r"scheduling: row 1 of a batch of 2: no proven optimum within .* 120 s"):
+            oracle.answer([APART, MIDDAY])
+    assert oracle.answer([MIDDAY]).status.tolist() == [0]
+
+
+def test_points_that_no_schedule_reaches_are_not_contained():
+    oracle = oracles.scheduling(CROWDED)
+    best = oracle.answer([MIDDAY]).w[0]
+    crowd = np.array([0, 0, 9.0, 9.0, 3.0, 0, 0, 0])  # both tasks at once
+    assert oracle.contained([best, crowd, 0 * best]).tolist() == [True, False, False]
 
 
 def test_the_relaxed_programme_is_used_where_it_fits_and_the_whole_one_elsewhere():

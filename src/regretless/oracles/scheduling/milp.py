@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regretless.oracles import highs, host
+from regretless.oracles import highs
+from regretless.oracles.programme import Programme
 from regretless.oracles.scheduling.assignment import assignable, overfull_sets
 from regretless.oracles.scheduling.plant import Plant
+from regretless.types import SOLVED
 
 TIME_LIMIT = 120.0
 
@@ -40,7 +42,6 @@ class ScheduleSolver:
 
     def __init__(self, plant: Plant):
         self.plant = plant
-        self.failure = host.Failure()
         self.whole = _whole(plant)
 
     @functools.cached_property
@@ -50,10 +51,9 @@ class ScheduleSolver:
 
     def solve(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``starts[b, n]`` and ``status[b]`` for ``prices[b, d]``: relaxed where the answer fits the machines, else whole."""
-        prices = np.asarray(prices, np.float64)
         starts, status = self.relaxed.solve(self.plant, prices)
-        fit = [code == highs.SOLVED and self._fits(row) for row, code in zip(starts, status, strict=True)]
-        unfit = np.flatnonzero(~np.array(fit, bool) & (status != highs.NOT_FINITE))
+        fit = [code == SOLVED and self._fits(row) for row, code in zip(starts, status, strict=True)]
+        unfit = np.flatnonzero(~np.array(fit, bool))
         if len(unfit):
             starts[unfit], status[unfit] = self.whole.solve(self.plant, prices[unfit])
         return starts, status
@@ -72,28 +72,12 @@ class ScheduleSolver:
         return highs.BatchSolver(programme._replace(a_ub=rows, b_ub=room), TIME_LIMIT)
 
     def reaches(self, w: np.ndarray) -> np.ndarray:
-        """Whether some schedule has the load profile ``w``; any leading axes."""
-        flat = np.asarray(w, np.float64).reshape(-1, self.plant.slots)
+        """Whether some schedule has the load profile, for each row of ``w[n, d]``."""
         around = 1e-5 * np.sum(np.abs(self.plant.energy))
         own = self.whole.solver.programme.b_ub
-        room = np.concatenate([np.broadcast_to(own, (len(flat), len(own))), flat + around, around - flat], axis=1)
-        status = self._profile_solver.solve_batch(np.zeros((len(flat), len(self.whole.load))), b_ub=room)[1]
-        return (status == highs.SOLVED).reshape(np.shape(w)[:-1])
-
-    def mend(self, prices: np.ndarray, starts: np.ndarray, packed: np.ndarray) -> list[np.ndarray]:
-        """``starts`` with the rows that are not ``packed`` solved anew, and the status of each row; any leading axes."""
-        lead, prices = packed.shape, prices.reshape(-1, prices.shape[-1])
-        starts = np.array(starts, np.int32).reshape(len(prices), -1)
-        status, todo = np.zeros(len(prices), np.int32), np.flatnonzero(~packed.reshape(-1))
-        if len(todo):
-            try:
-                starts[todo], status[todo] = self.solve(prices[todo])
-            except Exception as error:
-                status[todo] = highs.BROKEN
-                self.failure.put(error)
-            if np.any((status != highs.SOLVED) & (status != highs.NOT_FINITE)):
-                self.failure.put(RuntimeError(highs.explain(status, TIME_LIMIT)))
-        return [starts.reshape(*lead, -1), status.reshape(lead)]
+        room = np.concatenate([np.broadcast_to(own, (len(w), len(own))), w + around, around - w], axis=1)
+        status = self._profile_solver.solve_batch(np.zeros((len(w), len(self.whole.load))), b_ub=room)[1]
+        return status == SOLVED
 
 
 @functools.lru_cache(maxsize=16)
@@ -114,7 +98,7 @@ def _model(plant: Plant, rows: np.ndarray, room: np.ndarray, choices: np.ndarray
     once = (choices[:, 0] == np.arange(len(plant.tasks))[:, None]).astype(float)
     binding = np.sum(rows, axis=1) > room
     size = len(choices)
-    programme = highs.Programme(
+    programme = Programme(
         rows[binding], room[binding], once, np.ones(len(once)), np.zeros(size), np.ones(size), np.ones(size, bool)
     )
     return _Model(highs.BatchSolver(programme, TIME_LIMIT), choices, load)

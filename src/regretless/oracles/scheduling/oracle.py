@@ -1,22 +1,22 @@
 """Energy-aware scheduling: when to start each task, given the price of energy in every slot. Exact."""
 
-import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless.errors import OracleError
-from regretless.oracles import highs, host
-from regretless.oracles.base import Oracle
-from regretless.oracles.scheduling import packing as packings
-from regretless.oracles.scheduling.milp import TIME_LIMIT, schedule_solver
-from regretless.oracles.scheduling.plant import Plant, check
+from regretless.errors import SettingsError
+from regretless.oracles.base import Oracle, as_data, feasible_on_host, solve_on_host
+from regretless.oracles.scheduling.packing import always_packs, packed
+from regretless.oracles.scheduling.plant import Plant, check_plant
+from regretless.oracles.status import check, why
 from regretless.types import SOLVED, Instance, Solution
+
+if TYPE_CHECKING:
+    from regretless.oracles.scheduling.milp import ScheduleSolver
 
 UNROLL = 16
 
@@ -25,32 +25,69 @@ class Scheduling(Oracle):
     """``S``: the load profiles ``w[slot] = Σ over running tasks of power × hours`` of all schedules that fit the machines.
 
     A task costs the same on every machine, so without capacities each task takes its own cheapest start: differences of
-    prefix sums of the prices. If those starts can be packed onto the machines, they are optimal
-    for the whole problem. Where one assignment serves all start times (``always_packs``) that is known beforehand; elsewhere
-    first-fit tries some orders, and rows for which none packs are solved as mixed-integer programmes on the host, once per
-    batch and only if there are any. ``aux`` holds the start times.
+    prefix sums of the prices. If those starts can be packed onto the machines, they are optimal for the whole problem. Where
+    one assignment serves all start times (``always_packs``) that is known beforehand, and solving is pure JAX; elsewhere
+    (``on_host``) first-fit tries some orders, and rows for which none packs are solved as mixed-integer programmes. ``aux``
+    holds the start times.
     """
 
     plant: Plant = eqx.field(static=True)
     always_packs: bool = eqx.field(static=True)
 
     def __init__(self, plant: Plant):
-        check(plant)
+        check_plant(plant)
         self.plant, self.dim = plant, plant.slots
-        self.always_packs = packings.always_packs(plant)
-        if not self.always_packs:
-            status = schedule_solver(plant).whole.solver.begin()
-            if status != highs.SOLVED:
-                raise ValueError(f"plant: {highs.WHY[status].format(time_limit=TIME_LIMIT)}")
+        self.always_packs = always_packs(plant)
+        if self.on_host:
+            solver = self._solver().whole.solver
+            status = solver.begin()
+            if status != SOLVED:
+                raise SettingsError(f"plant: {why(status, solver.time_limit)}")
+
+    @property
+    def on_host(self) -> bool:
+        return not self.always_packs
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        if instances is not None:
-            raise ValueError("scheduling: the plant is the same in every round, expected no instance")
-        return _solve(self, jnp.asarray(costs))
+        self.instances(instances, len(costs))
+        return solve_on_host(self, costs, None) if self.on_host else _solve(self, jnp.asarray(costs))
+
+    def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
+        if not self.on_host:
+            return super()._answer(costs, instances)
+        with jax.enable_x64(True):
+            starts: Any = np.array(_cheapest(self.plant, costs))
+            todo = np.flatnonzero(~np.asarray(packed(self.plant, starts)))
+        status: Any = np.full(len(costs), SOLVED, np.int32)
+        if len(todo):
+            starts[todo], status[todo] = self._solver().solve(costs[todo])
+        load: Any = np.array([self.plant.load(row) for row in starts]).reshape(costs.shape)
+        solution = Solution(load, status, starts)
+        check(solution, "scheduling", self._solver().whole.solver.time_limit)
+        return solution
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        solver = schedule_solver(self.plant)
-        return host.call(lambda w: [solver.reaches(w)], [jax.ShapeDtypeStruct((), np.bool_)], w)[0]
+        """Whether some schedule has the load profile ``w``: found out by the solver, so never inside a compiled program."""
+        return feasible_on_host(self, w, instance)
+
+    def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
+        return self._solver().reaches(points)
+
+    def instance(self, given: Any) -> Instance:
+        if given is not None:
+            raise SettingsError("scheduling: the plant is the same in every round, expected no instance")
+        return None
+
+    def instances(self, given: Any, rows: int) -> Instance:
+        return self.instance(given)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"kind": "Scheduling", "dim": self.dim, "plant": as_data(self.plant)}
+
+    def _solver(self) -> "ScheduleSolver":
+        from regretless.oracles.scheduling.milp import schedule_solver  # loads the solver: not before it is needed
+
+        return schedule_solver(self.plant)
 
     def task_loads(self, starts: Int[Array, " n"], dtype: Any = None) -> Float[Array, "n d"]:
         """The load of each task that starts in these slots; they sum to ``w``."""
@@ -59,19 +96,11 @@ class Scheduling(Oracle):
         running = (slot >= first) & (slot < first + jnp.asarray(self.plant.column("duration"))[:, None])
         return jnp.where(running, jnp.asarray(self.plant.energy, dtype or jnp.result_type(float))[:, None], 0.0)
 
-    def take_failure(self) -> OracleError | None:
-        if self.always_packs:
-            return None
-        error = schedule_solver(self.plant).failure.take()
-        return None if error is None else OracleError(f"scheduling: {error}")
-
 
 @jax.jit
 def _solve(oracle: Scheduling, costs: Float[Array, "b d"]) -> Solution:
     starts = cheapest_starts(oracle.plant, costs)
     status = jnp.full(costs.shape[0], SOLVED, jnp.int32)
-    if not oracle.always_packs:
-        starts, status = _mended(oracle.plant)(costs, starts)
     return Solution(jnp.sum(oracle.task_loads(starts, costs.dtype), axis=1), status, starts)
 
 
@@ -93,39 +122,4 @@ def cheapest_starts(plant: Plant, costs: Float[Array, "b d"]) -> Int[Array, "b n
     return jnp.asarray(plant.column("earliest"), jnp.int32) + jnp.argmin(price, axis=2).astype(jnp.int32)
 
 
-@functools.lru_cache(maxsize=16)
-def _mended(plant: Plant) -> Any:
-    """``(costs[b, d], starts[b, n]) -> (starts, status)``: the starts if they pack, else those of the whole problem.
-
-    A condition around a call to the host would become a call for every row under ``vmap``; so ``vmap`` makes the batch longer.
-    """
-
-    @custom_vmap
-    def mended(costs: Float[Array, "b d"], starts: Int[Array, "b n"]) -> tuple[Int[Array, "b n"], Int[Array, " b"]]:
-        first, *others = packings.orders(plant)
-        packed = jax.vmap(lambda row: packings.packs(plant, first, row))(starts)
-
-        def try_others() -> Bool[Array, " b"]:
-            again = [jax.vmap(lambda row, o=order: packings.packs(plant, o, row))(starts) for order in others]
-            return jnp.any(jnp.stack([packed, *again]), axis=0)
-
-        def on_host(known: Bool[Array, " b"]) -> list[Array]:
-            results = [jax.ShapeDtypeStruct(part.shape, np.int32) for part in (starts, known)]
-            return host.call(schedule_solver(plant).mend, results, costs, starts, known)
-
-        known = jax.lax.cond(jnp.all(packed), lambda: packed, try_others)
-        fine = [starts, jnp.full(packed.shape, SOLVED, jnp.int32)]
-        answer, status = jax.lax.cond(jnp.all(known), lambda known: fine, on_host, known)
-        return answer, status
-
-    @mended.def_vmap
-    def longer(size: int, batched: Any, costs: Array, starts: Array) -> Any:
-        costs, starts = (
-            part if is_batched else jnp.broadcast_to(part, (size, *part.shape))
-            for part, is_batched in zip((costs, starts), batched, strict=True)
-        )
-        rows = costs.shape[1]
-        flat = mended(costs.reshape(size * rows, -1), starts.reshape(size * rows, -1))
-        return tuple(part.reshape(size, rows, *part.shape[1:]) for part in flat), (True, True)
-
-    return mended
+_cheapest = jax.jit(cheapest_starts, static_argnums=0)

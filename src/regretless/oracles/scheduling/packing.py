@@ -1,4 +1,4 @@
-"""Packing tasks with given start times onto machines: quick rules in JAX, and a proof that they are never needed."""
+"""Packing tasks with given start times onto machines: quick rules in JAX, and a proof that none is needed."""
 
 import functools
 
@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from regretless.oracles import highs
+from regretless.oracles.scheduling.assignment import assignable
 from regretless.oracles.scheduling.plant import Plant
 
 
@@ -39,23 +39,26 @@ def packs(plant: Plant, order: np.ndarray, starts: Int[Array, " n"]) -> Bool[Arr
     return jnp.all(jax.lax.scan(place, empty, tasks)[1])
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def packed(plant: Plant, starts: Int[Array, "b n"]) -> Bool[Array, " b"]:
+    """Whether some order packs, for each row; the other orders are tried if the first one fails somewhere."""
+    first, *others = orders(plant)
+    at_once = jax.vmap(lambda row: packs(plant, first, row))(starts)
+
+    def try_others() -> Bool[Array, " b"]:
+        again = [jax.vmap(lambda row, o=order: packs(plant, o, row))(starts) for order in others]
+        return jnp.any(jnp.stack([at_once, *again]), axis=0)
+
+    return jax.lax.cond(jnp.all(at_once), lambda: at_once, try_others)
+
+
 @functools.lru_cache(maxsize=64)
 def always_packs(plant: Plant) -> bool:
     """Whether one assignment of tasks to machines is feasible whatever the start times are.
 
     It is if in every slot the tasks that may run then (``earliest ≤ slot < latest``) fit their machine all at once. Then
-    every choice of start times can be packed, and nothing has to be packed when solving.
+    every choice of start times can be packed, and nothing has to be packed when solving. A search that gives up says no.
     """
-    tasks, machines = len(plant.tasks), len(plant.capacities)
-    usage = np.array([task.usage for task in plant.tasks]).reshape(tasks, -1)
     slot = np.arange(plant.slots)
     may_run = (slot >= plant.column("earliest")[:, None]) & (slot < plant.column("latest")[:, None])
-    demand = np.einsum("ns,nr->srn", may_run, usage).reshape(-1, tasks)
-    demand, slots = np.unique(demand, axis=0, return_index=True)
-    resource = slots % usage.shape[1] if usage.shape[1] else slots
-    rows = np.concatenate([np.kron(demand, np.eye(machines)[m]) for m in range(machines)])
-    room = np.concatenate([np.take(plant.capacities[m], resource) for m in range(machines)])
-    once = np.kron(np.eye(tasks), np.ones((1, machines)))
-    size = tasks * machines
-    assignment = highs.Programme(rows, room, once, np.ones(tasks), np.zeros(size), np.ones(size), np.ones(size, bool))
-    return highs.BatchSolver(assignment, time_limit=5.0, workers=1).begin() == highs.SOLVED
+    return assignable(plant, range(len(plant.tasks)), may_run) is True

@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regretless.errors import SettingsError
+
 MINUTES_PER_DAY = 24 * 60
 
 
@@ -48,6 +50,13 @@ class Plant(NamedTuple):
         slot = np.arange(self.slots)
         return (slot >= start) & (slot < start + self.tasks[task].duration)
 
+    def load(self, starts: np.ndarray) -> np.ndarray:
+        """The load of each slot if each task starts where ``starts`` says."""
+        profile = np.zeros(self.slots)
+        for task, energy in enumerate(self.energy):
+            profile += energy * self.runs(task, int(starts[task]))
+        return profile
+
 
 def why_not(task: Task, slots: int, capacities: tuple[tuple[float, ...], ...]) -> str | None:
     """Why a task can never run, or None if it can."""
@@ -64,15 +73,17 @@ def why_not(task: Task, slots: int, capacities: tuple[tuple[float, ...], ...]) -
     return None
 
 
-def check(plant: Plant) -> None:
+def check_plant(plant: Plant) -> None:
     """Refuses a plant that no schedule can be made for, as far as one task alone can show it."""
     if plant.slot_minutes < 1 or MINUTES_PER_DAY % plant.slot_minutes:
-        raise ValueError(f"plant: expected slots that divide a day of 1440 minutes, got {plant.slot_minutes} minutes")
+        raise SettingsError(
+            f"plant: expected slots that divide a day of 1440 minutes, got {plant.slot_minutes} minutes"
+        )
     if not plant.tasks or not plant.capacities:
-        raise ValueError("plant: expected at least one task and one machine")
+        raise SettingsError("plant: expected at least one task and one machine")
     if len({len(part) for part in (*plant.capacities, *plant.column("usage"))}) != 1:
-        raise ValueError("plant: expected as many usages of each task as capacities of each machine")
+        raise SettingsError("plant: expected as many usages of each task as capacities of each machine")
     for index, task in enumerate(plant.tasks):
         reason = why_not(task, plant.slots, plant.capacities)
         if reason:
-            raise ValueError(f"plant: task {index}: {reason}")
+            raise SettingsError(f"plant: task {index}: {reason}")
