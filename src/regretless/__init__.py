@@ -1,32 +1,9 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
-from regretless.live.learner import Learner
-from regretless.policies import Policy, Problem
+from regretless.policies import Policy
+from regretless.problem import Problem
 from regretless.settings import Settings
 from regretless.simulate.simulation import simulate, simulate_all
-from regretless.studies import Experiment, run
 from regretless.trace import Trace
 from regretless.types import Decision, Feedback
-
-__version__ = "0.1.0"
-
-__all__ = [
-    "Decision",
-    "Experiment",
-    "Feedback",
-    "Learner",
-    "Policy",
-    "Problem",
-    "Settings",
-    "Trace",
-    "benchmarks",
-    "feedback",
-    "models",
-    "oracles",
-    "policies",
-    "run",
-    "simulate",
-    "simulate_all",
-    "surrogates",
-]

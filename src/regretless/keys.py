@@ -1,4 +1,4 @@
-"""Random keys by round and purpose: the environment's never depend on the policy, and a live learner draws as a simulated one."""
+"""Random keys by round and purpose: the environment's never depend on the policy, a live learner's are a simulation's."""
 
 import jax
 from jaxtyping import Array, Int

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.errors import OracleError
 from regretless.oracles import inputs
@@ -90,6 +90,10 @@ class Oracle(eqx.Module):
         """An instance that changes nothing, where instances have one form; else None."""
         return None
 
+    def aux_form(self) -> PyTree:
+        """Shapes and types of what ``solve`` tells beside ``w``, for one cost vector; None if nothing."""
+        return None
+
     def fingerprint(self) -> dict[str, Any]:
         """What defines the feasible set, as JSON data; not how it is solved. Here: the class and its fields that are data."""
         fields = {field.name: as_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
@@ -115,6 +119,10 @@ class TraceableOracle(Oracle):
     @abc.abstractmethod
     def minimise(self, cost: Cost, instance: Instance) -> Solution:
         """``w*(c)`` of one cost vector."""
+
+    def aux_form(self) -> PyTree:
+        aux = lambda cost: self.minimise(cost, self.example_instance()).aux  # noqa: E731
+        return jax.eval_shape(aux, jax.ShapeDtypeStruct((self.dim,), jnp.result_type(float)))
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
         known = instances if traced(instances) else self.instances(instances, len(costs))

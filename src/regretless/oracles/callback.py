@@ -96,6 +96,10 @@ class External(Oracle):
                 else "external oracle: expected no instance; for a solver that takes one, say takes_instance=True"
             )
 
+    def aux_form(self) -> Any:
+        leaves, structure = self.aux
+        return jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in leaves])
+
     def fingerprint(self) -> dict[str, Any]:
         leaves, structure = self.aux
         aux = {"form": str(structure), "leaves": [[list(shape), dtype] for shape, dtype in leaves]}

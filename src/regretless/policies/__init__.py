@@ -19,6 +19,6 @@ from regretless.policies.regression import RegressionBandit
 from regretless.policies.scaling import Scaled
 
 __all__ = [
-    "DFHPG", "REGISTRY", "Answer", "AskingPolicy", "LinearThompson", "Policy", "Question", "Recipe", "RegressionBandit", "Scaled",
-    "build", "settings_for",
+    "DFHPG", "REGISTRY", "Answer", "AskingPolicy", "LinearThompson", "Policy", "Question", "Recipe", "RegressionBandit",
+    "Scaled", "build", "settings_for",
 ]  # fmt: skip

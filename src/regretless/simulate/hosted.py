@@ -109,9 +109,11 @@ def play(
         t = jnp.int32(start + 1 + i)
         played, best = jax.tree.map(lambda leaf, i=i: leaf[:, i], (segment.rounds, segment.best))
         sample = replicas.run(_sample, (program, game, t), (keys, carry, played))
-        instances = jax.tree.map(lambda leaf: _spread(np.asarray(leaf), sample.cost.shape[:-1]), played.instance)
+        instances = jax.tree.map(
+            lambda leaf, rows=sample.cost.shape[:-1]: _spread(np.asarray(leaf), rows), played.instance
+        )
         solution = batched(oracle, np.asarray(sample.cost), instances, lead)
-        solution = replicas.place(jax.tree.map(lambda leaf: _like(leaf, sample.cost.dtype), solution))
+        solution = replicas.place(jax.tree.map(lambda leaf, kind=sample.cost.dtype: _like(leaf, kind), solution))
         asked = replicas.run(_ask, (program, game, t), (keys, carry, played, sample, solution))
         given = replicas.place(answers(oracle, asked.question, lead))
         carry, record = replicas.run(_answer, (program, game, t), (carry, played, best, asked, given))
@@ -123,7 +125,8 @@ def play(
 def answers(oracle: Oracle, question: Question, lead: int) -> Answer:
     """The answers to the questions of all replications; ``lead`` axes stand before a question's own."""
     costs, points = np.asarray(question.costs), np.asarray(question.points)
-    w, feasible = costs, np.ones(points.shape[:-1], bool)
+    w: Any = costs
+    feasible: Any = np.ones(points.shape[:-1], bool)
     if costs.size:
         instances = jax.tree.map(lambda leaf: _within(np.asarray(leaf), lead, costs.shape[:-1]), question.instance)
         w = batched(oracle, costs, instances, lead + 1).w.astype(costs.dtype)

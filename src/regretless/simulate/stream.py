@@ -24,7 +24,7 @@ class Game(eqx.Module):
 
 
 class Drawn(NamedTuple):
-    """Rounds ``start + 1 … start + length`` of one replication, with the costs that have to be solved for its reference lines."""
+    """Rounds ``start + 1 … start + length`` of one replication, and the costs to be solved for its reference lines."""
 
     rounds: Round  # leading axis of rounds
     costs: Float[Array, "lines length d"]

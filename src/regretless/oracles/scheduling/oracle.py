@@ -81,6 +81,9 @@ class Scheduling(Oracle):
     def instances(self, given: Any, rows: int) -> Instance:
         return self.instance(given)
 
+    def aux_form(self) -> Any:
+        return jax.ShapeDtypeStruct((len(self.plant.tasks),), jnp.int32)
+
     def fingerprint(self) -> dict[str, Any]:
         return {"kind": "Scheduling", "dim": self.dim, "plant": as_data(self.plant)}
 

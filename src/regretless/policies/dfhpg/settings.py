@@ -4,10 +4,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from regretless import models, nuisance, surrogates
+from regretless import models
+from regretless.models import REGISTRY as MODELS
+from regretless.nuisance import REGISTRY as NUISANCES
 from regretless.policies.dfhpg.scenarios import Orientation, Variant
 from regretless.schedules import OFFSET, Mixing
 from regretless.settings import Settings, choice, chosen_from
+from regretless.surrogates import REGISTRY as SURROGATES
 
 if TYPE_CHECKING:
     from regretless.problem import Problem
@@ -44,8 +47,8 @@ class DFHPG1Settings(Settings):
     baseline_momentum: float = Field(0.95, ge=0, lt=1, description="ψ of the moving-average baseline")
     late_clip: float = Field(10.0, gt=0, description="largest density ratio of a late score term")
     late_limit: float = Field(100.0, ge=0, description="age in learning steps beyond which a score term is left out")
-    model: chosen_from(models.REGISTRY) = Field(  # type: ignore[valid-type]
-        choice(models.REGISTRY, "gaussian_linear"), description="model of the cost"
+    model: chosen_from(MODELS) = Field(  # type: ignore[valid-type]
+        choice(MODELS, "gaussian_linear"), description="model of the cost"
     )
     generative: GenerativeSettings = GenerativeSettings()
 
@@ -69,13 +72,13 @@ class DFHPG1Settings(Settings):
 class DFHPG0Settings(DFHPG1Settings):
     """What the decision-focused term needs as well."""
 
-    surrogate: chosen_from(surrogates.REGISTRY) = Field(  # type: ignore[valid-type]
-        choice(surrogates.REGISTRY, "spo_plus"), description="surrogate loss of the decision-focused branch"
+    surrogate: chosen_from(SURROGATES) = Field(  # type: ignore[valid-type]
+        choice(SURROGATES, "spo_plus"), description="surrogate loss of the decision-focused branch"
     )
     surrogate_at: Literal["mean", "sample"] = Field("mean", description="where the surrogate is evaluated")
     variant: Literal["surrogate", "plug_in"] = Field("surrogate", description="the (1 − α) branch of Algorithm 1")
-    nuisance: chosen_from(nuisance.REGISTRY) = Field(  # type: ignore[valid-type]
-        choice(nuisance.REGISTRY, "mlp"), description="the network of the published runs, or the theory's linear class"
+    nuisance: chosen_from(NUISANCES) = Field(  # type: ignore[valid-type]
+        choice(NUISANCES, "mlp"), description="the network of the published runs, or the theory's linear class"
     )
     baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
         "moving_average", description="b of the score term"

@@ -61,7 +61,7 @@ def _hybrid(
     return _assembled(problem, settings, model, score_only=False, at=settings.surrogate_at, **parts)
 
 
-def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, at: str, **parts: Any) -> DFHPG:
+def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, at: Any, **parts: Any) -> DFHPG:
     """The algorithm around a model of either kind; ``model`` is an object of the user's own in place of the chosen one."""
     chosen, shape = models.REGISTRY[settings.model.name], (problem.dim, problem.context_shape)
     common: dict[str, Any] = {
@@ -88,5 +88,5 @@ def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, 
             orientation=own.orientation,
             **common,
         )
-    point = model or chosen.build(*shape, settings.exploration_scale, settings.model.settings)  # type: ignore[attr-defined]
+    point: Any = model or chosen.build(*shape, settings.exploration_scale, settings.model.settings)  # type: ignore[attr-defined]
     return PointDFHPG(model=point, at=at, **common)
