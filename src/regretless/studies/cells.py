@@ -1,99 +1,24 @@
-"""A cell of a study as data: what is played together, in one set of compiled programs, and stored as one file."""
+"""What a study is made of: experiments, and the check of the theorems. Each is stored as one file under its own address."""
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from regretless.benchmarks.base import Benchmark
-from regretless.studies.experiment import PUBLISHED_MODEL, Experiment, Settled, build_benchmark, data_notices, settle
+from regretless import models, nuisance, policies, surrogates
+from regretless.errors import SettingsError
+from regretless.registry import Registry
+from regretless.settings import Choice, Settings
+from regretless.studies.experiment import Experiment
+from regretless.studies.identity import address, code_version, roots_of
+from regretless.studies.outcome import Prepared, prepare
 
-
-class Arm(BaseModel):
-    """One curve: a policy under the cell's conditions, with single settings changed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    label: str
-    policy: str
-    overrides: dict[str, str] = {}
-
-
-class Cell(BaseModel):
-    """Some arms that meet the same stream of contexts and costs.
-
-    >>> cell = Cell(benchmark="topk", arms=(Arm(label="dfhpg", policy="dfhpg"),))
-    >>> cell.name
-    'topk, bandit: dfhpg'
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: Literal["simulation"] = "simulation"
-    benchmark: str
-    arms: tuple[Arm, ...] = Field(min_length=1)
-    feedback: str = "bandit"
-    degree: int | None = None
-    model: str = PUBLISHED_MODEL
-    seeds: int = Field(30, ge=1)
-    first_seed: int = Field(0, ge=0)
-    horizon: int | None = Field(None, ge=1)
-
-    @property
-    def name(self) -> str:
-        """What it is, for people."""
-        words = [self.benchmark, self.feedback]
-        if self.degree is not None:
-            words.append(f"degree {self.degree}")
-        if self.model != PUBLISHED_MODEL:
-            words.append(self.model)
-        if self.first_seed:
-            words.append(f"seeds from {self.first_seed}")
-        arms = [arm.label for arm in self.arms]
-        shown = arms if len(arms) <= 3 else [*arms[:2], f"{len(arms) - 2} more"]
-        return f"{', '.join(words)}: {', '.join(shown)}"
-
-    def experiment(self, arm: Arm) -> Experiment:
-        """One of the arms as an experiment."""
-        return Experiment(
-            benchmark=self.benchmark,
-            policies=(arm.policy,),
-            feedback=self.feedback,
-            degree=self.degree,
-            model=self.model,
-            seeds=self.seeds,
-            first_seed=self.first_seed,
-            horizon=self.horizon,
-            overrides=arm.overrides,
-        )
-
-    def settled(self) -> dict[str, Settled]:
-        """The settings of each arm, preset and changes put together."""
-        return {arm.label: settle(self.experiment(arm)) for arm in self.arms}
-
-    def world(self) -> Benchmark:
-        """The benchmark, built."""
-        experiment = self.experiment(self.arms[0])
-        return build_benchmark(experiment, settle(experiment).options)[0]
-
-    def data_notices(self) -> tuple[str, ...]:
-        """What must be said about the data."""
-        return data_notices(self.world())
-
-    def identity(self) -> dict[str, Any]:
-        """Everything that the numbers depend on, apart from the code."""
-        settled = self.settled()
-        return {
-            **self.model_dump(),
-            "degree": next(iter(settled.values())).degree,
-            "world": self.world().describe(),
-            "settings": {label: each.settings.model_dump() for label, each in settled.items()},
-        }
+SIMULATION = "regretless.studies.outcome"
+THEORY = "regretless.studies.theory.claims"
+"""The modules that compute the two kinds of cells: their import closure is what a result depends on."""
 
 
-class TheoryCell(BaseModel):
+class TheoryCell(Settings):
     """The check of the convergence theorems; its result is a document, not traces."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["theory"] = "theory"
     seed: int = Field(0, ge=0)
@@ -104,9 +29,91 @@ class TheoryCell(BaseModel):
         """What it is, for people."""
         return "convergence theorems" + (", short" if self.short else "")
 
-    def identity(self) -> dict[str, Any]:
-        """Everything that the numbers depend on, apart from the code."""
-        return self.model_dump()
+
+AnyCell = Experiment | TheoryCell
 
 
-AnyCell = Cell | TheoryCell
+def identity(cell: AnyCell) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Everything that a cell's numbers depend on apart from the code, and the modules that the code begins with."""
+    if isinstance(cell, TheoryCell):
+        return cell.model_dump(), (THEORY,)
+    return of_prepared(prepare(cell))
+
+
+def key(cell: AnyCell) -> str:
+    """The address of a cell's result."""
+    about, roots = identity(cell)
+    return address(about, code_version(roots))
+
+
+def of_prepared(prepared: Prepared) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The same for an experiment that was prepared."""
+    experiment = prepared.experiment
+    arms = {}
+    parts: list[Any] = []
+    for label, each in prepared.settled.items():
+        if each.settings is None:
+            raise SettingsError(
+                f"arm {label!r} is a policy object, which a store cannot know again: register it by name"
+            )
+        world = prepared.benchmarks[prepared.worlds[label]]
+        arms[label] = {
+            "policy": each.arm.policy,
+            "settings": each.names(),
+            "feedback": each.world.feedback,
+            "world": {
+                **world.describe(),
+                "settings": {} if each.world.settings is None else _named(each.world.settings),
+                "oracle": world.oracle.fingerprint(),
+            },
+        }
+        parts += [prepared.policies[label], world, world.oracle, prepared.policies[label].problem.feedback]
+        parts += _parts(each.settings)
+        parts += [policies.REGISTRY[str(each.arm.policy)]]
+    about = {
+        "arms": arms,
+        "seeds": list(experiment.seeds),
+        "horizon": prepared.horizon,
+        "delay": experiment.delay,
+        "missing": experiment.missing,
+    }
+    return about, tuple(sorted({SIMULATION, *roots_of(*map(_definer, parts))}))
+
+
+def _named(settings: Settings) -> dict[str, Any]:
+    """A benchmark's settings; where its data lie does not matter."""
+    return {name: value for name, value in settings.names().items() if name != "data_dir"}
+
+
+def _parts(settings: Settings) -> list[Any]:
+    """The classes of chosen parts."""
+    families: dict[str, Registry[Any]] = {
+        "surrogate": surrogates.REGISTRY, "model": models.REGISTRY, "nuisance": nuisance.REGISTRY,
+    }  # fmt: skip
+    found = []
+    for name in type(settings).model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, Choice) and name in families:
+            found.append(families[name][value.name])
+    return found
+
+
+def _definer(part: Any) -> Any:
+    """What a part is defined by: the function of a recipe, the solver of an oracle, the class of anything else."""
+    if isinstance(part, policies.Recipe):
+        return part.build
+    solver = getattr(part, "fn", None)
+    if callable(solver) and not isinstance(part, type):
+        return solver
+    return part if isinstance(part, type) else type(part)
+
+
+def describe(cell: AnyCell) -> dict[str, Any]:
+    """A cell as JSON data, for the record and for workers."""
+    if isinstance(cell, TheoryCell):
+        return cell.model_dump(mode="json")
+    if not isinstance(cell.benchmark, str):
+        about = {name: getattr(cell, name) for name in type(cell).model_fields if name != "arms"}
+        arms = [{"label": arm.label, "policy": arm.policy} for arm in cell.arms]
+        return {**about, "benchmark": cell.benchmark.name, "arms": arms, "seeds": list(cell.seeds), "policies": []}
+    return cell.model_dump(mode="json")

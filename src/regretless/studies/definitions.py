@@ -1,15 +1,17 @@
 """Every table and figure of the paper as data: which cells it needs and how it is shown.
 
 Cells are shared: the convergence curves are those of the main table, the feedback figure reuses both tables, and degree 8 is
-the main table again. What this build does not have (a benchmark, a policy, a model) is left out and named.
+the main table again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from regretless import benchmarks, models, policies, surrogates
 from regretless.registry import require_known
-from regretless.studies.cells import AnyCell, Arm, Cell, TheoryCell
+from regretless.studies.cells import TheoryCell
+from regretless.studies.experiment import PUBLISHED_DEGREE, Arm, Experiment
+from regretless.studies.study import QUICK as QUICK
+from regretless.studies.study import Kind, Panel, Scale, Study
 
 BENCHMARKS = ("topk", "shortest_path", "pricing", "energy")
 BANDIT = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0", "linear_thompson")
@@ -17,7 +19,7 @@ SEMI_BANDIT = ("greedy", "epsilon_greedy", "thompson", "dfhpg", "dfhpg_0", "line
 FULL = ("dfhpg", "dfhpg_0", "linear_thompson")
 MODELS = ("gaussian_linear", "gaussian_nn", "flow", "diffusion")
 MODEL_HORIZON = 15_000
-TURNED = Arm(label="published orientation", policy="dfhpg", overrides={"orientation": "published"})
+TURNED = Arm(label="published orientation", policy="dfhpg", settings={"generative.orientation": "published"})
 """The authors' generative runs hand costs to surrogates that maximise; shown once, on the first benchmark."""
 
 DEGREES = (2, 4, 6, 8, 10)
@@ -33,137 +35,91 @@ ZOOM = 600
 LONGEST = {"energy": 395}
 """Rounds of the benchmarks that are read from data."""
 
-QUICK_SEEDS, QUICK_HORIZON = 3, 200
-
-Kind = Literal["table", "curves", "models", "heatmap", "alpha", "degree", "feedback", "theory"]
+REPLICATIONS = 30
 
 
-class Panel(NamedTuple):
-    """One table or chart: cells by label, and cells whose linear_thompson is drawn beside them."""
-
-    benchmark: str
-    cells: tuple[tuple[str, AnyCell], ...]
-    beside: tuple[AnyCell, ...] = ()
-    zoom: int | None = None
-
-
-class Study(NamedTuple):
-    """A table or figure of the paper."""
-
-    name: str
-    kind: Kind
-    title: str
-    about: str
-    panels: tuple[Panel, ...]
-    missing: tuple[str, ...]  # what this build does not have
-
-    def cells(self) -> Iterator[AnyCell]:
-        """Every cell, those beside included; the same one may come several times."""
-        for panel in self.panels:
-            yield from (cell for _, cell in panel.cells)
-            yield from panel.beside
-
-
-class Scale(NamedTuple):
-    """How much of everything: replications, where their seeds start, and rounds (None: the paper's)."""
-
-    seeds: int = 30
-    first_seed: int = 0
-    horizon: int | None = None
-
-    def cell(
-        self,
-        benchmark: str,
-        arms: Sequence[Arm],
-        feedback: str = "bandit",
-        degree: int | None = None,
-        model: str = MODELS[0],
-        horizon: int | None = None,
-    ) -> Cell:
-        """A cell at this scale."""
-        rounds = self.horizon or horizon
-        if rounds is not None and benchmark in LONGEST:
-            rounds = min(rounds, LONGEST[benchmark])
-        return Cell(
-            benchmark=benchmark,
-            arms=tuple(arms),
-            feedback=feedback,
-            degree=degree,
-            model=model,
-            seeds=self.seeds,
-            first_seed=self.first_seed,
-            horizon=rounds,
-        )
-
-
-QUICK = Scale(QUICK_SEEDS, 0, QUICK_HORIZON)
+def cell(
+    scale: Scale,
+    benchmark: str,
+    arms: Sequence[Arm],
+    feedback: str = "bandit",
+    degree: int | None = None,
+    model: str = MODELS[0],
+    horizon: int | None = None,
+) -> Experiment:
+    """A cell at this scale."""
+    rounds = scale.horizon or horizon
+    if rounds is not None and benchmark in LONGEST:
+        rounds = min(rounds, LONGEST[benchmark])
+    return Experiment(
+        benchmark=benchmark,
+        arms=tuple(arms),
+        feedback=feedback,
+        degree=degree,
+        model=model,
+        seeds=scale.seeds_or(REPLICATIONS),
+        horizon=rounds,
+    )
 
 
 def arms(names: Sequence[str]) -> list[Arm]:
-    """The policies among ``names`` that exist, as they are."""
-    return [Arm(label=name, policy=name) for name in names if name in policies.REGISTRY]
+    """These policies as they are."""
+    return [Arm(label=name, policy=name) for name in names]
 
 
-def present(names: Sequence[str] = BENCHMARKS) -> list[str]:
-    """The benchmarks that exist."""
-    return [name for name in names if name in benchmarks.REGISTRY]
-
-
-def bandit(scale: Scale, benchmark: str) -> Cell:
+def bandit(scale: Scale, benchmark: str) -> Experiment:
     """A column of the main table."""
-    return scale.cell(benchmark, arms(BANDIT))
+    return cell(scale, benchmark, arms(BANDIT))
 
 
 def main(scale: Scale) -> list[Panel]:
     """All policies with bandit feedback."""
-    return [Panel(name, (("", bandit(scale, name)),)) for name in present()]
+    return [Panel(name, (("", bandit(scale, name)),)) for name in BENCHMARKS]
 
 
-def semi_bandit_cell(scale: Scale, benchmark: str) -> Cell:
+def semi_bandit_cell(scale: Scale, benchmark: str) -> Experiment:
     """A column of the semi-bandit table."""
-    return scale.cell(benchmark, arms(SEMI_BANDIT), "semi_bandit")
+    return cell(scale, benchmark, arms(SEMI_BANDIT), "semi_bandit")
 
 
 def semi_bandit(scale: Scale) -> list[Panel]:
     """The semi-bandit table."""
-    return [Panel(name, (("", semi_bandit_cell(scale, name)),)) for name in present()]
+    return [Panel(name, (("", semi_bandit_cell(scale, name)),)) for name in BENCHMARKS]
 
 
 def convergence(scale: Scale) -> list[Panel]:
     """The main table's runs, round by round."""
-    return [Panel(name, (("", bandit(scale, name)),), zoom=None if name == "energy" else ZOOM) for name in present()]
+    return [Panel(name, (("", bandit(scale, name)),), zoom=None if name == "energy" else ZOOM) for name in BENCHMARKS]
 
 
 def model_comparison(scale: Scale) -> list[Panel]:
     """DFHPG with each model of the cost at the long horizon."""
     panels = []
-    for name in present():
+    for name in BENCHMARKS:
         horizon = None if name == "energy" else MODEL_HORIZON
         cells = []
         for model in MODELS:
-            if model in models.REGISTRY:
-                played = arms(("dfhpg", "linear_thompson") if model == MODELS[0] else ("dfhpg",))
-                if name == BENCHMARKS[0] and model in ("flow", "diffusion"):
-                    played.append(TURNED)
-                cells.append((model, scale.cell(name, played, model=model, horizon=horizon)))
+            played = arms(("dfhpg", "linear_thompson") if model == MODELS[0] else ("dfhpg",))
+            if name == BENCHMARKS[0] and model in ("flow", "diffusion"):
+                played.append(TURNED)
+            cells.append((model, cell(scale, name, played, model=model, horizon=horizon)))
         panels.append(Panel(name, tuple(cells)))
     return panels
 
 
 def surrogate_heat_maps(scale: Scale) -> list[Panel]:
     """DFHPG and DFHPG-0 with each surrogate, everything else as the preset says."""
-    known = [name for name in SURROGATES if name in surrogates.REGISTRY]
     panels = []
-    for name in present():
+    for name in BENCHMARKS:
         cells = []
-        for start in range(0, len(known), SURROGATES_PER_CELL):
-            some = known[start : start + SURROGATES_PER_CELL]
+        for start in range(0, len(SURROGATES), SURROGATES_PER_CELL):
+            some = SURROGATES[start : start + SURROGATES_PER_CELL]
             both = [
-                Arm(label=f"{surrogate}/{policy}", policy=policy, overrides={"surrogate": surrogate})
+                Arm(label=f"{surrogate}/{policy}", policy=policy, settings={"surrogate": surrogate})
                 for surrogate in some
                 for policy in ("dfhpg", "dfhpg_0")
             ]
-            cells.append((f"{some[0]} to {some[-1]}", scale.cell(name, both)))
+            cells.append((f"{some[0]} to {some[-1]}", cell(scale, name, both)))
         panels.append(Panel(name, tuple(cells), (bandit(scale, name),)))
     return panels
 
@@ -171,20 +127,20 @@ def surrogate_heat_maps(scale: Scale) -> list[Panel]:
 def alpha(scale: Scale) -> list[Panel]:
     """Fixed mixing weights against the schedule, with the preset's baseline."""
     fixed = [
-        Arm(label=f"α = {value:g}", policy="dfhpg", overrides={"alpha_max": f"{value:g}", "alpha_min": f"{value:g}"})
+        Arm(label=f"α = {value:g}", policy="dfhpg", settings={"alpha.max": value, "alpha.min": value})
         for value in ALPHAS
     ]
     mixing = [Arm(label="schedule", policy="dfhpg"), *fixed]
-    return [Panel(name, (("", scale.cell(name, mixing)),), (bandit(scale, name),)) for name in present()]
+    return [Panel(name, (("", cell(scale, name, mixing)),), (bandit(scale, name),)) for name in BENCHMARKS]
 
 
 def degree(scale: Scale) -> list[Panel]:
     """All policies as the costs become less linear; the published degree is the main table's cell."""
     panels = []
-    for name in present(BENCHMARKS[:3]):
-        default = benchmarks.options_of(name)["degree"]
+    for name in BENCHMARKS[:3]:
+        default = PUBLISHED_DEGREE
         cells = [
-            (str(value), scale.cell(name, arms(BANDIT), degree=None if value == default else value))
+            (str(value), cell(scale, name, arms(BANDIT), degree=None if value == default else value))
             for value in DEGREES
         ]
         panels.append(Panel(name, tuple(cells)))
@@ -199,10 +155,10 @@ def feedback(scale: Scale) -> list[Panel]:
             (
                 ("bandit", bandit(scale, name)),
                 ("semi_bandit", semi_bandit_cell(scale, name)),
-                ("full", scale.cell(name, arms(FULL), "full")),
+                ("full", cell(scale, name, arms(FULL), "full")),
             ),
         )
-        for name in present()
+        for name in BENCHMARKS
     ]
 
 
@@ -211,61 +167,53 @@ def theory(scale: Scale) -> list[Panel]:
     return [Panel("", (("", TheoryCell(seed=scale.first_seed, short=scale.horizon is not None)),))]
 
 
-class _Entry(NamedTuple):
+class Definition(NamedTuple):
+    """A study of the paper before its scale is known."""
+
     kind: Kind
     title: str
     about: str
     panels: Callable[[Scale], list[Panel]]
-    benchmarks: Sequence[str] = BENCHMARKS
-    policies: Sequence[str] = ()
-    models: Sequence[str] = ()
+    axis: str | None = None
 
 
-REGISTRY: dict[str, _Entry] = {
-    "main": _Entry(
-        "table", "Main table: bandit feedback", "Final regret; only the total cost of the decision is seen.", main,
-        policies=BANDIT,
+REGISTRY: dict[str, Definition] = {
+    "main": Definition(
+        "table", "Main table: bandit feedback", "Final regret; only the total cost of the decision is seen.", main
     ),
-    "semi_bandit": _Entry(
-        "table", "Semi-bandit table", "Final regret; the cost of each chosen part is seen.", semi_bandit,
-        policies=SEMI_BANDIT,
+    "semi_bandit": Definition(
+        "table", "Semi-bandit table", "Final regret; the cost of each chosen part is seen.", semi_bandit
     ),
-    "convergence": _Entry(
-        "curves", "Convergence", "Average regret per round with ±1 standard-error bands, bandit feedback.", convergence,
-        policies=BANDIT,
+    "convergence": Definition(
+        "curves", "Convergence", "Average regret per round with ±1 standard-error bands, bandit feedback.", convergence
     ),
-    "models": _Entry(
-        "models", "Models of the cost", "DFHPG with linear, neural, flow and diffusion models over a long horizon.",
-        model_comparison, models=MODELS,
+    "models": Definition(
+        "curves", "Models of the cost", "DFHPG with linear, neural, flow and diffusion models over a long horizon.",
+        model_comparison, "model of the cost",
     ),
-    "surrogates": _Entry(
+    "surrogates": Definition(
         "heatmap", "Surrogate losses", "Final regret with each surrogate in the decision-focused branch.",
-        surrogate_heat_maps,
+        surrogate_heat_maps, "surrogate",
     ),
-    "alpha": _Entry(
-        "alpha", "Mixing weight", "Fixed α between the plug-in term (0) and the score term (1), against the schedule.", alpha,
+    "alpha": Definition(
+        "bars", "Mixing weight", "Fixed α between the plug-in term (0) and the score term (1), against the schedule.", alpha,
+        "α",
     ),
-    "degree": _Entry(
-        "degree", "Difficulty", "Final regret as the degree of the costs grows.", degree, benchmarks=BENCHMARKS[:3],
-        policies=BANDIT,
+    "degree": Definition("lines", "Difficulty", "Final regret as the degree of the costs grows.", degree, "degree"),
+    "feedback": Definition(
+        "lines", "Feedback modes", "Final regret with bandit, semi-bandit and full feedback.", feedback, "feedback"
     ),
-    "feedback": _Entry(
-        "feedback", "Feedback modes", "Final regret with bandit, semi-bandit and full feedback.", feedback,
-    ),
-    "theory": _Entry("theory", "Convergence theorems", "The theorems' setting, measured.", theory, benchmarks=()),
+    "theory": Definition("theory", "Convergence theorems", "The theorems' setting, measured.", theory),
 }  # fmt: skip
 """The studies, in the order in which they are shown."""
 
 
 def study(name: str, scale: Scale) -> Study:
-    """The study called ``name`` at this scale.
+    """The study of the paper called ``name`` at this scale.
 
-    >>> [panel.benchmark for panel in study("main", QUICK).panels][:2]
+    >>> [panel.title for panel in study("main", QUICK).panels][:2]
     ['topk', 'shortest_path']
     """
     require_known("study", name, REGISTRY)
     entry = REGISTRY[name]
-    missing = [f"benchmark {each}" for each in entry.benchmarks if each not in benchmarks.REGISTRY]
-    missing += [f"policy {each}" for each in entry.policies if each not in policies.REGISTRY]
-    missing += [f"model {each}" for each in entry.models if each not in models.REGISTRY]
-    return Study(name, entry.kind, entry.title, entry.about, tuple(entry.panels(scale)), tuple(missing))
+    return Study(name, entry.kind, entry.title, entry.about, tuple(entry.panels(scale)), entry.axis, paper=True)

@@ -19,12 +19,13 @@ def cost(cell: AnyCell) -> tuple[float, float]:
     if isinstance(cell, TheoryCell):
         return 0.0, THEORY_SECONDS
     programs = {
-        (arm.policy if arm.policy not in ("dfhpg", "dfhpg_0") else "dfhpg", arm.overrides.get("surrogate"))
+        (arm.policy if arm.policy not in ("dfhpg", "dfhpg_0") else "dfhpg", arm.settings.get("surrogate"))
         for arm in cell.arms
         if arm.policy not in LIGHT[1:3]
     }
-    rounds = cell.seeds * (cell.horizon or USUAL_HORIZON.get(cell.benchmark, 2000))
-    each = MICROSECONDS.get(cell.benchmark, 100.0) * 1e-6 * HEAVY.get(cell.model, 1.0)
+    name = cell.benchmark_name
+    rounds = len(cell.seeds) * (cell.horizon or USUAL_HORIZON.get(name, 2000))
+    each = MICROSECONDS.get(name, 100.0) * 1e-6 * HEAVY.get(cell.model, 1.0)
     arms = sum(0.1 if arm.policy in LIGHT else 1.0 for arm in cell.arms)
     return COMPILE_SECONDS * len(programs), rounds * each * arms
 

@@ -26,7 +26,8 @@ class FailureForm(Form):
 class PanelForm(Form):
     """One table or chart of a study."""
 
-    benchmark: str
+    title: str
+    kind: str | None
     zoom: int | None
     cells: list[tuple[str, Key]]
     beside: list[Key]
@@ -40,14 +41,15 @@ class StudyForm(Form):
     kind: str
     title: str
     about: str
-    missing: list[str]
+    axis: str | None
+    paper: bool
     panels: list[PanelForm]
 
 
 class ScaleForm(Form):
     """How much of everything was asked for."""
 
-    seeds: int
+    seeds: int | None
     first_seed: int
     horizon: int | None
 

@@ -1,73 +1,51 @@
-"""Recorded data against every policy: files of contexts and costs, and the user's own oracle, as an experiment."""
+"""Recorded data as a world: files of contexts and costs, and the user's own oracle."""
 
 import csv
-import importlib
-import os
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from regretless import policies
-from regretless.benchmarks import from_arrays
-from regretless.errors import SettingsError
+from regretless import oracles, plugins
+from regretless.benchmarks import ArraysBenchmark, from_arrays
+from regretless.errors import RegretlessError, SettingsError
 from regretless.oracles import Oracle
-from regretless.policies import Problem
-from regretless.registry import require_known
-from regretless.settings import Settings
-from regretless.studies.experiment import Experiment, Prepared
 
 NAME = "history"
 
 
 class Files(NamedTuple):
-    """Where a history is: CSV files of numbers, and the oracle as ``module:object``."""
+    """Where a history is: CSV files of numbers, and the oracle as ``module:object`` or a registered name."""
 
     contexts: Path
     costs: Path
     oracle: str
 
 
-def prepare_history(experiment: Experiment, files: Files) -> Prepared:
-    """Builds the benchmark from files and the policies for it; refuses what cannot be run with a SettingsError."""
-    if experiment.degree is not None or experiment.data_dir is not None:
-        raise SettingsError("--degree and --data-dir are for benchmarks, a history has neither")
+def read_history(files: Files) -> ArraysBenchmark:
+    """The benchmark that these files make; refuses what cannot be one with a SettingsError."""
     oracle = load_oracle(files.oracle)
     contexts, costs = read_table(files.contexts), read_table(files.costs)
     if costs.shape[1] == oracle.dim and len(contexts) == len(costs) * oracle.dim and oracle.dim > 1:
         contexts = contexts.reshape(len(costs), oracle.dim, -1)  # a row of features for each coordinate of each round
-    benchmark = from_arrays(contexts, costs, oracle, name=NAME)
-    for key in experiment.overrides:
-        require_known("setting", key, Settings.model_fields)
-    settings = Settings.checked(**(experiment.preset or {})).updated(**experiment.overrides)
-    rule = benchmark.measurement(experiment.feedback)
-    problem = Problem(oracle, benchmark.context_shape, rule, experiment.model, experiment.missing > 0)
-    built = {policy: policies.build(policy, settings, problem) for policy in experiment.policies}
-    horizon = experiment.horizon or benchmark.horizon
-    if horizon > benchmark.horizon:
-        raise SettingsError(f"the history has {benchmark.horizon} rounds, got a horizon of {horizon}")
-    notices = (
-        [] if experiment.preset else ["nothing was tuned on this history: the library's default settings are used"]
-    )
-    return Prepared(benchmark, built, settings, horizon, None, False, tuple(notices))
+    return from_arrays(contexts, costs, oracle, name=NAME)
 
 
 def load_oracle(where: str) -> Oracle:
-    """The oracle ``module:object``, or what the function of that name returns; modules in the working directory count."""
-    module, separator, name = where.partition(":")
-    if not separator or not module or not name:
-        raise SettingsError(f"expected --oracle module:object, got {where!r}")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        raise SettingsError(f"cannot import the module of --oracle {where}: {error}") from None
-    except AttributeError:
-        raise SettingsError(f"module {module!r} has no {name!r}: expected --oracle module:object") from None
+    """The oracle ``module:object``, or what a function of that name returns; or one that is registered by name."""
+    found = oracles.REGISTRY[where] if ":" not in where and where in oracles.REGISTRY else None
+    found = plugins.load_object(where, "--oracle") if found is None else found
     if not isinstance(found, Oracle) and callable(found):
-        found = found()
+        try:
+            found = found()
+        except RegretlessError as error:
+            raise SettingsError(f"--oracle {where}: {error}") from None
+        except TypeError as error:
+            raise SettingsError(
+                f"--oracle {where}: it needs arguments ({error}): give a function that makes it"
+            ) from None
+        except (Exception, SystemExit) as error:
+            raise SettingsError(f"--oracle {where}: making it failed with {type(error).__name__}: {error}") from None
     if not isinstance(found, Oracle):
         raise SettingsError(
             f"--oracle {where}: expected an oracle (see rg.oracles) or a function that makes one, got {type(found).__name__}"

@@ -19,8 +19,8 @@ from regretless.studies import sources
 from regretless.studies.sources import Source
 
 PACKAGE = "regretless"
-ROOTS = ("regretless.studies.play",)
-"""The modules that every result depends on."""
+ROOTS = ("regretless.studies.outcome",)
+"""The modules that every simulated result depends on."""
 
 DATA = (".csv", ".json", ".txt")
 IN_THE_SETTINGS = {"presets.csv", "feedback_presets.csv", "published.csv"}

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from regretless.studies import definitions
-from regretless.studies.cells import AnyCell, Cell
-from regretless.studies.definitions import Panel, Scale, Study
-from regretless.studies.identity import address, canonical, code_version
+from regretless.studies.cells import AnyCell, describe, key
+from regretless.studies.experiment import Experiment
+from regretless.studies.identity import canonical, code_version
 from regretless.studies.store import Store
+from regretless.studies.study import Panel, Scale, Study
 from regretless.studies.verdicts import SECOND_RANGE, needs_second_range
 
 
@@ -24,9 +25,11 @@ class Planned(NamedTuple):
 class Plan:
     """The cells of some studies, each once, in the order in which they are shown."""
 
-    def __init__(self, names: Sequence[str], scale: Scale, command: str = "regretless reproduce"):
-        self.scale, self.command = scale, command
-        self.studies: list[Study] = [definitions.study(name, scale) for name in names]
+    def __init__(
+        self, studies: Sequence[Study], scale: Scale, command: str = "regretless reproduce", imports: Sequence[str] = ()
+    ):
+        self.scale, self.command, self.imports = scale, command, tuple(imports)
+        self.studies = list(studies)
         self.keys: dict[str, str] = {}
         self.cells: dict[str, AnyCell] = {}
         for study in self.studies:
@@ -34,16 +37,16 @@ class Plan:
                 self.cells.setdefault(self._key(cell), cell)
         self.second: dict[str, Planned] = {}  # by the key of the first range
         for study in self.studies:
-            if study.kind == "table" and scale.first_seed == 0:
+            if study.paper and study.kind == "table" and scale.first_seed == 0:
                 for cell in study.cells():
-                    assert isinstance(cell, Cell)
-                    again = cell.model_copy(update={"first_seed": SECOND_RANGE})
+                    assert isinstance(cell, Experiment)
+                    again = cell.changed(seeds=range(SECOND_RANGE, SECOND_RANGE + len(cell.seeds)))
                     self.second[self._key(cell)] = Planned(self._key(again), again)
 
     def _key(self, cell: AnyCell) -> str:
-        words = cell.model_dump_json()
+        words = json.dumps(describe(cell), default=str)
         if words not in self.keys:
-            self.keys[words] = address(cell.identity(), code_version())
+            self.keys[words] = key(cell)
         return self.keys[words]
 
     def planned(self) -> list[Planned]:
@@ -66,31 +69,37 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as data: all that a report needs to know about what belongs where."""
+        scale = {"seeds": self.scale.seeds, "first_seed": self.scale.first_seed, "horizon": self.scale.horizon}
         return {
             "id": self.id,
             "command": self.command,
             "code": code_version(),
             "written": time.time(),
-            "scale": self.scale._asdict(),
-            "studies": [self._study(study) for study in self.studies],
+            "scale": scale,
+            "imports": list(self.imports),
+            "paper": any(study.paper for study in self.studies),
+            "studies": [self._study(place, study) for place, study in enumerate(self.studies)],
             "cells": {key: cell.name for key, cell in self.cells.items()},
             "second": {key: again.key for key, again in self.second.items()},
         }
 
-    def _study(self, study: Study) -> dict[str, Any]:
+    def _study(self, place: int, study: Study) -> dict[str, Any]:
+        known = list(definitions.REGISTRY)
         return {
             "name": study.name,
-            "order": list(definitions.REGISTRY).index(study.name),
+            "order": known.index(study.name) if study.paper else len(known) + place,
             "kind": study.kind,
             "title": study.title,
             "about": study.about,
-            "missing": list(study.missing),
+            "axis": study.axis,
+            "paper": study.paper,
             "panels": [self._panel(panel) for panel in study.panels],
         }
 
     def _panel(self, panel: Panel) -> dict[str, Any]:
         return {
-            "benchmark": panel.benchmark,
+            "title": panel.title,
+            "kind": panel.kind,
             "zoom": panel.zoom,
             "cells": [[label, self._key(cell)] for label, cell in panel.cells],
             "beside": [self._key(cell) for cell in panel.beside],

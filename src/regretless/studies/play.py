@@ -1,4 +1,4 @@
-"""Plays a cell: builds what it names, runs it on the vectorised axis, and puts the outcome into a result."""
+"""Plays a cell and puts the outcome into a result: the traces, and the record that a report is made from."""
 
 import platform
 import time
@@ -6,73 +6,67 @@ from typing import Any
 
 import jax
 
-from regretless import policies
-from regretless.policies import Problem
+from regretless.results import Result
 from regretless.simulate.programs import Progress, make_room
-from regretless.simulate.simulation import simulate_all
-from regretless.studies.archive import Result
-from regretless.studies.cells import AnyCell, Cell, TheoryCell
-from regretless.studies.experiment import build_benchmark, data_notices, is_comparable
-from regretless.studies.identity import code_version
-from regretless.studies.theory import claims as theory
+from regretless.simulate.simulation import quiet
+from regretless.studies.cells import THEORY, AnyCell, TheoryCell, describe, of_prepared
+from regretless.studies.identity import address, code_version
+from regretless.studies.outcome import Outcome, prepare
+from regretless.studies.outcome import play as play_prepared
 
 SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 
 
-def play(cell: AnyCell, progress: Progress = lambda what, done, total: None) -> Result:
+def play(cell: AnyCell, progress: Progress = quiet) -> Result:
     """Computes a cell, whichever kind it is."""
     make_room()
     began = time.perf_counter()
-    result = _theory(cell, progress) if isinstance(cell, TheoryCell) else _simulation(cell, progress)
-    about = {
-        "cell": cell.model_dump(),
+    if not isinstance(cell, TheoryCell):
+        return result_of(play_prepared(prepare(cell), progress), began)
+    document = _theory(cell, progress)
+    return Result({}, {**_about(cell, cell.model_dump(), (THEORY,), began), "document": _without_nan(document)})
+
+
+def result_of(outcome: Outcome, began: float) -> Result:
+    """An experiment's outcome as a result under its own key; ``began`` is when it was started (``time.perf_counter``)."""
+    prepared = outcome.prepared
+    identity, roots = of_prepared(prepared)
+    record = {
+        **_about(prepared.experiment, identity, roots, began),
+        "horizon": prepared.horizon,
+        "degree": prepared.degree,
+        "feedback": prepared.experiment.feedback,
+        "references": outcome.lines(),
+        "seconds": outcome.seconds,
+        "settings": {label: each.names() for label, each in prepared.settled.items()},
+        "worlds": prepared.worlds,
+        "notices": list(prepared.notices),
+        "data": prepared.benchmark.data,
+        "comparable": {label: prepared.comparable(label) for label in prepared.settled},
+    }
+    return Result(outcome.traces, _without_nan(record))
+
+
+def _about(cell: AnyCell, identity: dict[str, Any], roots: tuple[str, ...], began: float) -> dict[str, Any]:
+    code = code_version(roots)
+    return {
+        "key": address(identity, code),
+        "cell": describe(cell),
         "name": cell.name,
-        "code": code_version(),
+        "code": code,
+        "roots": list(roots),
         "created": time.time(),
         "wall_seconds": round(time.perf_counter() - began, 3),
         "environment": environment(),
     }
-    return Result(result.traces, {**about, **result.record})
 
 
-def _simulation(cell: Cell, progress: Progress) -> Result:
-    settled = cell.settled()
-    first = cell.experiment(cell.arms[0])
-    benchmark, rule = build_benchmark(first, settled[cell.arms[0].label].options)
-    problem = Problem(benchmark.oracle, benchmark.context_shape, rule, cell.model)
-    built = {arm.label: policies.build(arm.policy, settled[arm.label].settings, problem) for arm in cell.arms}
-    horizon = cell.horizon or benchmark.horizon
-    simulation = simulate_all(
-        built,
-        benchmark,
-        feedback=cell.feedback,
-        seeds=range(cell.first_seed, cell.first_seed + cell.seeds),
-        horizon=horizon,
-        config={"model": cell.model},
-        progress=progress,
-    )
-    degree = settled[cell.arms[0].label].degree
-    record = {
-        "horizon": horizon,
-        "degree": degree,
-        "references": [line._asdict() for line in simulation.references],
-        "seconds": simulation.seconds,
-        "settings": {label: each.settings.model_dump() for label, each in settled.items()},
-        "notices": [
-            *data_notices(benchmark),
-            *sorted({notice for each in settled.values() for notice in each.notices}),
-        ],
-        "data": benchmark.data,
-        "comparable": {arm.label: is_comparable(cell.experiment(arm), benchmark, degree) for arm in cell.arms},
-    }
-    return Result(simulation.traces, _without_nan(record))
+def _theory(cell: TheoryCell, progress: Progress) -> dict[str, Any]:
+    from regretless.studies.theory import claims
 
-
-def _theory(cell: TheoryCell, progress: Progress) -> Result:
     size: dict[str, Any] = SHORT_THEORY if cell.short else {}
-    document = theory.run(progress=progress, seed=cell.seed, **size).to_dict()
-    return Result({}, {"document": _without_nan(document)})
+    return claims.run(progress=progress, seed=cell.seed, **size).to_dict()
 
 
 def environment() -> dict[str, Any]:

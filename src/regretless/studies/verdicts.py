@@ -37,13 +37,13 @@ def z_score(record: dict[str, Any], label: str) -> tuple[Published, float] | Non
     if not record["comparable"].get(label) or arm["mean"] is None or arm["standard_error"] is None:
         return None
     cell = record["cell"]
-    known = published(cell["benchmark"], cell["feedback"], label)
+    known = published(str(cell["benchmark"]), cell["feedback"], label)
     return None if known is None else (known, known.z(arm["mean"], arm["standard_error"]))
 
 
 def needs_second_range(record: dict[str, Any]) -> bool:
     """Whether some arm of this cell is too far from its published value to be believed."""
-    if "comparable" not in record or record["cell"]["first_seed"] != 0:
+    if "comparable" not in record or record["cell"]["seeds"][0] != 0:
         return False
     scores = (z_score(record, label) for label in record["arms"])
     return any(abs(score[1]) > LIMIT for score in scores if score is not None)

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from regretless import plugins
 from regretless.errors import SettingsError
+from regretless.results import write_result
 from regretless.startup import Device, configure
-from regretless.studies.archive import write_result
 from regretless.studies.campaign import Listener
 from regretless.studies.engines.processes import CELLS
 from regretless.studies.identity import code_version
@@ -32,12 +33,12 @@ TELL_EVERY = 0.5
 class RayEngine:
     """Computes cells on the cluster at ``address``, or on one started here; with ``device`` "gpu" each cell needs one."""
 
-    def __init__(self, address: str | None = None, device: Device = "auto", cpus: int = 1):
+    def __init__(self, address: str | None = None, device: Device = "auto", cpus: int = 1, imports: Sequence[str] = ()):
         try:
             import ray
         except ImportError:
             raise SettingsError("the ray engine needs Ray: pip install 'regretless[ray]'") from None
-        self.ray, self.cpus, self.device = ray, cpus, device
+        self.ray, self.cpus, self.device, self.imports = ray, cpus, device, tuple(imports)
         if not ray.is_initialized():
             _require_reachable(address)
             try:
@@ -91,7 +92,7 @@ class RayEngine:
                 listener.finished(item)
             else:
                 cell = CELLS.dump_python([item.cell], mode="json")
-                claims[compute.remote(item.key, cell, board, self.device, self.cpus)] = (item, claim)
+                claims[compute.remote(item.key, cell, board, self.device, self.cpus, self.imports)] = (item, claim)
         return left
 
     def _hear(self, board: Any, items: dict[str, Planned], listener: Listener) -> None:
@@ -143,13 +144,17 @@ class Board:
         return news
 
 
-def _compute(key: str, cell: Any, board: Any, device: Device, cores: int) -> tuple[str, bytes]:
+def _compute(
+    key: str, cell: Any, board: Any, device: Device, cores: int, imports: tuple[str, ...]
+) -> tuple[str, bytes]:
     """A worker's part: plays the cell and returns its file, with the version of the code that wrote it."""
     import ray
 
     from regretless.studies.play import play
 
     configure(device, cores=cores)
+    for name in imports:
+        plugins.load(name)
     worker = (ray.get_runtime_context().get_node_id(), os.getpid())
     told = [0.0]
 

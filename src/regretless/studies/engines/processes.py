@@ -19,14 +19,13 @@ CELLS: TypeAdapter[list[AnyCell]] = TypeAdapter(list[AnyCell])
 class Processes:
     """Starts workers with ``command``, hands them the cells, and finishes itself what workers that died left behind."""
 
-    def __init__(self, command: Sequence[str], jobs: int):
-        self.command, self.jobs = list(command), jobs
+    def __init__(self, command: Sequence[str], jobs: int, imports: Sequence[str] = ()):
+        self.command, self.jobs, self.imports = list(command), jobs, tuple(imports)
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
         items = {item.key: item for item in planned}
-        task = json.dumps(
-            {"keys": list(items), "cells": CELLS.dump_python([item.cell for item in planned], mode="json")}
-        )
+        cells = CELLS.dump_python([item.cell for item in planned], mode="json")
+        task = json.dumps({"keys": list(items), "cells": cells, "imports": list(self.imports)})
         lock = threading.Lock()
         settled: set[str] = set()
         workers = [

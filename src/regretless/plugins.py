@@ -1,0 +1,68 @@
+"""Modules of the user's own, from the working directory or installed: their parts register themselves when they are imported."""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from regretless.errors import RegretlessError, SettingsError
+
+
+def load(name: str, asked_by: str = "--import") -> ModuleType:
+    """The module called ``name``; whatever goes wrong while it is imported is told in one SettingsError.
+
+    A file or package of that name in the working directory comes first. The directory goes to the end of the search path, so
+    that what lies there can never stand in for a module that this program needs.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise SettingsError(f"{asked_by}: expected the name of a module, such as 'mine' or 'plant.sets', got {name!r}")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        return _own(name) or importlib.import_module(name)
+    except RegretlessError as error:
+        raise SettingsError(f"{asked_by} {name}: {error}") from None
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"{asked_by}: cannot import {name!r}: {error}; is it in this directory, or installed?"
+        ) from None
+    except SyntaxError as error:
+        raise SettingsError(f"{asked_by}: {error.filename}, line {error.lineno}: {error.msg}") from None
+    except (Exception, SystemExit) as error:
+        raise SettingsError(f"{asked_by}: importing {name!r} failed with {type(error).__name__}: {error}") from None
+
+
+def _own(name: str) -> ModuleType | None:
+    """The module from a file of that name in the working directory; None if there is none, or it is loaded already."""
+    head = name.split(".")[0]
+    if head in sys.modules:
+        return None
+    for path in (Path.cwd() / f"{head}.py", Path.cwd() / head / "__init__.py"):
+        if path.is_file():
+            places = [str(path.parent)] if path.name == "__init__.py" else None
+            spec = importlib.util.spec_from_file_location(head, path, submodule_search_locations=places)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[head] = module
+            try:
+                spec.loader.exec_module(module)
+            except BaseException:
+                del sys.modules[head]
+                raise
+            return module if head == name else importlib.import_module(name)
+    return None
+
+
+def load_object(where: str, asked_by: str) -> Any:
+    """What ``module:object`` names."""
+    module, separator, name = where.partition(":")
+    if not separator or not module or not name:
+        raise SettingsError(f"expected {asked_by} module:object, got {where!r}")
+    found = load(module, asked_by)
+    if not hasattr(found, name):
+        raise SettingsError(f"module {module!r} has no {name!r}: expected {asked_by} module:object")
+    return getattr(found, name)

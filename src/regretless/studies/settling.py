@@ -1,0 +1,177 @@
+"""From an experiment's words to settings: preset and changes together, each name handed to its owner, none without effect."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from regretless import benchmarks, models, policies
+from regretless.benchmarks.base import Benchmark
+from regretless.errors import SettingsError
+from regretless.policies.building import owners
+from regretless.problem import Problem
+from regretless.registry import require_known
+from regretless.settings import Settings, merged
+from regretless.studies.experiment import PUBLISHED_MODEL, Arm, Experiment
+
+SCALING = "scaling"
+WORLD = "benchmark."
+ELSEWHERE = {
+    "model": "model (--model)",
+    "benchmark.degree": "degree (--degree)",
+    "benchmark.data_dir": "data_dir (--data-dir)",
+}
+"""Names that an experiment has a field for, because presets depend on it."""
+
+
+class World(NamedTuple):
+    """Where an arm is played."""
+
+    benchmark: str | Benchmark
+    settings: Settings | None  # the benchmark's own; None for an object
+    feedback: str
+    degree: int | None
+
+
+class Settled(NamedTuple):
+    """What an arm's words come to."""
+
+    arm: Arm
+    world: World
+    settings: Settings | None  # the policy's own; None for an object
+    given: tuple[str, ...]  # names that were set by hand
+    scaling: bool
+    tuned: bool  # whether a preset of the paper is used as it is
+    notices: tuple[str, ...]
+
+    def names(self) -> dict[str, Any]:
+        """The policy's settings by dotted name."""
+        return {} if self.settings is None else {**self.settings.names(), SCALING: self.scaling}
+
+
+def settle(experiment: Experiment) -> list[Settled]:
+    """Every arm with its settings; refuses a name that no arm uses. Builds nothing."""
+    for name in {**experiment.settings, **{key: 0 for arm in experiment.arms for key in arm.settings}}:
+        if name in ELSEWHERE:
+            raise SettingsError(f"setting {name!r}: give it as {ELSEWHERE[name]}, because presets depend on it")
+    settled = [_arm(experiment, arm) for arm in experiment.arms]
+    for name in experiment.settings:
+        if name != SCALING and not name.startswith(WORLD) and not any(name in each.given for each in settled):
+            _refuse(name, experiment)
+    if experiment.model != PUBLISHED_MODEL and not any(_has(each.arm, "model") for each in settled):
+        chosen = ", ".join(arm.label for arm in experiment.arms)
+        raise SettingsError(f"model {experiment.model!r} has no effect: {chosen} has no model of the cost")
+    return settled
+
+
+def _arm(experiment: Experiment, arm: Arm) -> Settled:
+    changes = {**experiment.settings, **arm.settings}
+    world = _world(experiment, arm, changes)
+    model = arm.model or experiment.model
+    preset, degree, tuned = _preset(experiment, arm, world, model)
+    notices = []
+    if tuned and degree != world.degree:
+        notices.append(f"no preset was tuned at degree {world.degree}: using the one of degree {degree}")
+    scaling = _flag(changes.get(SCALING, preset.pop(SCALING, not tuned)))
+    if not isinstance(arm.policy, str):
+        if arm.settings.keys() - {SCALING}:
+            raise SettingsError(f"arm {arm.label!r}: settings are for a policy by name; this one is an object")
+        return Settled(arm, world, None, (), scaling, False, ())
+    entry = policies.REGISTRY[arm.policy]
+    mine = lambda values: {name: each for name, each in values.items() if _owns(entry, name)}  # noqa: E731
+    strict = {name: each for name, each in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
+    asked = mine(changes) | strict
+    values = merged(mine(preset), asked)
+    if "model" in entry.Settings.model_fields:
+        models.REGISTRY[model]
+        values = merged({"model": model}, values)
+    settings = policies.settings_for(arm.policy, values)
+    return Settled(arm, world, settings, tuple(asked), scaling, tuned and not arm.settings, tuple(notices))
+
+
+def _world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any]) -> World:
+    benchmark = arm.benchmark or experiment.benchmark
+    own = {name.removeprefix(WORLD): value for name, value in changes.items() if name.startswith(WORLD)}
+    degree = experiment.degree if arm.degree is None else arm.degree
+    feedback = arm.feedback or experiment.feedback
+    if not isinstance(benchmark, str):
+        for name, given in (("degree", degree), ("data_dir", experiment.data_dir), *own.items()):
+            if given is not None:
+                raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} has to be set where it is made")
+        return World(benchmark, None, feedback, None)
+    fields = benchmarks.REGISTRY[benchmark].Settings.model_fields
+    for name, given, words in (
+        ("degree", degree, "has no degree"),
+        ("data_dir", experiment.data_dir, "reads no data"),
+    ):
+        if given is not None and name not in fields:
+            raise SettingsError(f"benchmark {benchmark!r} {words}")
+        own |= {} if given is None else {name: given}
+    for name in own:
+        require_known("setting", name, fields, f" of benchmark {benchmark!r}")
+    settings = benchmarks.settings_for(benchmark, own)
+    return World(benchmark, settings, feedback, getattr(settings, "degree", None))
+
+
+def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple[dict[str, Any], int | None, bool]:
+    """Settings by name, the degree they were tuned at, and whether they are the paper's."""
+    given = experiment.preset if arm.preset is None else arm.preset
+    if given is not None:
+        for name in given:
+            known = name == SCALING or owners(name)
+            if not known:
+                require_known("setting", name, _every_name(), " of the preset")
+        return dict(given), None, False
+    if isinstance(world.benchmark, str):
+        tuned = benchmarks.preset(world.benchmark, model, world.degree, world.feedback)
+        if tuned is not None:
+            return dict(tuned.values), tuned.degree, True
+    return {}, None, False
+
+
+def _owns(entry: Any, name: str) -> bool:
+    return name.partition(".")[0] in entry.Settings.model_fields
+
+
+def _has(arm: Arm, field: str) -> bool:
+    return not isinstance(arm.policy, str) or field in policies.REGISTRY[arm.policy].Settings.model_fields
+
+
+def _flag(value: Any) -> bool:
+    if str(value).lower() not in ("true", "false", "1", "0"):
+        raise SettingsError(f"setting 'scaling': expected true or false, got {value!r}")
+    return str(value).lower() in ("true", "1")
+
+
+def _every_name() -> list[str]:
+    """Every setting that some policy has, apart from those of chosen parts."""
+    names = [name for policy in policies.REGISTRY for name in policies.REGISTRY[policy].Settings().names()]
+    return sorted({*names, SCALING})
+
+
+def _refuse(name: str, experiment: Experiment) -> None:
+    chosen = ", ".join(arm.label for arm in experiment.arms)
+    having = owners(name)
+    if having:
+        raise SettingsError(f"setting {name!r} has no effect on {chosen}; {', '.join(having)} has it")
+    benchmark = experiment.benchmark
+    if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].Settings.model_fields:
+        raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")
+    require_known("setting", name, _every_name())
+
+
+def require_effect(settled: list[Settled], problems: Mapping[str, Problem], experiment: Experiment) -> None:
+    """Refuses a name that was set by hand and has no effect on any arm that has it."""
+    idle: dict[str, str] = {}
+    used: set[str] = set()
+    for each in settled:
+        if each.settings is None:
+            continue
+        without = each.settings.unused(problems[each.arm.label])
+        for name in each.given:
+            why = next(
+                (w for key, w in without.items() if key == name or (key[-1] == "." and name.startswith(key))), None
+            )
+            idle |= {} if why is None else {name: f"{why} (policy {each.arm.label!r})"}
+            used |= {name} if why is None else set()
+    for name, why in idle.items():
+        if name not in used:
+            raise SettingsError(f"setting {name!r} has no effect here: {why}")
