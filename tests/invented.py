@@ -3,9 +3,9 @@
 import numpy as np
 
 from regretless.benchmarks import published
-from regretless.studies.archive import Result
+from regretless.results import Result
 from regretless.studies.cells import TheoryCell
-from regretless.studies.identity import code_version
+from regretless.studies.identity import ROOTS, code_version
 from regretless.studies.plan import Plan
 from regretless.studies.theory import claims as theory
 from regretless.studies.theory import world as world
@@ -18,7 +18,8 @@ SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
 def invent(cell, progress=lambda what, done, total: None):
     """A result for any cell, the same for the same cell; where a value is published, near it."""
     about = {
-        "cell": cell.model_dump(), "name": cell.name, "code": code_version(), "created": 1e9, "wall_seconds": 12.5,
+        "cell": cell.model_dump(), "name": cell.name, "code": code_version(), "roots": list(ROOTS),
+        "created": 1e9, "wall_seconds": 12.5,
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip
     if isinstance(cell, TheoryCell):

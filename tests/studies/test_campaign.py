@@ -75,6 +75,7 @@ def test_a_failure_is_recorded_and_tried_again(store):
 
     log = Log()
     summary = carry_out(PLAN, store, InProcess(player), log)
+    assert summary.computed == len(PLAN.cells) - 1, "what failed was not computed"
     assert list(summary.failed) == [bad.name]
     assert "the solver fell over" in summary.failed[bad.name]
     assert log.count("failed") == 1
@@ -102,6 +103,50 @@ def test_two_workers_share_a_store_and_do_nothing_twice(store, monkeypatch):
     assert len(played) == len(set(played)) == len(PLAN.cells)
     assert all(log.count("finished") == len(PLAN.cells) for log in logs)
     assert list(store.claims.iterdir()) == []
+
+
+@pytest.mark.parametrize("offset", [-1e6, 1e6])
+def test_a_cell_that_failed_is_tried_again_whatever_the_clock_said(store, monkeypatch, offset):
+    def broken(cell, progress):
+        raise RuntimeError("the solver fell over")
+
+    truth = time.time
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: truth() + offset)
+        first = Log()
+        assert carry_out(PLAN, store, InProcess(broken), first).computed == 0
+        assert first.count("started") == first.count("failed") == len(PLAN.cells), "each is tried once"
+    log = Log()
+    summary = carry_out(PLAN, store, InProcess(invented.invent), log)
+    assert (summary.computed, summary.failed) == (len(PLAN.cells), {})
+    assert log.count("failed") == 0
+
+
+def test_what_another_process_failed_at_in_the_meantime_is_not_tried_again(store):
+    items = PLAN.planned()
+    store.create()
+
+    def player(cell, progress):
+        store.fail(items[-1].key, items[-1].cell.name, "by somebody else")
+        return invented.invent(cell, progress)
+
+    log = Log()
+    InProcess(player).run(items, store, log)
+    assert log.events[-1] == ("failed", items[-1].key, "by somebody else")
+    assert log.count("started") == log.count("finished") == len(items) - 1
+
+
+def test_what_another_process_computed_in_the_meantime_is_not_counted(store):
+    items = PLAN.planned()
+
+    def player(cell, progress):
+        store.put(items[-1].key, invented.invent(items[-1].cell))
+        return invented.invent(cell, progress)
+
+    log = Log()
+    summary = carry_out(PLAN, store, InProcess(player), log)
+    assert summary.computed == len(items) - 1
+    assert log.count("finished") == len(items)
 
 
 def far(cell, progress):

@@ -39,7 +39,7 @@ def closure(*roots):
 
 BASE = {
     "plug____init__": '"""A package."""\n',
-    "plug__policy": '"""Policies."""\nfrom plug import numbers\n\ndef step(x):\n    """One step."""\n    return x + numbers.RATE\n',
+    "plug__policy": '"""Steps."""\nfrom plug import numbers\n\ndef step(x):\n    """One."""\n    return x + numbers.RATE\n',
     "plug__numbers": "RATE = 1.0\n",
     "plug__cli": "import plug.policy\nGREETING = 'hello'\n",
 }

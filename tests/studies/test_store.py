@@ -1,24 +1,25 @@
 """Results on disk: whole or absent, checked, claimed by the living only."""
 
+import errno
+import hashlib
+import json
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import invented
-from regretless.errors import DamagedError, SettingsError
-from regretless.studies.archive import read_result, write_result
+from regretless.errors import DamagedError, RegretlessError, SettingsError
+from regretless.results import canonical
 from regretless.studies.cells import Arm, Cell, TheoryCell
-from regretless.studies.identity import address, canonical, code_version
 from regretless.studies.store import Store
 
-KEY = "ab" * 32
+KEY, OTHER = "ab" * 32, "cd" * 32
 CELL = Cell(
     benchmark="topk", arms=(Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg")), seeds=3, horizon=40
 )
@@ -42,6 +43,7 @@ def test_a_result_comes_back_bit_by_bit(store):
         **result.record,
         "arms": 0,
         "digest": 0,
+        "key": KEY,
         "cell": again.record["cell"],
     }
     for label, trace in result.traces.items():
@@ -56,24 +58,6 @@ def test_a_document_without_traces_can_be_stored(store):
     store.put(KEY, invented.invent(TheoryCell()))
     assert store.load(KEY).record["document"]["claims"][0]["holds"]
     assert store.load(KEY).traces == {}
-
-
-@given(st.data())
-def test_no_damage_goes_unnoticed(tmp_path_factory, data):
-    """A byte changed anywhere is either told, or in a place that no number depends on."""
-    path = tmp_path_factory.mktemp("damage") / "file.parquet"
-    result = invented.invent(CELL)
-    write_result(result, path)
-    content = bytearray(path.read_bytes())
-    position = data.draw(st.integers(0, len(content) - 1))
-    content[position] ^= data.draw(st.integers(1, 255))
-    path.write_bytes(bytes(content))
-    try:
-        again = read_result(path)
-    except DamagedError:
-        return
-    assert again.digest() == result.digest()
-    assert canonical({key: again.record[key] for key in result.record}) == canonical(result.record)
 
 
 @pytest.mark.parametrize("keep", [0, 10, 0.5, -1])
@@ -108,18 +92,58 @@ def test_a_record_that_was_changed_is_damage(store):
     assert not store.has(KEY)
 
 
+def test_a_result_under_another_key_is_refused(store):
+    """Top-k's file copied over pricing's must not be shown as pricing's."""
+    store.put(KEY, invented.invent(CELL))
+    store.put(OTHER, invented.invent(CELL.model_copy(update={"benchmark": "pricing"})))
+    content = store.path(KEY).read_bytes()
+    store.path(OTHER).write_bytes(content)
+    assert store.record(OTHER) is None
+    assert not store.sound(OTHER)
+    with pytest.raises(DamagedError, match=f"another result's file: expected the key {OTHER}, got {KEY}"):
+        store.load(OTHER)
+    with pytest.raises(DamagedError, match="another result's file"):
+        store.put_file("ef" * 32, content)
+    assert not store.path("ef" * 32).exists()
+    with pytest.raises(SettingsError, match=f"expected a result without a key or with {OTHER}"):
+        store.put(OTHER, store.load(KEY))
+    assert [(entry.key, entry.damaged) for entry in store.entries()] == [(KEY, False), (OTHER, True)]
+    assert store.load(KEY).record["key"] == KEY
+
+
+def test_a_result_may_come_as_a_file_and_go_back_as_one(store):
+    store.put(KEY, invented.invent(CELL))
+    content = store.path(KEY).read_bytes()
+    store.put_file(KEY, content)
+    assert store.path(KEY).read_bytes() == content
+    store.put(KEY, store.load(KEY))
+    assert store.path(KEY).read_bytes() == content
+
+
 def test_nothing_but_the_result_is_left_behind(store):
     store.path(KEY).parent.mkdir()
-    (store.path(KEY).parent / f".{KEY}.99999").write_text("half a file, by a writer that was killed")
+    (store.path(KEY).parent / f".{KEY}.parquet.99999-00000000.part").write_text(
+        "half a file, by a writer that was killed"
+    )
     store.put(KEY, invented.invent(CELL))
     assert [path.name for path in store.path(KEY).parent.iterdir()] == [f"{KEY}.parquet"]
+
+
+def test_the_next_campaign_sweeps_what_killed_writers_left(store):
+    """Also of results that nobody will write again, because the code has changed since."""
+    store.path(KEY).parent.mkdir()
+    left = [store.path(KEY).parent, store.failures, store.plans]
+    for folder in left:
+        (folder / ".something.99999-00000000.part").write_text("half a file")
+    store.create()
+    assert [list(folder.iterdir()) for folder in left] == [[], [], []]
 
 
 def test_a_failed_write_leaves_the_old_result(store, monkeypatch):
     store.put(KEY, invented.invent(CELL))
     before = store.path(KEY).read_bytes()
-    monkeypatch.setattr(os, "replace", lambda *names: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(os, "replace", lambda *names: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(RegretlessError, match="No space left on device; the old file is as it was"):
         store.put(KEY, invented.invent(CELL))
     assert store.path(KEY).read_bytes() == before
     assert len(list(store.path(KEY).parent.iterdir())) == 1
@@ -160,7 +184,10 @@ def test_the_dead_hold_no_claim(store):
 
 def test_failures_are_remembered_until_success(store):
     store.fail(KEY, "a cell", "Traceback\nValueError: no")
-    assert store.failure(KEY).error.endswith("no")
+    first = store.failure(KEY)
+    assert first.error.endswith("no")
+    store.fail(KEY, "a cell", "Traceback\nValueError: no")
+    assert store.failure(KEY) != first, "another try"
     store.put(KEY, invented.invent(CELL))
     assert store.failure(KEY) is None
 
@@ -169,48 +196,61 @@ def test_old_results_are_listed_and_removed(store):
     store.put(KEY, invented.invent(CELL))
     other = invented.invent(CELL)
     other.record["code"] = "0.0.1+abc"
-    store.put("cd" * 32, other)
+    store.put(OTHER, other)
     store.put("ef" * 32, invented.invent(CELL))
     store.path("ef" * 32).write_bytes(b"PAR1")
-    old = store.old(code_version())
+    old = store.old()
     assert {entry.key[:2] for entry in old} == {"cd", "ef"}
+    assert [entry.problem.split(":")[0] for entry in old] == ["", "damaged, or no result"]
     for entry in old:
         store.remove(entry)
     assert [entry.key for entry in store.entries()] == [KEY]
 
 
-def test_a_place_that_cannot_be_written_is_refused():
-    from pathlib import Path
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE])
+def test_what_cannot_be_read_at_the_moment_is_not_damaged(store, monkeypatch, code):
+    """An intact result must not be removed as old, nor computed and replaced, because the disk is away."""
+    store.put(KEY, invented.invent(CELL))
+    original = Path.open
 
+    def refusing(path, *arguments, **options):
+        if path == store.path(KEY):
+            raise OSError(code, os.strerror(code))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    assert store.old() == []
+    (entry,) = store.entries()
+    assert (entry.record, entry.damaged, entry.problem) == (None, False, f"cannot be read: {os.strerror(code)}")
+    assert store.record(KEY) is None
+    with pytest.raises(
+        RegretlessError, match=f"cannot read .*{KEY}.parquet: {os.strerror(code)}; it was left as it is"
+    ):
+        store.sound(KEY)
+    monkeypatch.undo()
+    assert store.sound(KEY)
+
+
+@pytest.mark.parametrize("roots", [["plug_in_of_somebody_else"], None, "regretless.trace"])
+def test_a_result_of_code_that_is_not_here_is_not_old(store, roots):
+    result = invented.invent(CELL)
+    result.record.update(code="0.0.1+abc", roots=roots)
+    store.put(KEY, result)
+    assert store.old() == []
+
+
+def test_results_in_the_format_of_version_0_1_are_old(store):
+    """The record of an old file is sound, but says nothing about its key; it is told apart from damage."""
+    store.put(KEY, invented.invent(CELL))
+    table = pq.read_table(store.path(KEY))
+    inner = json.loads(table.schema.metadata[b"regretless"])
+    del inner["sha256"], inner["record"]["key"]
+    inner["format"] = 1
+    words = json.dumps({"sha256": hashlib.sha256(canonical(inner)).hexdigest(), **inner})
+    pq.write_table(table.replace_schema_metadata({"regretless": words}), store.path(KEY))
+    assert [entry.problem for entry in store.old()] == ["written in format 1, this version reads format 2"]
+
+
+def test_a_place_that_cannot_be_written_is_refused():
     with pytest.raises(SettingsError, match="cannot write to the store /proc/nothing"):
         Store(Path("/proc/nothing")).create()
-
-
-def test_addresses_depend_on_everything_that_matters():
-    base = address(CELL.identity(), "1")
-    assert base == address(Cell(**CELL.model_dump()).identity(), "1")
-    changes = [
-        {"seeds": 4},
-        {"first_seed": 1},
-        {"horizon": 41},
-        {"degree": 4},
-        {"feedback": "full"},
-        {"arms": CELL.arms[:1]},
-    ]
-    others = [address(CELL.model_copy(update=change).identity(), "1") for change in changes]
-    assert len({base, address(CELL.identity(), "2"), *others}) == len(changes) + 2
-    assert base == address(CELL.model_copy(update={"degree": 8}).identity(), "1"), "8 is the default degree"
-
-
-def test_a_preset_that_changes_moves_the_address(monkeypatch):
-    from regretless.studies import cells
-
-    before = address(CELL.identity(), "1")
-    original = cells.settle
-
-    def other(experiment):
-        settled = original(experiment)
-        return settled._replace(settings=settled.settings.updated(policy_lr=0.123))
-
-    monkeypatch.setattr(cells, "settle", other)
-    assert address(CELL.identity(), "1") != before

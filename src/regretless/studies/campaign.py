@@ -5,11 +5,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from regretless.results import Result
 from regretless.simulate.programs import Progress
-from regretless.studies.archive import Result
 from regretless.studies.cells import AnyCell
 from regretless.studies.plan import Plan, Planned
-from regretless.studies.store import Store
+from regretless.studies.store import Failure, Store
 
 PATIENCE = 0.5
 """Seconds between looks at cells that another process computes."""
@@ -53,6 +53,28 @@ class Silent:
         """Nothing."""
 
 
+class _Counting:
+    """Passes everything on, and remembers which cells this campaign has computed itself: started, then finished."""
+
+    def __init__(self, listener: Listener):
+        self.begin, self.progress = listener.begin, listener.progress
+        self.listener = listener
+        self.begun: set[str] = set()
+        self.computed: set[str] = set()
+
+    def started(self, item: Planned) -> None:
+        self.begun.add(item.key)
+        self.listener.started(item)
+
+    def finished(self, item: Planned) -> None:
+        if item.key in self.begun:
+            self.computed.add(item.key)
+        self.listener.finished(item)
+
+    def failed(self, item: Planned, error: str) -> None:
+        self.listener.failed(item, error)
+
+
 class Engine(Protocol):
     """Computes cells and leaves their results, or why there are none, in the store."""
 
@@ -64,7 +86,7 @@ class Summary(NamedTuple):
     """How a campaign ended."""
 
     cells: int
-    computed: int
+    computed: int  # by this campaign: neither those that failed nor those that other processes computed
     failed: dict[str, str]  # error by the cell's name
     seconds: float
 
@@ -75,51 +97,54 @@ def carry_out(plan: Plan, store: Store, engine: Engine, listener: Listener) -> S
     store.create()
     plan.write(store)
     items = plan.planned()
-    computed = _pass(items, store, engine, listener)
+    counting = _Counting(listener)
+    _pass(items, store, engine, counting)
     follow_ups = plan.follow_ups(store)
     if follow_ups:
-        computed += _pass(follow_ups, store, engine, listener)
+        _pass(follow_ups, store, engine, counting)
     failed = {}
     for item in [*items, *follow_ups]:
         failure = store.failure(item.key)
         if failure is not None and not store.has(item.key):
             failed[item.cell.name] = failure.error
-    return Summary(len(items) + len(follow_ups), computed, failed, time.perf_counter() - began)
+    return Summary(len(items) + len(follow_ups), len(counting.computed), failed, time.perf_counter() - began)
 
 
-def _pass(items: Sequence[Planned], store: Store, engine: Engine, listener: Listener) -> int:
+def _pass(items: Sequence[Planned], store: Store, engine: Engine, listener: Listener) -> None:
     missing = [item for item in items if not store.sound(item.key)]
     listener.begin(missing, len(items) - len(missing))
     if missing:
         engine.run(missing, store, listener)
-    return len(missing)
 
 
 Player = Callable[[AnyCell, Progress], Result]
 
 
 def work(items: Sequence[Planned], store: Store, listener: Listener, player: Player) -> None:
-    """Computes what nobody else does, waits for what others compute, and takes over what they leave undone."""
-    began = time.time()
+    """Computes what nobody else does, waits for what others compute, and takes over what they leave undone.
+
+    A cell that failed before is tried once more; one that fails in the meantime, here or in another process, is not.
+    """
+    earlier = {item.key: store.failure(item.key) for item in items}
     waiting = list(items)
     while waiting:
-        left = [item for item in waiting if not _settle(item, store, listener, player, began)]
+        left = [item for item in waiting if not _settle(item, store, listener, player, earlier[item.key])]
         if len(left) == len(waiting):
             time.sleep(PATIENCE)
         waiting = left
 
 
-def _settle(item: Planned, store: Store, listener: Listener, player: Player, began: float) -> bool:
+def _settle(item: Planned, store: Store, listener: Listener, player: Player, earlier: Failure | None) -> bool:
     """Computes a cell if it is free; True if it is stored or has failed now."""
-    failure = store.failure(item.key)
-    if failure is not None and failure.when >= began:
-        listener.failed(item, failure.error)
-        return True
     with store.claim(item.key) as claim:
         if not claim.acquire():
             return False
         if store.sound(item.key):  # by another process, in the meantime
             listener.finished(item)
+            return True
+        failure = store.failure(item.key)
+        if failure is not None and failure != earlier:
+            listener.failed(item, failure.error)
             return True
         listener.started(item)
         try:

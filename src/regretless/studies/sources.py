@@ -19,7 +19,7 @@ Import = tuple[str, str]  # a module, and a name imported from it: empty for the
 
 
 class Source(NamedTuple):
-    """What is known of a module: its file, the folders of a package, its imports, and a hash without comments and docstrings."""
+    """A module: its file, the folders of a package, its imports, and a hash of its code without comments and docstrings."""
 
     path: str | None  # None: it has no file, as a namespace package or a built-in module
     folders: tuple[str, ...]

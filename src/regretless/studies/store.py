@@ -1,22 +1,27 @@
 """Results on disk: one file per cell under the hash of what it depends on.
 
-A file appears whole or not at all: it is written beside its place, flushed and renamed. It carries checksums of its record
-and of its numbers, so that damage is noticed when it is read. Who computes a cell holds a lock on its claim, which the
-operating system releases when that process ends, however it ends.
+A file appears whole or not at all. It carries its own key, and checksums of its record and of its numbers, so that damage and
+files in the wrong place are noticed when they are read. A file that the operating system does not let us read is not damaged:
+it is never replaced and never removed. Who computes a cell holds a lock on its claim, which the operating system releases when
+that process ends, however it ends.
 """
 
 import contextlib
 import fcntl
 import json
 import os
+import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from regretless.errors import DamagedError, SettingsError
-from regretless.studies.archive import Result, read_record, read_result, write_result
+from regretless import files
+from regretless.errors import DamagedError, RegretlessError, SettingsError
+from regretless.results import Result, read_record, read_result, write_result
+from regretless.studies.forms import FailureForm, PlanForm, read_json
+from regretless.studies.identity import code_version
 
 DEFAULT = Path("results")
 
@@ -26,16 +31,18 @@ class Entry(NamedTuple):
 
     key: str
     path: Path
-    record: dict[str, Any] | None  # None: the file is damaged
+    record: dict[str, Any] | None  # None: it is damaged, or cannot be read at the moment
     size: int
+    problem: str = ""  # why there is no record
+    damaged: bool = False
 
 
 class Failure(NamedTuple):
-    """What went wrong when a cell was last tried."""
+    """What went wrong when a cell was last tried; every try that fails has an ``id`` of its own."""
 
     name: str
     error: str
-    when: float
+    id: str
 
 
 class Claim:
@@ -102,6 +109,8 @@ class Store:
                 each.mkdir(parents=True, exist_ok=True)
                 if not os.access(each, os.W_OK | os.X_OK):
                     raise PermissionError(13, "Permission denied")
+            for each in (self.failures, self.plans, *self.cells.iterdir()):
+                files.remove_left_behind(each)
         except OSError as error:
             raise SettingsError(
                 f"cannot write to the store {self.folder}: {error.strerror}; choose another with --store"
@@ -134,15 +143,20 @@ class Store:
         return self.record(key) is not None
 
     def record(self, key: str) -> dict[str, Any] | None:
-        """The record of a result; None if there is none, or a damaged one."""
+        """The record of a result; None if there is none, a damaged one, or one that cannot be read at the moment."""
         try:
-            return read_record(self.path(key))
-        except (FileNotFoundError, DamagedError):
+            return read_record(self.path(key), key)
+        except (OSError, DamagedError):
             return None
 
     def load(self, key: str) -> Result:
-        """The result with this key; FileNotFoundError without one, DamagedError if its checksums do not fit."""
-        return read_result(self.path(key))
+        """The result with this key; FileNotFoundError without one, DamagedError if it is damaged or another result's."""
+        try:
+            return read_result(self.path(key), key)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise RegretlessError(f"cannot read {self.path(key)}: {error.strerror}; it was left as it is") from None
 
     def sound(self, key: str) -> bool:
         """Whether the result is there and every number of it is as it was written."""
@@ -154,84 +168,76 @@ class Store:
 
     def put(self, key: str, result: Result) -> None:
         """Stores a result, and forgets the cell's earlier failure; the caller holds the claim, or is alone."""
-        with self._beside(key) as place:
-            write_result(result, place)
+        keyed = result.with_key(key)
+        with self._part(key) as part:
+            write_result(keyed, part)
 
     def put_file(self, key: str, content: bytes) -> None:
-        """Stores a result that another machine has written; DamagedError if it did not arrive whole."""
-        with self._beside(key) as place:
-            place.write_bytes(content)
-            read_result(place)
+        """Stores a result that another machine has written; DamagedError if it did not arrive whole, or is another's."""
+        with self._part(key) as part:
+            part.write_bytes(content)
+            read_result(part, key)
 
     @contextlib.contextmanager
-    def _beside(self, key: str) -> Iterator[Path]:
+    def _part(self, key: str) -> Iterator[Path]:
         path = self.path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for left in path.parent.glob(f".{key}.*"):  # by a writer that was killed
-            left.unlink(missing_ok=True)
-        place = path.with_name(f".{key}.{os.getpid()}")
         try:
-            yield place
-            _into_place(place, path)
-        finally:
-            place.unlink(missing_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RegretlessError(f"cannot write {path}: {error.strerror}; nothing was written") from None
+        with files.beside(path) as part:
+            yield part
         (self.failures / f"{key}.json").unlink(missing_ok=True)
 
     def fail(self, key: str, name: str, error: str) -> None:
         """Writes down why a cell could not be computed."""
-        self.write_text(
-            self.failures / f"{key}.json", json.dumps({"name": name, "error": error, "when": time.time()}, indent=1)
-        )
+        failure = Failure(name, error, secrets.token_hex(8))
+        files.write_text(self.failures / f"{key}.json", json.dumps(failure._asdict(), indent=1))
 
     def failure(self, key: str) -> Failure | None:
         """Why the cell failed when it was last tried; None if it did not."""
-        try:
-            return Failure(**json.loads((self.failures / f"{key}.json").read_text(encoding="utf-8")))
-        except (FileNotFoundError, ValueError):
-            return None
+        found = read_json(self.failures / f"{key}.json", FailureForm)
+        return None if found is None else Failure(found["name"], found["error"], found["id"])
 
     def write_text(self, path: Path, text: str) -> None:
         """Writes a small file as one step."""
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-        _into_place(beside, path)
+        files.write_text(path, text)
 
     def entries(self) -> Iterator[Entry]:
-        """Everything that is stored, with what damaged files there are."""
+        """Everything that is stored, with what cannot be used and why."""
         for path in sorted(self.cells.glob("??/*.parquet")):
             try:
-                record: dict[str, Any] | None = read_record(path)
-            except DamagedError:
-                record = None
+                size = path.stat().st_size
+                yield Entry(path.stem, path, read_record(path, path.stem), size)
+            except DamagedError as error:
+                yield Entry(path.stem, path, None, size, str(error).removeprefix(f"{path} is "), damaged=True)
             except FileNotFoundError:  # removed by another process
                 continue
-            yield Entry(path.stem, path, record, path.stat().st_size)
+            except OSError as error:
+                yield Entry(path.stem, path, None, 0, f"cannot be read: {error.strerror}")
 
     def written_plans(self) -> list[dict[str, Any]]:
         """The plans of every campaign, oldest first; one that cannot be read is left out, its command writes it anew."""
-        found = []
-        for path in self.plans.glob("*.json"):
-            with contextlib.suppress(OSError, ValueError):
-                found.append(json.loads(path.read_text(encoding="utf-8")))
-        return sorted(found, key=lambda plan: plan["written"])
+        found = [read_json(path, PlanForm) for path in self.plans.glob("*.json")]
+        return sorted((plan for plan in found if plan is not None), key=lambda plan: plan["written"])
 
-    def old(self, code: str) -> list[Entry]:
-        """Results that this code would not use: damaged, or computed by another version."""
-        return [entry for entry in self.entries() if entry.record is None or entry.record.get("code") != code]
+    def old(self) -> list[Entry]:
+        """Results that this code would not use: damaged, or computed by code that has changed since.
+
+        Not what cannot be read at the moment, nor results of modules that are not installed here: nobody knows about those.
+        """
+        return [entry for entry in self.entries() if entry.damaged or _is_outdated(entry.record)]
 
     def remove(self, entry: Entry) -> None:
         """Deletes one result."""
         entry.path.unlink(missing_ok=True)
 
 
-def _into_place(beside: Path, path: Path) -> None:
-    """Flushes ``beside`` and renames it to ``path``, so that no crash can leave half a file there."""
-    with beside.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-    folder = os.open(path.parent, os.O_RDONLY)
+def _is_outdated(record: dict[str, Any] | None) -> bool:
+    """Whether the code that computed a result is known to have changed."""
+    if record is None or not isinstance(record.get("roots"), list):
+        return False
     try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+        return bool(record.get("code") != code_version(tuple(map(str, record["roots"]))))
+    except RegretlessError:
+        return False

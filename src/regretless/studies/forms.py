@@ -1,0 +1,83 @@
+"""The small JSON files of a store, read with care: a file that has another form counts as one that cannot be read."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+
+Key = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Form(BaseModel):
+    """What must be in a file; there may be more."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class FailureForm(Form):
+    """Why a cell could not be computed."""
+
+    name: str
+    error: str
+    id: str
+
+
+class PanelForm(Form):
+    """One table or chart of a study."""
+
+    benchmark: str
+    zoom: int | None
+    cells: list[tuple[str, Key]]
+    beside: list[Key]
+
+
+class StudyForm(Form):
+    """One study of a plan."""
+
+    name: str
+    order: int
+    kind: str
+    title: str
+    about: str
+    missing: list[str]
+    panels: list[PanelForm]
+
+
+class ScaleForm(Form):
+    """How much of everything was asked for."""
+
+    seeds: int
+    first_seed: int
+    horizon: int | None
+
+
+class PlanForm(Form):
+    """What was asked for."""
+
+    id: str
+    command: str
+    code: str
+    written: float
+    scale: ScaleForm
+    studies: list[StudyForm]
+    cells: dict[Key, str]
+    second: dict[Key, Key]
+
+    @model_validator(mode="after")
+    def _names_every_cell(self) -> Self:
+        panels = [panel for study in self.studies for panel in study.panels]
+        shown = {key for panel in panels for _, key in panel.cells} | {key for panel in panels for key in panel.beside}
+        if not shown | self.second.keys() <= self.cells.keys():
+            raise ValueError("expected the name of every cell that is shown")
+        return self
+
+
+def read_json(path: Path, form: type[Form]) -> dict[str, Any] | None:
+    """The content of a file that has this form; None if it is not there, cannot be read, or has another form."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        form.model_validate_json(text)
+        return dict(json.loads(text))
+    except (OSError, ValueError, RecursionError):  # pydantic's own error is a ValueError
+        return None
