@@ -8,12 +8,12 @@ import jax
 
 from regretless import policies
 from regretless.policies import Problem
+from regretless.results import Result
 from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import simulate_all
-from regretless.studies.archive import Result
 from regretless.studies.cells import AnyCell, Cell, TheoryCell
 from regretless.studies.experiment import build_benchmark, data_notices, is_comparable
-from regretless.studies.identity import code_version
+from regretless.studies.identity import ROOTS, code_version
 from regretless.studies.theory import claims as theory
 
 SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
@@ -28,7 +28,8 @@ def play(cell: AnyCell, progress: Progress = lambda what, done, total: None) -> 
     about = {
         "cell": cell.model_dump(),
         "name": cell.name,
-        "code": code_version(),
+        "code": code_version(ROOTS),
+        "roots": list(ROOTS),
         "created": time.time(),
         "wall_seconds": round(time.perf_counter() - began, 3),
         "environment": environment(),

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from regretless.errors import SettingsError
+from regretless.results import write_result
 from regretless.startup import Device, configure
-from regretless.studies.archive import write_result
 from regretless.studies.campaign import Listener
 from regretless.studies.engines.processes import CELLS
 from regretless.studies.identity import code_version
@@ -90,6 +90,7 @@ class RayEngine:
                 claim.release()
                 listener.finished(item)
             else:
+                listener.started(item)
                 cell = CELLS.dump_python([item.cell], mode="json")
                 claims[compute.remote(item.key, cell, board, self.device, self.cpus)] = (item, claim)
         return left
@@ -161,5 +162,5 @@ def _compute(key: str, cell: Any, board: Any, device: Device, cores: int) -> tup
     result = play(CELLS.validate_python(cell)[0], progress)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result"
-        write_result(result, path)
+        write_result(result.with_key(key), path)
         return code_version(), path.read_bytes()
