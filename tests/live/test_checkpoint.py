@@ -236,6 +236,13 @@ def test_a_crash_while_writing_leaves_the_old_file(saved, monkeypatch):
     assert [path.name for path in saved.parent.iterdir()] == ["plant.rgl"]
 
 
+def test_what_killed_writers_left_is_removed_by_the_next_save(saved):
+    for number in range(5):
+        (saved.parent / f".plant.rgl.99999-0000000{number}.part").write_bytes(b"half a checkpoint")
+    rewritten(saved, lambda arrays, config: None)
+    assert [path.name for path in saved.parent.iterdir()] == ["plant.rgl"]
+
+
 def test_objects_have_to_be_given_again(tmp_path):
     policy = policies.build("greedy", Settings(), policies.Problem(ORACLE, (FEATURES,), feedback.Bandit()))
     learner = Learner(ORACLE, context_dim=FEATURES, policy=policy, feedback=feedback.Bandit())

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from regretless.studies.definitions import QUICK
+from regretless.studies.store import Store
 
 KEY = "ab" * 32
 PLAN = {

@@ -37,13 +37,13 @@ def examine(store: Any, remove_old: bool) -> dict[str, Any]:
     """The state of every campaign, and of what is left from other versions."""
     from regretless.studies.identity import code_version
 
-    outdated = store.old(code_version())
+    outdated = store.old()
     size = sum(entry.size for entry in outdated)
     listed = [
         {
             "key": entry.key,
             "name": entry.record["name"] if entry.record else None,
-            "code": entry.record["code"] if entry.record else "damaged",
+            "code": entry.record["code"] if entry.record else entry.problem,
             "bytes": entry.size,
         }
         for entry in outdated

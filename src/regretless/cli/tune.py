@@ -39,6 +39,7 @@ def tune(
     """
     with clear_errors(STOPPED):
         configure(device)
+        from regretless import files
         from regretless.studies.store import Store
         from regretless.studies.tuning.search import Task
         from regretless.studies.tuning.search import tune as search
@@ -51,8 +52,8 @@ def tune(
             outcome = search(task, trials, place / "trials.db", progress, block)
         name = f"{benchmark}_{model}" if feedback == "bandit" else f"{benchmark}_{model}_{feedback}"
         preset = out or Path(f"{name}.json")
-        folder.write_text(preset, json.dumps(outcome.settings.model_dump(), indent=2) + "\n")
-        folder.write_text(place / f"{name}.json", json.dumps(outcome.record, indent=1))
+        files.write_text(preset, json.dumps(outcome.settings.model_dump(), indent=2) + "\n")
+        files.write_text(place / f"{name}.json", json.dumps(outcome.record, indent=1))
         if format is Format.json:
             print(json.dumps({"preset": str(preset), **outcome.record}, indent=2))
             return

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regretless.errors import SettingsError
-from regretless.results import canonical as canonical
+from regretless.results import canonical
 from regretless.studies import sources
 from regretless.studies.sources import Source
 

@@ -6,10 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from regretless import files
+from regretless.results import canonical
 from regretless.studies import definitions
 from regretless.studies.cells import AnyCell, describe, key
 from regretless.studies.experiment import Experiment
-from regretless.studies.identity import canonical, code_version
+from regretless.studies.identity import code_version
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
 from regretless.studies.verdicts import SECOND_RANGE, needs_second_range
@@ -107,4 +109,4 @@ class Plan:
 
     def write(self, store: Store) -> None:
         """Leaves the plan in the store."""
-        store.write_text(store.plans / f"{self.id}.json", json.dumps(self.to_dict(), indent=1))
+        files.write_text(store.plans / f"{self.id}.json", json.dumps(self.to_dict(), indent=1))

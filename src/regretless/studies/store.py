@@ -199,10 +199,6 @@ class Store:
         found = read_json(self.failures / f"{key}.json", FailureForm)
         return None if found is None else Failure(found["name"], found["error"], found["id"])
 
-    def write_text(self, path: Path, text: str) -> None:
-        """Writes a small file as one step."""
-        files.write_text(path, text)
-
     def entries(self) -> Iterator[Entry]:
         """Everything that is stored, with what cannot be used and why."""
         for path in sorted(self.cells.glob("??/*.parquet")):

@@ -91,6 +91,7 @@ class RayEngine:
                 claim.release()
                 listener.finished(item)
             else:
+                listener.started(item)
                 cell = CELLS.dump_python([item.cell], mode="json")
                 claims[compute.remote(item.key, cell, board, self.device, self.cpus, self.imports)] = (item, claim)
         return left
@@ -166,5 +167,5 @@ def _compute(
     result = play(CELLS.validate_python(cell)[0], progress)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result"
-        write_result(result, path)
+        write_result(result.with_key(key), path)
         return code_version(), path.read_bytes()
