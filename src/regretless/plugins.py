@@ -1,4 +1,4 @@
-"""Modules of the user's own, from the working directory or installed: their parts register themselves when they are imported."""
+"""Modules of the user's own, from the working directory or installed: they register their parts when they are imported."""
 
 import importlib
 import importlib.util

@@ -85,6 +85,16 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (name(one) == name(other) != (None, None))
 
 
+def have(names: Iterable[str]) -> str:
+    """Who has something, in words.
+
+    >>> have(["dbb"]), have(["dbb", "imle"])
+    ('dbb has', 'dbb and imle have')
+    """
+    *most, last = names
+    return f"{', '.join(most)} and {last} have" if most else f"{last} has"
+
+
 def require_known(kind: str, name: str, valid: Iterable[str], whose: str = "") -> None:
     """Raises SettingsError unless ``name`` is one of ``valid``; names the nearest one."""
     choices = sorted(valid)

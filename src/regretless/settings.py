@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from regretless.errors import SettingsError
-from regretless.registry import Registry, require_known
+from regretless.registry import Registry, have, require_known
 
 if TYPE_CHECKING:
     from regretless.problem import Problem
@@ -119,7 +119,7 @@ def _checked(registry: Registry[Any], name: str, values: Mapping[str, Any]) -> S
         if key.split(".")[0] not in settings.model_fields:
             others = [other for other in registry if key.split(".")[0] in registry[other].Settings.model_fields]
             if others:
-                raise SettingsError(f"{registry.kind} {name!r} has no setting {key!r}; {', '.join(others)} has it")
+                raise SettingsError(f"{registry.kind} {name!r} has no setting {key!r}; {have(others)} it")
             require_known("setting", key, settings.model_fields, f" of {registry.kind} {name!r}")
     return settings(**values)
 

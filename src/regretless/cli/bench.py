@@ -174,10 +174,10 @@ def tuning(
         configure(device, compilation_cache=False)
         from regretless.studies.speed import tuning as measure
         from regretless.studies.speed.simulations import machine
-        from regretless.studies.tuning.search import Task
+        from regretless.studies.tuning.search import task as make_task
 
         with LiveProgress(f"tuning {benchmark}") as progress:
-            task = Task(benchmark, model, seeds=seeds, horizon=horizon)
+            task = make_task(benchmark, model=model, seeds=seeds, horizon=horizon)
             rows = measure.compare(task, trials, progress)
         caption = "programs: compiled; best: number of the best trial; times faster: what tuning gains"
         report({"rows": rows, "machine": machine()}, "rows", format, caption)

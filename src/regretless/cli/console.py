@@ -8,16 +8,25 @@ import threading
 import time
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
-from regretless.errors import OracleError, SettingsError
+from regretless import files
+from regretless.errors import RegretlessError, SettingsError
 
 LOG_SECONDS = 10.0
+
+Imports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import", metavar="MODULE", help="A module in this directory, or installed, that registers parts; repeatable."
+    ),
+]
+"""The option --import."""
 
 out = Console()
 err = Console(stderr=True)
@@ -31,8 +40,8 @@ class Format(StrEnum):
 
 
 @contextlib.contextmanager
-def clear_errors(stopped: str = "nothing was written") -> Iterator[None]:
-    """Bad input ends with exit code 2, a solver that fails with 1, Ctrl-C with 130; each with one plain message."""
+def clear_errors(stopped: str = "every file that was written is complete") -> Iterator[None]:
+    """Bad input ends with exit code 2, anything else that fails with 1, Ctrl-C with 130; each with one plain message."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, functools.partial(_stop, stopped))
     try:
@@ -40,7 +49,7 @@ def clear_errors(stopped: str = "nothing was written") -> Iterator[None]:
     except SettingsError as error:
         complain(error)
         raise typer.Exit(2) from None
-    except OracleError as error:
+    except RegretlessError as error:
         complain(error)
         raise typer.Exit(1) from None
     finally:
@@ -50,14 +59,25 @@ def clear_errors(stopped: str = "nothing was written") -> Iterator[None]:
 
 def _stop(stopped: str, signum: int, frame: Any) -> None:
     """Ctrl-C: leaves at once, because a compilation cannot be interrupted and an exception may be lost in a callback."""
+    files.remove_unfinished()
     show_cursor = b"\x1b[?25h" if err.is_terminal else b""
     os.write(2, show_cursor + f"\nstopped: {stopped}\n".encode())
     os._exit(130)
 
 
 def complain(error: Exception | str) -> None:
-    """An error's words as they are: brackets and colons in them mean nothing to the terminal."""
-    err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True, emoji=False)
+    """An error, printed literally."""
+    err.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
+
+
+def note(words: str) -> None:
+    """Something that the user should know, printed literally."""
+    err.print(Text.assemble(("note: ", "yellow"), words), soft_wrap=True)
+
+
+def say(words: str) -> None:
+    """A line of the result, printed literally: brackets and colons in it mean nothing to the terminal."""
+    out.print(Text(words), soft_wrap=True)
 
 
 class LiveProgress:
@@ -112,6 +132,6 @@ def parse_pairs(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not separator or not key:
-            raise SettingsError(f"expected --set key=value, got {pair!r}")
+            raise SettingsError(f"expected --set NAME=VALUE, got {pair!r}")
         values[key.strip()] = value.strip()
     return values

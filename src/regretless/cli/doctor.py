@@ -65,9 +65,9 @@ def try_out() -> list[str]:
     """Plays a few rounds and checks what must hold whatever the numbers."""
     import numpy as np
 
-    from regretless.studies.experiment import Experiment, run
+    from regretless.studies import Experiment, run
 
-    trace = run(Experiment(benchmark="topk", policies=("greedy",), seeds=2, horizon=20)).simulation.traces["greedy"]
+    trace = run(Experiment(benchmark="topk", policies=("greedy",), seeds=2, horizon=20)).traces["greedy"]
     if trace.diverged or not np.all(trace.regret >= -1e-3):
         return ["a small run on top-k gave negative or non-finite regret: this JAX build computes wrongly"]
     return []

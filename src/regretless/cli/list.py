@@ -2,26 +2,33 @@
 
 import inspect
 import json
-from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from regretless.cli import console
-from regretless.cli.console import Format, clear_errors
+from regretless.cli.console import Format, Imports, clear_errors
 
-KINDS = ("benchmarks", "policies", "surrogates", "models", "feedback", "settings")
+KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "settings")
 
 
 def list_(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.")] = "benchmarks",
+    import_: Imports = None,
     format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.table,
 ) -> None:
-    """Show the benchmarks, policies, surrogates, models, feedback regimes, or the settings that --set knows."""
+    """Show the benchmarks, policies, surrogates, models, oracles, feedback regimes, or the settings that --set knows.
+
+    Parts of other packages are shown with the name of their package.
+    """
     with clear_errors():
+        from regretless import plugins
         from regretless.registry import require_known
 
+        for module in import_ or ():
+            plugins.load(module)
         require_known("list", kind, KINDS)
         rows = entries(kind)
         if format is Format.json:
@@ -29,32 +36,68 @@ def list_(
             return
         table = Table(title=kind, title_style="bold", show_header=False)
         for name, summary in rows:
-            table.add_row(name, summary)
+            table.add_row(Text(name), Text(summary))
         console.out.print(table, highlight=False)
 
 
 def entries(kind: str) -> list[tuple[str, str]]:
     """Names with one line about each."""
-    from regretless import benchmarks, feedback, models, policies, surrogates
-    from regretless.settings import Settings
+    from regretless import benchmarks, feedback, models, oracles, policies, surrogates
+    from regretless.errors import SettingsError
 
     if kind == "settings":
-        return [
-            (name, f"{field.description or ''} (default {field.get_default()})")
-            for name, field in Settings.model_fields.items()
-        ]
-    if kind == "feedback":
-        return [(name, first_line(type(rule))) for name, rule in feedback.REGISTRY.items()]
-    registries: dict[str, Mapping[str, object]] = {
+        return settings()
+    registries: dict[str, Any] = {
         "benchmarks": benchmarks.REGISTRY,
         "policies": policies.REGISTRY,
         "surrogates": surrogates.REGISTRY,
         "models": models.REGISTRY,
+        "oracles": oracles.REGISTRY,
+        "feedback": feedback.REGISTRY,
     }
-    return [(name, first_line(thing)) for name, thing in registries[kind].items()]
+    registry = registries[kind]
+    rows = []
+    for name in registry:
+        try:
+            words = first_line(registry[name])
+        except SettingsError as error:
+            words = f"cannot be used: {error}"
+        origin = registry.origin(name)
+        rows.append((name, f"{words} [{origin}]" if origin else words))
+    return rows
+
+
+def settings() -> list[tuple[str, str]]:
+    """Every setting by its dotted name, with its owners."""
+    from regretless import benchmarks, models, nuisance, policies, surrogates
+
+    found: dict[str, tuple[str, list[str]]] = {}
+
+    def tell(owner: str, name: str, field: Any) -> None:
+        default = field.default
+        words = f"{field.description or ''} (default {getattr(default, 'name', default)})"
+        found.setdefault(f"{name}\0{words}", (words, []))[1].append(owner)
+
+    def collect(owner: str, model: Any, prefix: str) -> None:
+        for name, field in model.model_fields.items():
+            if hasattr(field.default, "names"):
+                collect(owner, type(field.default), f"{prefix}{name}.")
+            else:
+                tell(owner, prefix + name, field)
+
+    for name in policies.REGISTRY:
+        collect(name, policies.REGISTRY[name].Settings, "")
+    for head, registry in (
+        ("surrogate", surrogates.REGISTRY), ("nuisance", nuisance.REGISTRY), ("model", models.REGISTRY),
+        ("benchmark", benchmarks.REGISTRY),
+    ):  # fmt: skip
+        for name in registry:
+            collect(f"{head} {name}", registry[name].Settings, f"{head}.")
+    return [(key.partition("\0")[0], f"{words}: {', '.join(who)}") for key, (words, who) in found.items()]
 
 
 def first_line(thing: object) -> str:
     """The first sentence of a docstring, without its markup."""
-    text = (inspect.getdoc(thing) or "").split("\n\n")[0]
+    whole = thing if isinstance(thing, type) or not hasattr(thing, "measure") else type(thing)
+    text = (inspect.getdoc(whole) or "").split("\n\n")[0]
     return " ".join(text.replace("``", "").split())

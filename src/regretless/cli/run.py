@@ -1,14 +1,19 @@
 """``regretless run``: play policies on a benchmark and compare them with the published table."""
 
 import json
+import shlex
+import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from regretless.cli import console
-from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
 from regretless.report.words import number, spread
 from regretless.startup import Device, configure
 
@@ -21,7 +26,11 @@ regretless run pricing --policy dfhpg --policy greedy  two of them
 
 regretless run topk --degree 4 --feedback semi_bandit  other data, richer feedback
 
-regretless run topk --set surrogate=spo_plus --set alpha_max=0.5   single settings changed
+regretless run topk --set surrogate=imle --set surrogate.draws=20 --set alpha.max=0.5   single settings changed
+
+regretless run topk --set benchmark.k=3                another world
+
+regretless run weather --import mine                   a benchmark or policy that mine.py registers
 
 regretless run energy --data-dir DIR                   the electricity prices and instances in DIR
 
@@ -48,10 +57,11 @@ def run(
     set_: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Change one setting, or one option of the benchmark; repeatable."
+            "--set", metavar="NAME=VALUE", help="Change one setting ('regretless list settings' has them); repeatable."
         ),
     ] = None,
     preset: Annotated[Path | None, typer.Option(help="JSON file of settings instead of the tuned preset.")] = None,
+    import_: Imports = None,
     delay: Annotated[int, typer.Option(min=0, help="Rounds that feedback takes to arrive.")] = 0,
     missing: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
@@ -73,43 +83,55 @@ def run(
     """
     with clear_errors():
         configure(device)
-        from regretless.studies import experiment as studies
-        from regretless.studies import history
+        from regretless import plugins
+        from regretless.studies import history, outcome, presets
+        from regretless.studies.experiment import Experiment
 
+        began = time.perf_counter()
+        for name in import_ or ():
+            plugins.load(name)
         files = own_files(benchmark, contexts, costs, oracle)
-        experiment = studies.Experiment(
-            benchmark=benchmark or history.NAME,
+        values, notices = (None, []) if preset is None else presets.read_preset(preset)
+        experiment = Experiment(
+            benchmark=history.read_history(files) if files else benchmark,
             policies=tuple(dict.fromkeys(policy or ())),
             feedback=feedback,
             degree=degree,
             model=model,
-            seeds=seeds,
-            first_seed=first_seed,
+            seeds=range(first_seed, first_seed + seeds),
             horizon=horizon,
-            overrides=console.parse_pairs(set_ or []),
-            preset=None if preset is None else studies.read_preset(preset),
+            settings=console.parse_pairs(set_ or []),
+            preset=values,
             delay=delay,
             missing=missing,
             data_dir=None if data_dir is None else str(data_dir),
         )
-        prepared = history.prepare_history(experiment, files) if files else studies.prepare(experiment)
+        prepared = outcome.prepare(experiment)
         if out is not None:
             writable(out)
-        for notice in prepared.notices:
-            console.err.print(f"[yellow]note:[/] {notice}", highlight=False)
-        with LiveProgress(f"{experiment.benchmark}, {feedback} feedback") as progress:
-            outcome = studies.play(experiment, prepared, progress)
-        result = outcome.to_dict()
+        for notice in (*notices, *prepared.notices, *untuned(prepared)):
+            console.note(notice)
+        with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
+            found = outcome.play(prepared, progress)
+        result = found.to_dict()
         if out is not None:
-            write(outcome, result, out)
+            write(found, result, out, began, import_ or [])
         if format is Format.json:
             print(json.dumps(result, indent=2))
         else:
             show(result)
             if out is not None:
-                console.out.print(
-                    f"\nwritten to {out}: result.json, regret.png, one Parquet trace per policy", highlight=False
+                console.say(
+                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store {out}"
                 )
+
+
+def untuned(prepared: Any) -> list[str]:
+    """What must be said where nothing was tuned."""
+    alone = [label for label, each in prepared.settled.items() if not each.tuned and each.settings is not None]
+    if prepared.experiment.preset is not None or len(alone) < len(prepared.settled):
+        return []
+    return ["nothing was tuned on this benchmark: default settings are used, contexts and costs are scaled"]
 
 
 def own_files(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
@@ -136,8 +158,8 @@ def writable(folder: Path) -> None:
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".writable").touch()
-        (folder / ".writable").unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
 
@@ -153,13 +175,13 @@ def show(result: dict[str, Any]) -> None:
         f"final regret over {result['horizon']} rounds, {result['seeds']} replications from seed {result['first_seed']}, "
         f"{result['model']}; compiled in {result['seconds']['compile']:.0f} s, ran in {result['seconds']['run']:.0f} s"
     )
-    table = Table(title=title, caption=caption, title_style="bold", caption_justify="left")
+    table = Table(title=Text(title), caption=Text(caption), title_style="bold", caption_justify="left")
     for column in ("policy", "mean ± s.e.", "median", "published", "z"):
         table.add_column(column, justify="left" if column == "policy" else "right")
     for row in result["results"]:
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
         table.add_row(
-            row["policy"],
+            Text(row["policy"]),
             spread(row["mean"], row["standard_error"]) + note,
             number(row["median"]),
             "–" if row["published_mean"] is None
@@ -168,17 +190,29 @@ def show(result: dict[str, Any]) -> None:
         )  # fmt: skip
     table.add_section()
     for line in result["references"]:
-        table.add_row(f"[dim]{line['name']}[/]", spread(line["mean"], line["standard_error"]))
+        name = f"{line['name']} ({line['world']})" if line["world"] else line["name"]
+        table.add_row(Text(name, style="dim"), spread(line["mean"], line["standard_error"]))
     console.out.print(table)
 
 
-def write(outcome: Any, result: dict[str, Any], folder: Path) -> None:
-    """Leaves the result, the traces and a picture in ``folder``."""
+def write(outcome: Any, result: dict[str, Any], folder: Path, began: float, imports: list[str]) -> None:
+    """Leaves the result, a picture, and a store with the traces that 'regretless report' reads in ``folder``."""
+    from regretless import files
     from regretless.report.curves import regret_curves
+    from regretless.studies.plan import Plan
+    from regretless.studies.play import result_of
+    from regretless.studies.store import Store
+    from regretless.studies.study import Panel, Scale, Study
 
-    for name, trace in outcome.simulation.traces.items():
-        trace.save(folder / f"{name}.parquet")
-    title = f"{result['benchmark']}, {result['feedback']} feedback, {result['seeds']} replications"
-    lines = {line["name"]: line["mean"] for line in result["references"]}
-    regret_curves(outcome.simulation.traces, lines, title, folder / "regret.png")
-    (folder / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    experiment, store = outcome.prepared.experiment, Store(folder)
+    title = f"{result['benchmark']}, {result['feedback']} feedback"
+    stored = result_of(outcome, began)
+    panels = (Panel(title, (("", experiment),)), Panel(title, (("", experiment),), kind="curves"))
+    study = Study("run", "table", title, f"{len(experiment.seeds)} replications.", panels)
+    plan = Plan([study], Scale(), f"regretless {shlex.join(sys.argv[1:])}", imports)
+    store.create()
+    store.put(stored.record["key"], stored)
+    plan.write(store)
+    lines = {line["name"]: line["mean"] for line in result["references"] if line["mean"] is not None}
+    regret_curves(outcome.traces, lines, f"{title}, {result['seeds']} replications", folder / "regret.png")
+    files.write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from regretless.cli import console
-from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
 from regretless.report.words import number
 from regretless.startup import Device, configure
 
@@ -16,11 +16,18 @@ STOPPED = "finished trials are kept; the same command goes on from there"
 
 
 def tune(
-    benchmark: Annotated[str, typer.Argument(help="What to tune DFHPG for; see 'regretless list benchmarks'.")],
+    benchmark: Annotated[str, typer.Argument(help="What to tune for; see 'regretless list benchmarks'.")],
+    policy: Annotated[str, typer.Option(help="The policy whose settings are searched.")] = "dfhpg",
     model: Annotated[str, typer.Option(help="Model of the cost.")] = "gaussian_linear",
     feedback: Annotated[str, typer.Option(help="What a decision reveals.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the costs or demand.  [default: 8]")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Random configurations, over all workers and runs.")] = 200,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting that is fixed instead of searched; repeatable."),
+    ] = None,
+    import_: Imports = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data of energy.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Validation seeds.  [default: 10, energy: 5]")] = None,
     first_seed: Annotated[int, typer.Option(min=0, help="First validation seed.")] = 100_000,
     horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.  [default: 2000, as in the paper]")] = None,
@@ -29,41 +36,52 @@ def tune(
         "results"
     ),
     block: Annotated[int, typer.Option(min=1, help="Trials that a worker takes at once.")] = 256,
-    out: Annotated[Path | None, typer.Option(help="Preset file.  [default: BENCHMARK_MODEL.json]")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Preset file.  [default: BENCHMARK_MODEL.json; BENCHMARK_POLICY.json for others than dfhpg]"),
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.table,
 ) -> None:
-    """Random search over the settings of DFHPG by mean final regret on seeds that no reported run uses.
+    """Random search over the settings of a policy by mean final regret on seeds that no reported run uses.
 
     Trials live in a database: stop and repeat the command to go on, start it several times to share the work.
     """
     with clear_errors(STOPPED):
         configure(device)
-        from regretless import files
+        from regretless import files, plugins
+        from regretless.cli.run import writable
         from regretless.studies.store import Store
-        from regretless.studies.tuning.search import Task
+        from regretless.studies.tuning.search import task as make_task
         from regretless.studies.tuning.search import tune as search
 
-        task = Task(benchmark, model, feedback, degree, seeds, first_seed, horizon, seed)
+        for module in import_ or ():
+            plugins.load(module)
+        task = make_task(
+            benchmark, policy, model=model, feedback=feedback, degree=degree, settings=console.parse_pairs(set_ or []),
+            seeds=seeds, first_seed=first_seed, horizon=horizon, seed=seed,
+            data_dir=None if data_dir is None else str(data_dir),
+        )  # fmt: skip
+        parts = [benchmark, model if policy == "dfhpg" else policy, *([] if feedback == "bandit" else [feedback])]
+        name = "_".join(parts)
+        preset = out or Path(f"{name}.json")
+        writable(preset.parent)
         folder = Store(store)
         folder.create()
         place = store / "tuning"
-        with LiveProgress(f"tuning {benchmark}, {model}") as progress:
+        with LiveProgress(f"tuning {policy} on {benchmark}") as progress:
             outcome = search(task, trials, place / "trials.db", progress, block)
-        name = f"{benchmark}_{model}" if feedback == "bandit" else f"{benchmark}_{model}_{feedback}"
-        preset = out or Path(f"{name}.json")
-        files.write_text(preset, json.dumps(outcome.settings.model_dump(), indent=2) + "\n")
+        files.write_text(preset, json.dumps(outcome.preset, indent=2) + "\n")
         files.write_text(place / f"{name}.json", json.dumps(outcome.record, indent=1))
         if format is Format.json:
             print(json.dumps({"preset": str(preset), **outcome.record}, indent=2))
             return
         record = outcome.record
-        console.out.print(
+        console.say(
             f"{len(record['trials'])} trials over {record['combinations']} combinations of static choices, "
             f"{record['seconds']:.0f} s, {record['compile_seconds']:.0f} s of it compiling {record['programs']} programs\n"
             f"best: trial {record['best']['number']} with mean final regret {number(record['best']['value'])}, "
             f"{record['best']['params']}\n"
-            f"next: regretless run {benchmark} --model {model} --feedback {feedback} --preset {shlex.quote(str(preset))}",
-            highlight=False,
-            soft_wrap=True,
+            f"next: regretless run {benchmark} --policy {policy} --model {model} --feedback {feedback} "
+            f"--preset {shlex.quote(str(preset))}"
         )

@@ -15,12 +15,15 @@ def main(device: str, cores: str, folder: str) -> None:
     told = sys.stdout
     sys.stdout = sys.stderr  # only events go to standard output
     configure(cast(Device, device), cores=int(cores))
+    from regretless import plugins
     from regretless.studies.campaign import InProcess
     from regretless.studies.engines.processes import CELLS, Telling
     from regretless.studies.plan import Planned
     from regretless.studies.store import Store
 
     task = json.loads(sys.stdin.readline())
+    for name in task["imports"]:
+        plugins.load(name)
     threading.Thread(target=leave_with_parent, daemon=True).start()
     items = [Planned(key, cell) for key, cell in zip(task["keys"], CELLS.validate_python(task["cells"]), strict=True)]
     InProcess().run(items, Store(Path(folder)), Telling(told))

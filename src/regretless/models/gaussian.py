@@ -17,7 +17,7 @@ from regretless.parts import number
 from regretless.types import Context, Cost, Key
 
 
-class _Gaussian(PointModel):
+class Gaussian(PointModel):
     """What both Gaussian models share; they differ in ``init`` and ``mean``."""
 
     def draw(self, key: Key) -> Cost:
@@ -39,7 +39,7 @@ class _Gaussian(PointModel):
         return -0.5 * jnp.sum(jnp.square(standard) + jnp.log(2 * jnp.pi)) - self.dim * jnp.log(self.scale)
 
 
-class GaussianLinear(_Gaussian):
+class GaussianLinear(Gaussian):
     """``μ = M x`` for a context vector, ``μ = X θ`` for feature rows; no intercept; initial weights N(0, 0.01²)."""
 
     class Settings(settings.Settings):
@@ -58,7 +58,7 @@ class GaussianLinear(_Gaussian):
         return params @ context if len(self.context_shape) == 1 else context @ params
 
 
-class GaussianNN(_Gaussian):
+class GaussianNN(Gaussian):
     """``μ = W₂ relu(W₁ x + b₁) + b₂`` of width 128; for feature rows the same net on each row, with one output."""
 
     class Settings(settings.Settings):

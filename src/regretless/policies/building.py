@@ -18,7 +18,7 @@ from regretless.policies.regression import (
     thompson,
 )
 from regretless.problem import Problem
-from regretless.registry import Registry, require_known
+from regretless.registry import Registry, have, require_known
 from regretless.settings import Choice, Settings, merged
 from regretless.surrogates.base import Surrogate
 
@@ -63,7 +63,7 @@ def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings
         if key.partition(".")[0] not in owner.model_fields:
             having = owners(key)
             if having:
-                raise SettingsError(f"policy {name!r} has no setting {key!r}; {' and '.join(having)} has it")
+                raise SettingsError(f"policy {name!r} has no setting {key!r}; {have(having)} it")
             require_known("setting", key, owner.model_fields, f" of policy {name!r}")
     return owner(**(values or {}))
 
@@ -99,7 +99,7 @@ def build(
     for part in chosen:
         if part not in entry.Settings.model_fields:
             having = [other for other in REGISTRY if part in REGISTRY[other].Settings.model_fields]
-            raise SettingsError(f"policy {name!r} has no {part}; {', '.join(having)} have one")
+            raise SettingsError(f"policy {name!r} has no {part}; {have(having)} one")
     names = {part: value for part, value in chosen.items() if isinstance(value, str)}
     objects = {part: value for part, value in chosen.items() if not isinstance(value, str)}
     for part in objects:

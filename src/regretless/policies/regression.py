@@ -26,11 +26,11 @@ from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, 
 class GreedySettings(Settings):
     """What the regression needs."""
 
-    policy_lr: float = Field(0.05, gt=0, description="η_0 of the regression")
+    policy_lr: float = Field(0.05, gt=0, description="η_0 of θ")
     rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (1 + s) / (t + s)")
     clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
     model: chosen_from(models.REGISTRY) = Field(  # type: ignore[valid-type]
-        choice(models.REGISTRY, "gaussian_linear"), description="model of the cost, a point prediction"
+        choice(models.REGISTRY, "gaussian_linear"), description="model of the cost"
     )
 
 

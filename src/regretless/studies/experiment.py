@@ -30,7 +30,7 @@ class Arm(Settings):
 
     label: str = Field(min_length=1, description="its name in tables and charts")
     policy: str | Policy = Field(description="name of a policy, or one that was built")
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     preset: dict[str, Any] | None = None
     benchmark: str | Benchmark | None = None
     feedback: str | None = None
@@ -47,7 +47,8 @@ class Experiment(Settings):
     scaled, unless the setting ``scaling`` says otherwise.
 
     >>> import regretless as rg
-    >>> outcome = rg.run(rg.Experiment(benchmark="topk", policies=("greedy",), seeds=2, horizon=20, settings={"benchmark.k": 3}))
+    >>> experiment = rg.Experiment(benchmark="topk", policies=("greedy",), seeds=2, horizon=20, settings={"benchmark.k": 3})
+    >>> outcome = rg.run(experiment)
     >>> outcome.to_dict()["results"][0]["policy"]
     'greedy'
     """
@@ -63,7 +64,7 @@ class Experiment(Settings):
     model: str = PUBLISHED_MODEL
     seeds: tuple[int, ...] = tuple(range(30))
     horizon: int | None = Field(None, ge=1, le=10**8)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
     preset: dict[str, Any] | None = None
     delay: int = Field(0, ge=0)
     missing: float = Field(0.0, ge=0, lt=1)

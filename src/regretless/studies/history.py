@@ -2,7 +2,7 @@
 
 import csv
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def read_history(files: Files) -> ArraysBenchmark:
 
 def load_oracle(where: str) -> Oracle:
     """The oracle ``module:object``, or what a function of that name returns; or one that is registered by name."""
-    found = oracles.REGISTRY[where] if ":" not in where and where in oracles.REGISTRY else None
-    found = plugins.load_object(where, "--oracle") if found is None else found
+    named = ":" not in where and where in oracles.REGISTRY
+    found: Any = oracles.REGISTRY[where] if named else plugins.load_object(where, "--oracle")
     if not isinstance(found, Oracle) and callable(found):
         try:
             found = found()

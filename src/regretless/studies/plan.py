@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from regretless import files
 from regretless.results import canonical
 from regretless.studies import definitions
-from regretless.studies.cells import AnyCell, describe, key
+from regretless.studies.cells import AnyCell, describe
+from regretless.studies.cells import key as key_of
 from regretless.studies.experiment import Experiment
 from regretless.studies.identity import code_version
 from regretless.studies.store import Store
@@ -48,7 +49,7 @@ class Plan:
     def _key(self, cell: AnyCell) -> str:
         words = json.dumps(describe(cell), default=str)
         if words not in self.keys:
-            self.keys[words] = key(cell)
+            self.keys[words] = key_of(cell)
         return self.keys[words]
 
     def planned(self) -> list[Planned]:
@@ -58,8 +59,8 @@ class Plan:
     def follow_ups(self, store: Store) -> list[Planned]:
         """The second range of seeds of every table cell that is too far from its published value."""
         chosen = []
-        for key, again in self.second.items():
-            record = store.record(key)
+        for first, again in self.second.items():
+            record = store.record(first)
             if record is not None and needs_second_range(record):
                 chosen.append(again)
         return chosen

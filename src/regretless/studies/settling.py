@@ -8,7 +8,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies.building import owners
 from regretless.problem import Problem
-from regretless.registry import require_known
+from regretless.registry import have, require_known
 from regretless.settings import Settings, merged
 from regretless.studies.experiment import PUBLISHED_MODEL, Arm, Experiment
 
@@ -151,7 +151,7 @@ def _refuse(name: str, experiment: Experiment) -> None:
     chosen = ", ".join(arm.label for arm in experiment.arms)
     having = owners(name)
     if having:
-        raise SettingsError(f"setting {name!r} has no effect on {chosen}; {', '.join(having)} has it")
+        raise SettingsError(f"setting {name!r} has no effect on {chosen}; {have(having)} it")
     benchmark = experiment.benchmark
     if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].Settings.model_fields:
         raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")

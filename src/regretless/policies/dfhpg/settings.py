@@ -41,7 +41,7 @@ class DFHPG1Settings(Settings):
         "shifted_inverse", description="how the policy's learning rate falls (the theorems keep it constant)"
     )
     rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (1 + s) / (t + s)")
-    clip: float = Field(10.0, gt=0, description="largest norm of the policy's gradient")
+    clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
     exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
     normalize_gradients: bool = Field(True, description="scale both gradients to norm 1 before mixing")
     baseline_momentum: float = Field(0.95, ge=0, lt=1, description="ψ of the moving-average baseline")

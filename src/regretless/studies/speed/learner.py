@@ -8,6 +8,8 @@ import numpy as np
 
 from regretless import benchmarks
 from regretless.live.learner import Learner
+from regretless.studies.experiment import Experiment
+from regretless.studies.settling import settle
 
 LIMITS = {"decide": 1000.0, "learn": 2000.0}
 """Microseconds that the median should stay below on top-k."""
@@ -19,11 +21,11 @@ WARM_UP = 50
 def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[dict[str, Any]]:
     """Median and 99th percentile in microseconds of ``decide`` and ``learn``, policy by policy, with the tuned preset."""
     bench = benchmarks.build(benchmark)
-    degree = benchmarks.options_of(benchmark).get("degree")
-    settings = benchmarks.preset(benchmark, "gaussian_linear", degree, "bandit").settings
     for policy in policies:
+        experiment = Experiment(benchmark=benchmark, policies=(policy,))
+        (settled,) = settle(experiment)
         learner = Learner(
-            bench.oracle, context_shape=bench.context_shape, policy=policy, settings=settings, scaling=False
+            bench.oracle, context_shape=bench.context_shape, policy=policy, settings=settled.settings, scaling=False
         )
         rng = np.random.default_rng(0)
         spent: dict[str, list[float]] = {"decide": [], "learn": []}

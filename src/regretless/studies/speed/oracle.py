@@ -7,19 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.benchmarks.energy.benchmark import EnergyBenchmark
+from regretless.benchmarks.energy.benchmark import EnergyBenchmark, EnergySettings
 from regretless.errors import OracleError
 from regretless.oracles import Plant
 from regretless.oracles.scheduling.milp import schedule_solver
 from regretless.simulate.programs import Progress
+from regretless.simulate.simulation import quiet
 
 TOLERANCE = 1e-6
 CHUNK = 5
 REPEATS = 5
-
-
-def quiet(what: str, done: int, total: int) -> None:
-    """A progress that tells nobody."""
 
 
 def random_prices(count: int, slots: int, seed: int = 0) -> np.ndarray:
@@ -44,13 +41,10 @@ def exact_cost(plant: Plant, price: np.ndarray, starts: np.ndarray) -> tuple[flo
 def compare(instance: str, vectors: int, data_dir: str = "", progress: Progress = quiet) -> dict[str, Any]:
     """Both on the same random prices: the largest difference of cost relative to ``Σ |c_i w_i|``, and the times."""
     with jax.enable_x64(True):
-        benchmark = EnergyBenchmark(instance, data_dir=data_dir)
+        benchmark = EnergyBenchmark(EnergySettings(instance=instance, data_dir=data_dir))
         oracle = benchmark.oracle
         prices = random_prices(vectors, oracle.dim)
-        solution = oracle.solve(jnp.asarray(prices))
-        if np.any(np.asarray(solution.status)):
-            oracle.raise_failure()
-        ours = np.asarray(solution.aux)
+        ours = np.asarray(oracle.answer(prices).aux)
         seconds = min(_timed(oracle, prices) for _ in range(REPEATS if oracle.always_packs else 1))
     theirs, highs_seconds = _whole_programme(oracle.plant, prices, progress)
     costs = [

@@ -10,7 +10,9 @@ import jax
 
 from regretless import policies
 from regretless.simulate.programs import Progress
-from regretless.studies.experiment import Experiment, prepare, run
+from regretless.simulate.simulation import quiet
+from regretless.studies.experiment import Experiment
+from regretless.studies.outcome import prepare, run
 
 AUTHORS_MICROSECONDS = {"topk": 1750.0, "shortest_path": 2100.0, "pricing": 6250.0}
 """DFHPG, one replication of 2000 rounds on one core in 3.5, 4.2 and 12.5 s."""
@@ -32,17 +34,10 @@ ITEMS = (15, 100, 1000, 10_000)
 SIDES = (5, 10, 30, 100)
 
 
-def quiet(what: str, done: int, total: int) -> None:
-    """A progress that tells nobody."""
-
-
 def all_cells(benchmarks: Sequence[str], seeds: int, progress: Progress = quiet) -> dict[str, Any]:
     """Wall-clock of every published policy on these benchmarks, full horizon."""
     began = time.perf_counter()
-    parts = [
-        run(Experiment(benchmark=name, policies=POLICIES, seeds=seeds), progress).simulation.seconds
-        for name in benchmarks
-    ]
+    parts = [run(Experiment(benchmark=name, policies=POLICIES, seeds=seeds), progress).seconds for name in benchmarks]
     elapsed = time.perf_counter() - began
     whole = tuple(benchmarks) == BENCHMARKS and seeds == 30
     return {
@@ -77,10 +72,11 @@ def generative_cells(
     for benchmark in benchmarks:
         experiment = Experiment(benchmark=benchmark, model=model, policies=("dfhpg",), seeds=seeds, horizon=horizon)
         figures = timed(experiment, progress)
+        scenarios = prepare(experiment).settled["dfhpg"].names()["generative.scenarios"]
         authors = AUTHORS_GENERATIVE[model].get(benchmark)
         ratio = round(authors / figures["microseconds"], 1) if authors else None
         yield {
-            "benchmark": benchmark, "model": model, "scenarios": prepare(experiment).settings.scenarios, **figures,
+            "benchmark": benchmark, "model": model, "scenarios": scenarios, **figures,
             "authors_microseconds": authors, "ratio": ratio,
         }  # fmt: skip
 
@@ -88,16 +84,16 @@ def generative_cells(
 def sizes(horizon: int, seeds: int, progress: Progress = quiet) -> Iterator[dict[str, Any]]:
     """How the cost of a round of DFHPG grows with the number of cost coordinates."""
     for items in ITEMS:
-        yield _sized("topk", {"items": str(items)}, items, horizon, seeds, progress)
+        yield _sized("topk", {"benchmark.items": items}, items, horizon, seeds, progress)
     for side in SIDES:
         edges = 2 * side * (side - 1)
-        yield _sized("shortest_path", {"side": str(side)}, edges, horizon, seeds, progress)
+        yield _sized("shortest_path", {"benchmark.side": side}, edges, horizon, seeds, progress)
 
 
 def _sized(
-    benchmark: str, overrides: dict[str, str], dim: int, horizon: int, seeds: int, progress: Progress
+    benchmark: str, settings: dict[str, Any], dim: int, horizon: int, seeds: int, progress: Progress
 ) -> dict[str, Any]:
-    experiment = Experiment(benchmark=benchmark, policies=("dfhpg",), seeds=seeds, horizon=horizon, overrides=overrides)
+    experiment = Experiment(benchmark=benchmark, policies=("dfhpg",), seeds=seeds, horizon=horizon, settings=settings)
     return {
         "benchmark": benchmark,
         "coordinates": dim,
@@ -122,10 +118,10 @@ def replications(counts: Sequence[int], horizon: int, progress: Progress = quiet
 
 def timed(experiment: Experiment, progress: Progress = quiet) -> dict[str, float]:
     """Compile seconds of a first run, and run seconds and microseconds per replication-round of a second."""
-    first = run(experiment, progress).simulation.seconds
+    first = run(experiment, progress).seconds
     second = run(experiment, progress)
-    seconds = second.simulation.seconds["run"]
-    steps = experiment.seeds * second.prepared.horizon * len(experiment.policies)
+    seconds = second.seconds["run"]
+    steps = len(experiment.seeds) * second.prepared.horizon * len(experiment.arms)
     return {
         "microseconds": round(seconds / steps * 1e6, 3),
         "run_seconds": round(seconds, 3),

@@ -5,16 +5,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from regretless import policies
 from regretless.simulate.programs import Progress, forget
-from regretless.simulate.simulation import simulate_all
-from regretless.studies.tuning import spaces
-from regretless.studies.tuning.search import Task, problem_of, tune
+from regretless.simulate.simulation import quiet, simulate_all
+from regretless.studies.tuning.search import Task, built, setup, tune
 
 
-def compare(task: Task, trials: int, progress: Progress = lambda what, done, total: None) -> list[dict[str, Any]]:
+def compare(task: Task, trials: int, progress: Progress = quiet) -> list[dict[str, Any]]:
     """Tunes, then plays the same candidates one by one; both start without compiled programs and must agree on the best."""
-    task = task.resolved()
     forget()
     with tempfile.TemporaryDirectory() as place:
         together = tune(task, trials, Path(place) / "trials.db", progress).record
@@ -29,14 +26,12 @@ def compare(task: Task, trials: int, progress: Progress = lambda what, done, tot
 
 
 def _one_by_one(task: Task, trials: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
-    bench, problem = problem_of(task)
-    seeds = range(task.first_seed, task.first_seed + (task.seeds or 0))
+    place, own = setup(task), task.experiment
     began, compiling, programs, means = time.perf_counter(), 0.0, 0, {}
     for done, trial in enumerate(trials):
         progress("one by one", done, len(trials))
-        settings = spaces.settings(task.benchmark, task.model, trial["params"])
-        policy = policies.build("dfhpg", settings, problem)
-        run = simulate_all({"policy": policy}, bench, feedback=task.feedback, seeds=seeds, horizon=task.horizon)
+        policy = built(task, trial["params"], place)
+        run = simulate_all({"policy": policy}, place.benchmark, seeds=own.seeds, horizon=own.horizon)
         compiling += run.seconds["compile"]
         programs += run.compiled
         if not run.traces["policy"].diverged:

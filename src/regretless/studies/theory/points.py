@@ -11,15 +11,15 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import chdtrc, ndtri
 
-from regretless.feedback import Bandit, observe
+from regretless.keys import DECIDE, LEARN, STREAM, purpose_key
 from regretless.policies.dfhpg.algorithm import DFHPG
-from regretless.simulate import rounds
-from regretless.simulate.programs import Lanes, Progress
+from regretless.simulate.programs import Progress, Replicas
+from regretless.simulate.stream import Game
 from regretless.studies.theory import world as world
 from regretless.studies.theory.runs import policy
 from regretless.studies.theory.slopes import CONFIDENCE, Estimate
 
-LANES = 64
+REPLICAS = 64
 CHUNK = 1024
 
 
@@ -38,7 +38,7 @@ class Sums(eqx.Module):
     second: Float[Array, "steps dp dp"]
 
 
-def _sample(shared: tuple[DFHPG, rounds.Game, Array, Array, Any], own: Any) -> Sums:
+def _sample(shared: tuple[DFHPG, Game, Array, Array, Any], own: Any) -> Sums:
     """``CHUNK`` steps from the same point, for each policy of the stack on the same rounds."""
     stack, game, theta, phi, start = shared
 
@@ -47,11 +47,11 @@ def _sample(shared: tuple[DFHPG, rounds.Game, Array, Array, Any], own: Any) -> S
         state = eqx.tree_at(lambda s: (s.theta, s.phi.phi), fresh, (theta, phi))
 
         def step(t: Array) -> Float[Array, " dp"]:
-            played = game.benchmark.round(rounds.purpose_key(own, rounds.STREAM, t), None, t)
+            played = game.benchmark.round(purpose_key(own, STREAM, t), None, t)
             context = game.benchmark.context(None, played.observation)
-            decision = one.decide(rounds.purpose_key(own, rounds.DECIDE, t), state, context, None)
-            feedback = observe(game.rule, decision, played.cost)
-            new, _ = one.learn(rounds.purpose_key(own, rounds.LEARN, t), state, decision, feedback)
+            decision = one.decide(purpose_key(own, DECIDE, t), state, context, None)
+            feedback = one.problem.observe(decision, played.cost)
+            new, _ = one.learn(purpose_key(own, LEARN, t), state, decision, feedback)
             return (theta - new.theta).reshape(-1)
 
         return jax.vmap(step)(start + jnp.arange(CHUNK, dtype=jnp.int32))
@@ -72,21 +72,21 @@ def sample_steps(
 
     With a policy rate of 1 the step is the estimator itself, ``g = θ_t − θ_{t+1}``. ``η = 0`` leaves ``φ`` where it is.
     """
-    game = rounds.Game(world.World(), Bandit())
+    game = Game(world.World())
     built = [jax.tree.map(jnp.asarray, policy("constant", alpha, 1.0, eta)) for alpha, eta in kinds]
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *built)
-    lanes = Lanes(LANES)
-    keys = lanes.place(jax.vmap(jax.random.key)(np.arange(LANES, dtype=np.uint32) + np.uint32(LANES * seed)))
+    replicas = Replicas(REPLICAS)
+    keys = replicas.place(jax.vmap(jax.random.key)(np.arange(REPLICAS, dtype=np.uint32) + np.uint32(REPLICAS * seed)))
     width = world.ITEMS * world.FEATURES
     first, second, size = np.zeros((len(kinds), width)), np.zeros((len(kinds), width, width)), 0
     while size < samples:
-        shared = (stack, game, jnp.asarray(theta), jnp.asarray(phi), jnp.int32(size // LANES))
-        lanes.prepare([(_sample, shared, keys)], progress)
+        shared = (stack, game, jnp.asarray(theta), jnp.asarray(phi), jnp.int32(size // REPLICAS))
+        replicas.prepare([(_sample, shared, keys)], progress)
         sums = jax.tree.map(
-            np.asarray, lanes.run(_sample, shared, keys)
+            np.asarray, replicas.run(_sample, shared, keys)
         )  # summed on the host: no device waits for another
         first, second = first + np.sum(sums.first, axis=0), second + np.sum(sums.second, axis=0)
-        size += LANES * CHUNK
+        size += REPLICAS * CHUNK
         progress("gradient estimators", min(size, samples), samples)
     mean = first / size
     spread = second / size - np.einsum("sp,sq->spq", mean, mean)

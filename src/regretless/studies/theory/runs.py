@@ -10,42 +10,41 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regretless import policies
-from regretless.feedback import Bandit
-from regretless.policies import Problem
+from regretless.parts import number
 from regretless.policies.base import Policy
-from regretless.policies.dfhpg.algorithm import CLIP, DFHPG
 from regretless.policies.dfhpg.gradients import score_gradient
-from regretless.problem import number
-from regretless.settings import Settings
-from regretless.simulate import rounds
-from regretless.simulate.programs import Lanes, Progress
+from regretless.policies.dfhpg.point import PointDFHPG
+from regretless.simulate import rounds, stream
+from regretless.simulate.programs import Progress, Replicas
+from regretless.simulate.stream import Game
 from regretless.studies.theory import world as world
-from regretless.types import Context, Decision, Feedback, Info, Instance, Key
+from regretless.types import Context, Decision, Feedback, Info, Instance, Key, Sample
 
 Rule = Literal["adaptive", "constant"]
 RULES: tuple[Rule, ...] = ("adaptive", "constant")
 SEGMENT = 512
 
 
-def policy(rule: Rule, alpha: float, policy_rate: float, nuisance_rate: float) -> DFHPG:
+def policy(rule: Rule, alpha: float, policy_rate: float, nuisance_rate: float) -> PointDFHPG:
     """DFHPG as the theorems have it: plug-in variant, fixed α, constant step β, no baseline, projected linear nuisance."""
-    settings = Settings(
-        variant="plug_in",
-        nuisance="linear_adaptive" if rule == "adaptive" else "linear_constant",
-        nuisance_lr=nuisance_rate,
-        nuisance_radius=world.RADIUS,
-        policy_lr=policy_rate,
-        policy_schedule="constant",
-        alpha_max=alpha,
-        alpha_min=alpha,
-        baseline="none",
-        normalize_gradients=False,
-        exploration_scale=world.SCALE,
-    )
-    stream = world.World()
-    built = policies.build("dfhpg", settings, Problem(stream.oracle, stream.context_shape, Bandit()))
+    settings = {
+        "variant": "plug_in",
+        "nuisance": "linear",
+        "nuisance.rule": rule,
+        "nuisance.lr": nuisance_rate,
+        "nuisance.radius": world.RADIUS,
+        "policy_lr": policy_rate,
+        "policy_schedule": "constant",
+        "alpha.max": alpha,
+        "alpha.min": alpha,
+        "baseline": "none",
+        "normalize_gradients": False,
+        "exploration_scale": world.SCALE,
+    }
     model = world.BoundedGaussian(world.ITEMS, (world.FEATURES,), number(world.SCALE))
-    return eqx.tree_at(lambda built: built.model, built, model)
+    built = policies.build("dfhpg", world.World().problem("bandit"), settings, model=model)
+    assert isinstance(built, PointDFHPG)
+    return built
 
 
 class WatchedState(eqx.Module):
@@ -55,6 +54,11 @@ class WatchedState(eqx.Module):
     excess: Float[Array, ""]  # Σ ½⟨∇ℓ_t(φ_t), φ_t − φ*⟩
     stationarity: Float[Array, ""]  # Σ ⟨∇V(θ_t), g*_t⟩
     clipped: Int[Array, ""]  # rounds in which the gradient was longer than the policy lets pass
+
+    @property
+    def version(self) -> Int[Array, ""]:
+        """Learning steps so far."""
+        return self.inner.version
 
 
 class Watched(Policy):
@@ -67,14 +71,14 @@ class Watched(Policy):
     - ``⟨∇V(θ_t), g*_t⟩`` with ``g*_t`` the hybrid estimator that has ``f*`` for ``f_φ``, of mean ``‖∇V(θ_t)‖²``.
     """
 
-    inner: DFHPG
+    inner: PointDFHPG
 
     def init(self, key: Key) -> WatchedState:
         zero = jnp.zeros(())
         return WatchedState(self.inner.init(key), zero, zero, jnp.zeros((), jnp.int32))
 
-    def decide(self, key: Key, state: WatchedState, context: Context, instance: Instance) -> Decision:
-        return self.inner.decide(key, state.inner, context, instance)
+    def sample(self, key: Key, state: WatchedState, context: Context, instance: Instance) -> Sample:
+        return self.inner.sample(key, state.inner, context, instance)
 
     def learn(self, key: Key, state: WatchedState, decision: Decision, feedback: Feedback) -> tuple[WatchedState, Info]:
         phi, truth = state.inner.phi.phi, jnp.asarray(world.COEFFICIENTS)
@@ -86,7 +90,7 @@ class Watched(Policy):
         steps = score_gradient(self.inner.model, state.inner.theta, decision, weight, jnp.asarray(True))
         stationarity = jnp.sum(slope * steps)
         inner, info = self.inner.learn(key, state.inner, decision, feedback)
-        clipped = state.clipped + (info["mixed_norm"] > CLIP)
+        clipped = state.clipped + (info.more["mixed_norm"] > self.inner.clip)
         return WatchedState(inner, state.excess + excess, state.stationarity + stationarity, clipped), info
 
 
@@ -99,16 +103,16 @@ class Measured(NamedTuple):
     clipped: int
 
 
-def _begin(shared: tuple[Watched, rounds.Game], own: Any) -> rounds.Carry:
+def _begin(shared: tuple[Watched, Game], own: Any) -> rounds.Carry:
     stack, game = shared
     return jax.vmap(lambda one: rounds.begin(one, game, own))(stack)
 
 
-def _advance(shared: tuple[Watched, rounds.Game, Any], own: Any) -> tuple[rounds.Carry, Array]:
+def _advance(shared: tuple[Watched, Game, Any], own: Any) -> tuple[rounds.Carry, Array]:
     """One segment of a replication, for all α at once on the same stream."""
     stack, game, start = shared
     key, carry = own
-    segment = rounds.draw(game, key, start, SEGMENT)
+    segment = stream.draw_and_solve(game, key, start, SEGMENT)
     carry, _ = jax.vmap(lambda one, carry: rounds.play(one, game, carry, key, segment, start))(stack, carry)
     return carry, jnp.min(jax.vmap(world.convexity)(carry.state.inner.theta))
 
@@ -122,17 +126,17 @@ def play(
     nuisance_rate = 1.0 / facts.convexity if rule == "adaptive" else facts.diameter / (facts.slope * horizon**0.5)
     policy_rate = 1.0 / (facts.smoothness * horizon**0.5)
     built = [policy(rule, alpha, policy_rate, nuisance_rate) for alpha in alphas]
-    watched = [jax.tree.map(jnp.asarray, Watched(one.oracle, one)) for one in built]
+    watched = [jax.tree.map(jnp.asarray, Watched(one.problem, one)) for one in built]
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *watched)
-    game = rounds.Game(world.World(), Bandit())
-    lanes = Lanes(len(seeds))
-    keys = lanes.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)))
-    carry = lanes.run(_begin, (stack, game), keys)
+    game = Game(world.World())
+    replicas = Replicas(len(seeds))
+    keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)))
+    carry = replicas.run(_begin, (stack, game), keys)
     lowest = np.inf
     for start in range(0, horizon, SEGMENT):
         call = (_advance, (stack, game, jnp.int32(start)), (keys, carry))
-        lanes.prepare([call], progress)
-        carry, eigenvalue = lanes.run(*call)
+        replicas.prepare([call], progress)
+        carry, eigenvalue = replicas.run(*call)
         lowest = min(lowest, float(np.asarray(eigenvalue).min()))
         progress("running", start + SEGMENT, horizon)
     state = carry.state

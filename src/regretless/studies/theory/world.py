@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 
 from regretless import draws, oracles
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.models.gaussian import GaussianLinear
+from regretless.models.gaussian import Gaussian
 from regretless.types import Context, Cost, Key
 
 CONTEXTS = np.array([[1.0, a, b] for a in (1, -1) for b in (1, -1)])
@@ -57,7 +57,7 @@ class World(Benchmark):
         return observation
 
 
-class BoundedGaussian(GaussianLinear):
+class BoundedGaussian(Gaussian):
     """``ĉ ~ N(R sin(θ x), σ² I)``: the Gaussian linear model with its mean bent into ``[−R, R]``; starts at ``θ = 0``."""
 
     reach: Float[Array, ""] = eqx.field(default_factory=lambda: np.asarray(REACH))  # R

@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 
 import jax
 
-from regretless import benchmarks, models, policies
+from regretless import models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
-from regretless.policies import Policy, Problem
-from regretless.registry import require_known
-from regretless.settings import Settings
+from regretless.policies import Policy, Scaled
+from regretless.problem import Problem
+from regretless.settings import Settings, merged
 from regretless.simulate.programs import Progress, make_room
-from regretless.simulate.simulation import Simulation, simulate_all
-from regretless.studies.experiment import Experiment, build_benchmark, settle
+from regretless.simulate.simulation import Simulation, quiet, simulate_all
+from regretless.studies.experiment import Experiment
+from regretless.studies.outcome import build_world
+from regretless.studies.settling import SCALING, settle
 from regretless.studies.tuning import spaces
 from regretless.studies.tuning.trials import Trials, drawn
 from regretless.studies.verdicts import SECOND_RANGE
@@ -32,84 +34,141 @@ SIDE_BY_SIDE = 4
 """Programs per call: they compile at the same time."""
 
 REPORTED = (range(30), range(SECOND_RANGE, SECOND_RANGE + 30))
+PATIENCE = 1.0
+"""Seconds between looks at trials that other workers are at."""
 
 
 class Task(NamedTuple):
-    """What is tuned, and how candidates are ranked."""
+    """What is tuned: an experiment of one arm, whose settings are fixed, on seeds that no reported run uses."""
 
-    benchmark: str
-    model: str = "gaussian_linear"
-    feedback: str = "bandit"
-    degree: int | None = None
-    seeds: int | None = None
-    first_seed: int = spaces.FIRST_VALIDATION_SEED
-    horizon: int | None = None
+    experiment: Experiment
     seed: int = 0
 
-    def resolved(self) -> "Task":
-        """With the paper's protocol where nothing else is said; refuses seeds of reported runs."""
-        require_known("benchmark", self.benchmark, benchmarks.REGISTRY)
-        require_known("model", self.model, models.REGISTRY)
-        protocol = spaces.protocol(self.benchmark, self.model)
-        task = self._replace(seeds=self.seeds or protocol.seeds, horizon=self.horizon or protocol.horizon)
-        assert task.seeds is not None
-        used = range(task.first_seed, task.first_seed + task.seeds)
-        for reported in REPORTED:
-            if used.start < reported.stop and reported.start < used.stop:
-                raise SettingsError(
-                    f"validation seeds {used.start} to {used.stop - 1} overlap the reported runs' {reported.start} to "
-                    f"{reported.stop - 1}: choose another --first-seed"
-                )
-        return task
+    @property
+    def policy(self) -> str:
+        """The policy whose settings are searched."""
+        return str(self.experiment.arms[0].policy)
 
     @property
     def name(self) -> str:
         """The name under which its trials are in the database."""
-        degree = "" if self.degree is None else f" degree {self.degree}"
+        own, seeds = self.experiment, self.experiment.seeds
+        degree = "" if own.degree is None else f" degree {own.degree}"
+        fixed = "".join(f" {name}={value}" for name, value in sorted(own.settings.items()))
         return (
-            f"{self.benchmark} {self.model} {self.feedback}{degree}: {self.seeds} seeds from {self.first_seed}, "
-            f"{self.horizon} rounds, drawn with {self.seed}"
+            f"{own.benchmark_name} {self.policy} {own.model} {own.feedback}{degree}{fixed}: {len(seeds)} seeds from "
+            f"{seeds[0]}, {own.horizon} rounds, drawn with {self.seed}"
         )
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Settings of the policy that are not searched."""
+        constants = spaces.constants(self.policy, self.experiment.benchmark_name, self.experiment.model)
+        own = {name: each for name, each in self.experiment.settings.items() if not name.startswith("benchmark.")}
+        return {**constants, **{name: each for name, each in own.items() if name != SCALING}}
+
+    def space(self) -> dict[str, Any]:
+        """What is searched."""
+        own = self.experiment
+        return spaces.space(self.policy, own.benchmark_name, own.model, self.fixed)
+
+
+def task(
+    benchmark: str,
+    policy: str = "dfhpg",
+    *,
+    model: str = "gaussian_linear",
+    feedback: str = "bandit",
+    degree: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seeds: int | None = None,
+    first_seed: int = spaces.FIRST_VALIDATION_SEED,
+    horizon: int | None = None,
+    data_dir: str | None = None,
+    seed: int = 0,
+) -> Task:
+    """A tuning by the paper's protocol where nothing else is said; refuses seeds of reported runs."""
+    usual = spaces.protocol(benchmark, model)
+    used = range(first_seed, first_seed + (seeds or usual.seeds))
+    for reported in REPORTED:
+        if used.start < reported.stop and reported.start < used.stop:
+            raise SettingsError(
+                f"validation seeds {used.start} to {used.stop - 1} overlap the reported runs' {reported.start} to "
+                f"{reported.stop - 1}: choose another --first-seed"
+            )
+    experiment = Experiment(
+        benchmark=benchmark, policies=(policy,), feedback=feedback, degree=degree, model=model, seeds=used,
+        horizon=horizon or usual.horizon, settings={**usual.settings, **(settings or {})}, data_dir=data_dir,
+    )  # fmt: skip
+    return Task(experiment, seed)
+
+
+class Setup(NamedTuple):
+    """The world that candidates are ranked in, the problem that they are built for, and whether they are scaled."""
+
+    benchmark: Benchmark
+    problem: Problem
+    scaling: bool
+
+
+def setup(task: Task) -> Setup:
+    """Builds the world of a tuning."""
+    (settled,) = settle(task.experiment)
+    benchmark = build_world(settled.world)
+    return Setup(benchmark, benchmark.problem(task.experiment.feedback), settled.scaling)
+
+
+def chosen(task: Task, values: Mapping[str, Any]) -> Settings:
+    """The settings of a candidate."""
+    model = {"model": task.experiment.model} if "model" in policies.REGISTRY[task.policy].Settings.model_fields else {}
+    return policies.settings_for(task.policy, merged({**model, **task.fixed}, spaces.candidate(values)))
+
+
+def built(task: Task, values: Mapping[str, Any], place: Setup) -> Policy:
+    """A candidate."""
+    policy: Policy = policies.REGISTRY[task.policy].build(place.problem, chosen(task, values))
+    return Scaled(place.problem, policy) if place.scaling else policy
 
 
 class Tuning(NamedTuple):
-    """The outcome: the best settings, every trial, and where the time went."""
+    """The outcome: the best settings as a preset, every trial, and where the time went."""
 
     task: Task
-    settings: Settings
+    preset: dict[str, Any]
     record: dict[str, Any]
 
 
-def tune(
-    task: Task, trials: int, database: Path, progress: Progress = lambda what, done, total: None, block: int = BLOCK
-) -> Tuning:
+def tune(task: Task, trials: int, database: Path, progress: Progress = quiet, block: int = BLOCK) -> Tuning:
     """Evaluates random candidates until there are ``trials`` of them, whoever computed them, and names the best."""
-    task = task.resolved()
-    assert task.horizon is not None
     began = time.perf_counter()
-    bench, problem = problem_of(task)
-    known = Trials(database, task.name, spaces.space(task.benchmark, task.model), task.seed)
-    sizes = widths(task, trials, block, problem)
+    place = setup(task)
+    known = Trials(database, task.name, task.space(), task.seed)
+    sizes = widths(task, trials, block, place)
     compiling, programs, seen = 0.0, 0, set[Any]()
-    while mine := known.claim(trials, block):
-        built = {
-            number: policies.build("dfhpg", spaces.settings(task.benchmark, task.model, values), problem)
-            for number, values in mine.items()
-        }
+    while True:
+        mine = known.claim(trials, block)
+        if not mine:
+            left = known.others()
+            if not left:
+                break
+            progress("waiting for other workers", trials - left, trials)
+            time.sleep(PATIENCE)
+            continue
+        candidates = {number: built(task, values, place) for number, values in mine.items()}
         done = 0
-        for batch in batches(built, sizes):
-            structures = {jax.tree.structure(built[program[0]]) for program in batch}
+        for batch in batches(candidates, sizes):
+            structures = {jax.tree.structure(candidates[program[0]]) for program in batch}
             if not structures & seen:  # no program that is in use would be dropped
                 make_room()
             seen |= structures
             numbers = sum(map(len, batch))
-            told = functools.partial(_tell, progress, done, numbers, len(built))
-            simulation = _evaluate(batch, built, sizes, bench, task, known, told)
+            told = functools.partial(_tell, progress, done, numbers, len(candidates))
+            simulation = _evaluate(batch, candidates, sizes, place.benchmark, task, known, told)
             compiling += simulation.seconds["compile"]
             programs += simulation.compiled
             done += numbers
     spent = {"seconds": time.perf_counter() - began, "compile_seconds": compiling, "programs": programs}
-    return _outcome(task, known, spent)
+    return _outcome(task, known, place, len(sizes), spent)
 
 
 def _tell(progress: Progress, done: int, size: int, total: int, what: str, part: int, whole: int) -> None:
@@ -120,33 +179,21 @@ def _tell(progress: Progress, done: int, size: int, total: int, what: str, part:
         progress(what, part, whole)
 
 
-def problem_of(task: Task) -> tuple[Benchmark, Problem]:
-    """The benchmark that candidates are ranked on, and the problem that they are built for."""
-    options = spaces.protocol(task.benchmark, task.model).options
-    experiment = Experiment(
-        benchmark=task.benchmark, policies=("dfhpg",), feedback=task.feedback, degree=task.degree, model=task.model,
-        overrides=options,
-    )  # fmt: skip
-    bench, rule = build_benchmark(experiment, settle(experiment).options)
-    return bench, Problem(bench.oracle, bench.context_shape, rule, task.model)
-
-
 Sizes = Mapping[Any, int]
 """How many candidates run in one program, by the policy's structure."""
 
 
-def widths(task: Task, trials: int, block: int, problem: Problem) -> Sizes:
+def widths(task: Task, trials: int, block: int, place: Setup) -> Sizes:
     """Widths that leave few places of a program empty: for the candidates that a block of trials is expected to have.
 
     They follow from the draws of all trials, which depend on their numbers alone: an interrupted tuning, or another worker,
     compiles the same programs.
     """
-    space = spaces.space(task.benchmark, task.model)
+    space = task.space()
     counts: Counter[Any] = Counter()
     for number in range(trials):
         values = {name: drawn(task.seed, number, name, distribution) for name, distribution in space.items()}
-        policy = policies.build("dfhpg", spaces.settings(task.benchmark, task.model, values), problem)
-        counts[jax.tree.structure(policy)] += 1
+        counts[jax.tree.structure(built(task, values, place))] += 1
     share = min(1.0, block / trials)
     sizes = {structure: width(math.ceil(share * count)) for structure, count in counts.items()}
     return defaultdict(lambda: 1, sizes)  # one: for a trial beyond these that a dead worker left
@@ -162,10 +209,10 @@ def width(count: int) -> int:
     return math.ceil(count / programs)
 
 
-def batches(built: Mapping[int, Policy], sizes: Sizes) -> Iterator[list[list[int]]]:
+def batches(candidates: Mapping[int, Policy], sizes: Sizes) -> Iterator[list[list[int]]]:
     """Candidates by number, in programs of their structure's width; some programs at a time, no two of one structure."""
     by_structure: dict[Any, list[int]] = {}
-    for number, policy in built.items():
+    for number, policy in candidates.items():
         by_structure.setdefault(jax.tree.structure(policy), []).append(number)
     queues = []
     for structure, members in by_structure.items():
@@ -178,7 +225,7 @@ def batches(built: Mapping[int, Policy], sizes: Sizes) -> Iterator[list[list[int
 
 def _evaluate(
     programs: list[list[int]],
-    built: Mapping[int, Policy],
+    candidates: Mapping[int, Policy],
     sizes: Sizes,
     bench: Benchmark,
     task: Task,
@@ -186,24 +233,22 @@ def _evaluate(
     progress: Progress,
 ) -> Simulation:
     """Plays some candidates and writes their outcomes down."""
-    assert task.seeds is not None
+    own = task.experiment
     named: dict[str, Policy] = {}
     names: dict[int, str] = {}
     for numbers in programs:
-        for slot, (name, number) in enumerate(filled(numbers, built, sizes)):
-            named[name] = built[number]
+        for slot, (name, number) in enumerate(filled(numbers, candidates, sizes)):
+            named[name] = candidates[number]
             if slot < len(numbers):
                 names[number] = name
-    together = (
-        task.seeds if task.model in models.POINT else None
-    )  # fixed: shapes must not depend on the programs beside
+    # Fixed for point models: shapes must not depend on the programs beside.
+    together = None if models.is_generative(own.model) else len(own.seeds)
     simulation = simulate_all(
         named,
         bench,
-        feedback=task.feedback,
-        seeds=range(task.first_seed, task.first_seed + task.seeds),
-        horizon=task.horizon,
-        hasty=True,
+        seeds=own.seeds,
+        horizon=own.horizon,
+        fast_compile=True,
         chunk=together,
         progress=progress,
     )
@@ -213,31 +258,38 @@ def _evaluate(
     return simulation
 
 
-def filled(numbers: list[int], built: Mapping[int, Policy], sizes: Sizes) -> list[tuple[str, int]]:
+def filled(numbers: list[int], candidates: Mapping[int, Policy], sizes: Sizes) -> list[tuple[str, int]]:
     """A program's candidates, the first repeated up to the full width, under names that its structure always has.
 
     Shapes and names are then the same for all candidates of one combination of static choices: it is compiled once.
     """
-    structure = jax.tree.structure(built[numbers[0]])
+    structure = jax.tree.structure(candidates[numbers[0]])
     name = hashlib.sha256(str(structure).encode()).hexdigest()[:16]
     padded = numbers + [numbers[0]] * (sizes[structure] - len(numbers))
     return [(f"{name}.{slot}", number) for slot, number in enumerate(padded)]
 
 
-def _outcome(task: Task, known: Trials, spent: dict[str, float]) -> Tuning:
+def _outcome(task: Task, known: Trials, place: Setup, combinations: int, spent: dict[str, float]) -> Tuning:
     finished = known.finished()
     complete = [trial for trial in finished if trial.value is not None]
     if not complete:
         raise SettingsError(f"none of {len(finished)} candidates stayed finite: nothing to choose from")
     best = min(complete, key=lambda trial: (trial.value or 0.0, trial.number))
-    settings = spaces.settings(task.benchmark, task.model, best.params)
-    combinations = {tuple(trial.params.get(name) for name in spaces.STATIC) for trial in finished}
+    names = {name: each for name, each in chosen(task, best.params).names().items() if name != "model"}
+    idle = tuple(chosen(task, best.params).unused(place.problem))
+    preset = {
+        name: each for name, each in names.items()
+        if each is not None and name not in idle and not name.startswith(tuple(key for key in idle if key[-1] == "."))
+    }  # fmt: skip
+    own = task.experiment
     record = {
-        **task._asdict(),
+        "benchmark": own.benchmark_name, "policy": task.policy, "model": own.model, "feedback": own.feedback,
+        "degree": own.degree, "seeds": len(own.seeds), "first_seed": own.seeds[0], "horizon": own.horizon, "seed": task.seed,
+        "settings": own.settings,
         "best": {"number": best.number, "value": best.value, "params": best.params},
         "trials": [{"number": t.number, "value": t.value, "params": t.params} for t in finished],
-        "combinations": len(combinations),
+        "combinations": combinations,
         "importances": known.importances(),
         **{key: round(value, 1) for key, value in spent.items()},
-    }
-    return Tuning(task, settings, record)
+    }  # fmt: skip
+    return Tuning(task, {**preset, SCALING: place.scaling}, record)

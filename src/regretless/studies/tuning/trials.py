@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from regretless.errors import SettingsError
@@ -44,6 +44,8 @@ def drawn(seed: int, number: int, name: str, distribution: BaseDistribution) -> 
     rng = np.random.default_rng(np.frombuffer(hashlib.sha256(f"{seed}/{number}/{name}".encode()).digest(), np.uint32))
     if isinstance(distribution, CategoricalDistribution):
         return distribution.choices[int(rng.integers(len(distribution.choices)))]
+    if isinstance(distribution, IntDistribution):
+        return int(rng.integers(distribution.low, distribution.high + 1))
     assert isinstance(distribution, FloatDistribution)
     low, high = distribution.low, distribution.high
     if distribution.log:
@@ -85,6 +87,8 @@ class Trials:
         for name, distribution in self.space.items():
             if isinstance(distribution, CategoricalDistribution):
                 values[name] = trial.suggest_categorical(name, distribution.choices)
+            elif isinstance(distribution, IntDistribution):
+                values[name] = trial.suggest_int(name, distribution.low, distribution.high)
             else:
                 assert isinstance(distribution, FloatDistribution)
                 values[name] = trial.suggest_float(name, distribution.low, distribution.high, log=distribution.log)
@@ -96,6 +100,11 @@ class Trials:
             self.study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
         else:
             self.study.tell(number, float(value), skip_if_finished=True)
+
+    def others(self) -> int:
+        """How many trials other workers are at; those of workers that died are not among them."""
+        running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        return sum(1 for trial in running if not _lost(trial))
 
     def finished(self) -> list[FrozenTrial]:
         """Every trial with an outcome."""
