@@ -143,6 +143,7 @@ def model(programme: Programme, gap: float) -> highspy.Highs:
     solver = highspy.Highs()
     options = {"output_flag": False, "threads": 1, "mip_rel_gap": float(gap)}
     options |= {"mip_abs_gap": 1e-9, "random_seed": 0}
+    options["mip_heuristic_run_feasibility_jump"] = False  # takes three quarters of the time of a small programme
     for name, value in options.items():
         solver.setOptionValue(name, value)
     matrix = np.concatenate([programme.a_ub, programme.a_eq])
