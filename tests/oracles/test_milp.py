@@ -5,14 +5,17 @@ import os
 import signal
 import threading
 
+import highspy
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from regretless import oracles
 from regretless.errors import OracleError, SettingsError
+from regretless.oracles import highs
 
 numbers = st.integers(-4, 4)
 BAG = oracles.milp(A_ub=[[3, 4, 2, 5]], b_ub=[8], integrality=1, workers=2)
@@ -42,6 +45,24 @@ def test_agrees_with_all_binary_vectors(matrix, right, costs, equal):
     assert solution.status.tolist() == [0, 0, 0]
     assert np.array_equal(np.sum(costs * np.asarray(solution.w), axis=1), np.min(costs @ kept.T, axis=1))
     assert np.array_equal(everything[oracle.contained(everything)], kept)
+
+
+@given(
+    matrix=st.lists(st.lists(numbers, min_size=4, max_size=4), min_size=2, max_size=2),
+    right=st.lists(st.integers(0, 6), min_size=2, max_size=2),
+    cost=st.lists(numbers, min_size=4, max_size=4),
+)
+@settings(max_examples=40)
+def test_mixed_programmes_agree_with_all_choices_of_their_integers(matrix, right, cost):
+    oracle = oracles.milp(A_ub=matrix, b_ub=right, integrality=[0, 1, 0, 1], workers=1)
+    best = np.inf
+    for one, other in itertools.product([0, 1], repeat=2):
+        bounds = [(0, 1), (one, one), (0, 1), (other, other)]
+        rest = linprog(cost, matrix, right, bounds=bounds)
+        best = min(best, rest.fun if rest.status == 0 else np.inf)
+    w = oracle.answer([cost]).w
+    assert np.sum(w * cost) == pytest.approx(best, abs=1e-7)
+    assert oracle.contained(w).tolist() == [True]
 
 
 def test_without_integrality_the_answer_is_a_vertex_of_the_relaxation():
@@ -231,3 +252,10 @@ def test_a_forked_child_has_threads_of_its_own():
         signal.alarm(30)
         os._exit(0 if BAG.answer([[-4.0, -5.0, -3.0, -1.0]]).w.tolist() == expected else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_solver_that_is_known_to_be_wrong_is_refused():
+    with pytest.raises(OracleError, match=r"got version 1\.14\.0; install one that works here: pip install"):
+        highs.refuse_faulty("1.14.0")
+    for version in ("1.13.1", "1.15.1", highspy.Highs().version()):
+        highs.refuse_faulty(version)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -106,62 +106,80 @@ class External(Oracle):
         return {"kind": "External", "dim": self.dim, "takes_instance": self.takes_instance, "aux": aux}
 
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
+        calls = _Calls(self.fn, costs, instances, self.takes_instance, self.time_limit)
         w: Any = np.zeros_like(costs)
         leaves: list[Any] = [np.zeros((len(costs), *shape), dtype) for shape, dtype in self.aux[0]]
+        form, batched = self.aux[1], self.batched
         failed: list[tuple[int, BaseException]] = []
-        for row in [0] if self.batched else range(len(costs)):
+        for row in [0] if batched else range(len(costs)):
             try:
-                self._fill(slice(None) if self.batched else row, costs, instances, w, leaves)
+                _fill(slice(None) if batched else row, calls, w, form, leaves)
             except (Exception, SystemExit) as error:
                 failed.append((row, error))
                 if isinstance(error, deadline.OutOfTimeError):  # the other rows would hardly fare better
                     break
         if failed:
             row, cause = failed[0]
-            batch = f"batch of {len(costs)}: {self._why(cause)}"
-            told = batch if self.batched else at(row, len(costs), self._why(cause), len(failed))
+            batch = f"batch of {len(costs)}: {calls.why(cause)}"
+            told = batch if batched else at(row, len(costs), calls.why(cause), len(failed))
             raise OracleError(f"the external solver failed: {told}") from cause
         status: Any = np.full(len(costs), SOLVED, np.int32)
-        return Solution(w, status, jax.tree.unflatten(self.aux[1], leaves))
-
-    def _fill(self, row: Any, costs: np.ndarray, instances: Instance, w: Any, leaves: list[Any]) -> None:
-        """Solves one row, or all of them, and puts the checked answer in place."""
-        answer = self._call(self.fn, row, costs, instances)
-        if leaves and not (isinstance(answer, tuple | list) and len(answer) == 2):
-            raise SettingsError(f"expected the pair (w, aux), the solver returned {_name(answer)}")
-        decision, aux = answer if leaves else (answer, None)
-        checked = inputs.finite("the solver's decision", decision, w[row].shape)
-        try:
-            parts = self.aux[1].flatten_up_to(aux)
-        except ValueError as error:
-            raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
-        for leaf, part in zip(leaves, parts, strict=True):
-            value = inputs.numbers("the solver's aux", part, leaf[row].shape)
-            if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):
-                raise SettingsError(f"the solver's aux: expected numbers of type {leaf.dtype}, got {value.dtype}")
-            leaf[row] = value
-        w[row] = checked
+        return Solution(w, status, jax.tree.unflatten(form, leaves))
 
     def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
         inside = np.ones(len(points), bool)
-        for row in range(0 if self.contains is None else len(points)):
+        if self.contains is None:
+            return inside
+        calls = _Calls(self.contains, points, instances, self.takes_instance, self.time_limit)
+        for row in range(len(points)):
             try:
-                inside[row] = inputs.mask("contains", self._call(self.contains, row, points, instances), ())
+                inside[row] = inputs.mask("contains", calls.make(row), ())
             except (Exception, SystemExit) as error:
-                raise OracleError(f"contains failed: {at(row, len(points), self._why(error))}") from error
+                raise OracleError(f"contains failed: {at(row, len(points), calls.why(error))}") from error
         return inside
 
-    def _call(self, fn: Any, row: Any, rows: np.ndarray, instances: Instance) -> Any:
-        """A function of the user's on copies of one row, or of all, within the time limit."""
-        arguments = [rows[row].copy()]
-        if self.takes_instance:
-            arguments.append(jax.tree.map(lambda leaf: leaf[row].copy(), instances))
-        return fn(*arguments) if self.time_limit is None else deadline.call(self.time_limit, fn, *arguments)
 
-    def _why(self, error: BaseException) -> str:
+class _Calls(NamedTuple):
+    """Calls of a user's function, for one row of a batch or for all of them."""
+
+    fn: Solver
+    rows: np.ndarray
+    instances: Instance
+    takes_instance: bool
+    time_limit: float | None
+
+    def make(self, row: Any) -> Any:
+        """What the function returns for this row, within the time limit; the arrays are copies that ``answer`` made."""
+        arguments = [self.rows[row]]
+        if self.takes_instance:
+            arguments.append(jax.tree.map(lambda leaf: leaf[row], self.instances))
+        return self.fn(*arguments) if self.time_limit is None else deadline.call(self.time_limit, self.fn, *arguments)
+
+    def why(self, error: BaseException) -> str:
+        """What went wrong, in words."""
         if isinstance(error, deadline.OutOfTimeError):
             return f"no answer within the time limit of {self.time_limit:g} s; the call was left behind"
         return str(error) if isinstance(error, RegretlessError) else f"{type(error).__name__}: {error}"
+
+
+def _fill(row: Any, calls: _Calls, w: np.ndarray, form: Any, leaves: list[Any]) -> None:
+    """Solves one row, or all of them, and puts the checked answer in place."""
+    answer = calls.make(row)
+    if not leaves:
+        w[row] = inputs.finite("the solver's decision", answer, w[row].shape)
+        return
+    if not (isinstance(answer, tuple | list) and len(answer) == 2):
+        raise SettingsError(f"expected the pair (w, aux), the solver returned {_name(answer)}")
+    w[row] = inputs.finite("the solver's decision", answer[0], w[row].shape)
+    try:
+        parts = form.flatten_up_to(answer[1])
+    except ValueError as error:
+        raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
+    for leaf, part in zip(leaves, parts, strict=True):
+        value = inputs.numbers("the solver's aux", part, leaf[row].shape)
+        if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):
+            raise SettingsError(f"the solver's aux: expected numbers of type {leaf.dtype}, got {value.dtype}")
+        leaf[row] = value
 
 
 def _is_duration(seconds: Any) -> bool:

@@ -35,7 +35,7 @@ def call(seconds: float, fn: Callable[..., Any], *arguments: Any) -> Any:
     """``fn(*arguments)`` in another thread, with its result or its exception; OutOfTimeError after ``seconds``.
 
     Python cannot stop a thread: one that is out of time goes on in the background until its call returns, and dies with the
-    process at the latest. Threads that came back are used again, so that a call costs some ten microseconds.
+    process at the latest. Threads that came back are used again, so that a call costs about a tenth of a millisecond.
     """
     worker = _take()
     outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
