@@ -8,7 +8,7 @@ import numpy as np
 
 from regretless.report.plots import Axis, Line, Plot, extent, log_ticks
 from regretless.report.style import dash, translucent
-from regretless.report.words import number, shortened
+from regretless.report.words import distinct, number, shortened, tick_text
 
 Spec = dict[str, Any]
 Charts = dict[str, Spec]
@@ -22,20 +22,28 @@ def short(values: Iterable[float]) -> list[float | None]:
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]
 
 
-def plain(label: str) -> str:
+def plain(label: str, length: int = 60) -> str:
     """A label that plotly shows as it is: it takes tags in labels for markup."""
-    return html.escape(shortened(label, 60), quote=False)
+    return html.escape(shortened(label, length), quote=False)
+
+
+def labels(words: Iterable[str]) -> list[str]:
+    """Short labels for the ticks of an axis, as distinct as the words are."""
+    found: list[str] = []
+    for word in words:
+        found.append(distinct(plain(word, 24), found))
+    return found
 
 
 def spec(plot: Plot) -> Spec:
     """A plot for the page."""
     draw = {"curves": _curve, "points": _points, "bars": _bar}[plot.form]
     data = [trace for line in plot.lines for trace in draw(line, plot)]
-    data += [_reference(line) for line in plot.references]
+    data += [_reference(line, plot) for line in plot.references]
     y = _axis(plot.y)
     if plot.y.log:
         ticks = log_ticks(*extent(plot))
-        y |= {"tickvals": ticks, "ticktext": [number(tick) for tick in ticks]}
+        y |= {"tickvals": ticks, "ticktext": [tick_text(tick) for tick in ticks]}
     return {"data": data, "layout": {"xaxis": _axis(plot.x), "yaxis": y}, "kind": plot.form}
 
 
@@ -50,22 +58,26 @@ def _axis(axis: Axis) -> Spec:
     return found
 
 
-def _line(line: Line, mode: str) -> Spec:
+def _line(line: Line, plot: Plot, mode: str) -> Spec:
     assert line.style is not None
     return {
-        "type": "scatter", "mode": mode, "name": plain(line.label), "legendgroup": line.label, "x": _places(line.x),
+        "type": "scatter", "mode": mode, "name": plain(line.label), "legendgroup": line.label, "x": _places(line, plot),
         "y": short(line.y), "line": {"color": line.style.colour, "width": 2},
     }  # fmt: skip
 
 
-def _places(x: list[float] | list[str]) -> list[Any]:
-    return [plain(each) if isinstance(each, str) else each for each in x]
+def _places(line: Line, plot: Plot) -> list[Any]:
+    if not plot.x.words:
+        return list(line.x)
+    words = [str(word) for word in plot.words()]
+    shown = dict(zip(words, labels(words), strict=True))
+    return [shown[str(word)] for word in line.x]
 
 
 def _curve(line: Line, plot: Plot) -> list[Spec]:
     """A curve and its band; a click on the legend hides both."""
     assert line.style is not None
-    curve = _line(line, "lines" if len(line.x) > 1 else "markers")
+    curve = _line(line, plot, "lines" if len(line.x) > 1 else "markers")
     curve |= {"hovertemplate": "%{x:,} rounds: %{y:.4g}<extra>%{fullData.name}</extra>", "marker": {"size": 7}}
     curve["marker"]["color"] = line.style.colour
     if line.error is None:
@@ -81,7 +93,7 @@ def _curve(line: Line, plot: Plot) -> list[Spec]:
 def _points(line: Line, plot: Plot) -> list[Spec]:
     """Points with error bars, joined by a line."""
     assert line.style is not None
-    found = _line(line, "lines+markers")
+    found = _line(line, plot, "lines+markers")
     found["marker"] = {"color": line.style.colour, "symbol": line.style.marker, "size": 8}
     found["hovertemplate"] = "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>"
     if line.error is not None:
@@ -93,7 +105,7 @@ def _bar(line: Line, plot: Plot) -> list[Spec]:
     """One bar with its error bar."""
     assert line.style is not None
     found: Spec = {
-        "type": "bar", "name": plain(line.label), "x": _places(line.x), "y": short(line.y), "showlegend": False,
+        "type": "bar", "name": plain(line.label), "x": _places(line, plot), "y": short(line.y), "showlegend": False,
         "marker": {"color": line.style.colour}, "hovertemplate": "%{x}: %{y:.4g}<extra></extra>",
     }  # fmt: skip
     if line.error is not None:
@@ -108,10 +120,10 @@ def _error_bars(line: Line, plot: Plot) -> Spec:
     return {"type": "data", "array": known(line.error), "arrayminus": known(down), "symmetric": False}
 
 
-def _reference(line: Line) -> Spec:
+def _reference(line: Line, plot: Plot) -> Spec:
     """A reference line, in the colour of quiet text."""
     return {
-        "type": "scatter", "mode": "lines", "name": plain(line.label), "x": _places(line.x), "y": short(line.y),
+        "type": "scatter", "mode": "lines", "name": plain(line.label), "x": _places(line, plot), "y": short(line.y),
         "meta": "reference", "line": {"dash": dash(line.label.split(" (")[0]), "width": 1.3},
         "hovertemplate": "%{y:.4g}<extra>%{fullData.name}</extra>",
     }  # fmt: skip
@@ -120,7 +132,7 @@ def _reference(line: Line) -> Spec:
 def heat_map(rows: list[str], columns: list[str], grid: np.ndarray, shades: np.ndarray) -> Spec:
     """Numbers by row (the first one on top) and column; ``shades`` are what the colours follow."""
     trace = {
-        "type": "heatmap", "x": list(map(plain, columns)), "y": list(map(plain, rows)), "z": [short(row) for row in shades],
+        "type": "heatmap", "x": labels(columns), "y": labels(rows), "z": [short(row) for row in shades],
         "text": [[number(value) for value in row] for row in grid], "texttemplate": "%{text}", "colorscale": HEAT,
         "showscale": False, "hovertemplate": "%{y}, %{x}: %{text}<extra></extra>", "xgap": 2, "ygap": 2,
     }  # fmt: skip

@@ -14,10 +14,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from regretless.report.plots import Line, Plot, extent, log_ticks
+from regretless.report.plots import NOTHING, Line, Plot, extent, log_ticks
 from regretless.report.saving import atomic_path
 from regretless.report.style import QUIET, dash
-from regretless.report.words import number, shortened
+from regretless.report.words import number, shortened, tick_text
 
 PAPER: dict[Any, Any] = {
     "font.family": "serif",
@@ -80,18 +80,20 @@ def draw(plot: Plot, title: str, size: tuple[float, float] = SIZE) -> Figure:
             zorder=1.5,
         )
     _set_axes(axes, plot)
+    if not plot.lines:
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center")
     axes.set_title(printed(title, 60), fontsize="large")
-    if plot.form != "bars" or plot.references:
-        add_legend(figure, axes)
+    _add_legend(figure, axes, plot)
     return figure
 
 
 def _curves(axes: Axes, plot: Plot) -> None:
     for index, line in enumerate(plot.lines):
         assert line.style is not None
+        every = (0.04 + 0.02 * (index % 5), 0.2) if len(line.x) > 1 else 1
         axes.plot(
             line.x, line.y, label=printed(line.label), color=line.style.colour, linewidth=1.2,
-            marker=MARKERS[line.style.marker], markersize=3.5, markevery=(0.04 + 0.02 * (index % 5), 0.2),
+            marker=MARKERS[line.style.marker], markersize=3.5, markevery=every,
         )  # fmt: skip
         if line.error is not None:
             low, high = line.low(plot.y.log), line.high()
@@ -139,8 +141,10 @@ def _set_axes(axes: Axes, plot: Plot) -> None:
         axes.set_yscale("log")
         ticks = log_ticks(*(plot.y.range or extent(plot)))
         axes.yaxis.set_major_locator(FixedLocator(ticks))
-        axes.yaxis.set_major_formatter(FixedFormatter([number(tick) for tick in ticks]))
+        axes.yaxis.set_major_formatter(FixedFormatter([tick_text(tick) for tick in ticks]))
         axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_formatter(lambda value, _: tick_text(value))
     if plot.y.range is not None:
         axes.set_ylim(*plot.y.range)
 
@@ -154,9 +158,11 @@ def _set_words(axes: Axes, words: list[Any]) -> None:
             label.set_horizontalalignment("right")
 
 
-def add_legend(figure: Figure, axes: Axes) -> None:
+def _add_legend(figure: Figure, axes: Axes, plot: Plot) -> None:
     """A legend below the chart with as many columns as fit; the figure grows by its height."""
-    handles, labels = axes.get_legend_handles_labels()
+    known = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    labels = [label for line in [*plot.lines, *plot.references] if (label := printed(line.label)) in known]
+    handles = [known[label] for label in labels]
     if not handles:
         return
     FigureCanvasAgg(figure)

@@ -34,6 +34,11 @@ class Shown(NamedTuple):
     verdicts: dict[str, Verdict]  # by arm, where something is published for this very configuration
     second: dict[str, Any] | None  # record of the second range of seeds
 
+    @property
+    def replications(self) -> int:
+        """The largest number of replications of an arm."""
+        return max((arm.replications for arm in self.arms.values()), default=0)
+
     def references(self) -> list[Reference]:
         """The reference lines of the first world, then those of the others with their world's name."""
         lines = self.record.get("references", [])

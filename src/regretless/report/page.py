@@ -29,7 +29,8 @@ def render(page: Page) -> str:
     from plotly.offline import get_plotlyjs
 
     charts: Charts = {}
-    parts = [at_a_glance(page, charts), *(sections.section(study, charts) for study in page.studies)]
+    titled = page.paper or len(page.studies) > 1
+    parts = [at_a_glance(page, charts), *(sections.section(study, charts, titled) for study in page.studies)]
     parts += [tuning_section.section(tuning, charts) for tuning in page.tunings]
     parts += [presets_section.section(), deviations.section()] if page.paper else []
     return "\n".join(

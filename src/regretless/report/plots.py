@@ -11,6 +11,7 @@ from regretless.report.series import Arm
 from regretless.report.style import Palette, Style
 from regretless.report.words import number
 
+NOTHING = "Every replication of every policy diverged: there is nothing to draw."
 REACH = 3.0
 """A reference line that is at most this factor outside the range of the curves still widens it."""
 

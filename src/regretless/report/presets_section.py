@@ -4,39 +4,39 @@ from regretless.benchmarks.presets import read
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.words import BENCHMARKS, benchmark, latex_text, number
 
-COMMON = ("policy_lr", "nuisance_lr", "surrogate", "alpha_max", "alpha_min", "alpha_time_scale", "baseline")
-TABLES = {
-    "Point models": (*COMMON, "exploration_scale", "normalize_gradients"),
-    "Generative models": (*COMMON, "scenarios", "kappa_dfl", "lambda_reg"),
-}
+TABLES = ("Point models", "Generative models")
 GENERATIVE = ("flow", "diffusion")
 DEGREE = "8"
+FIRST = ("benchmark", "degree", "model")
+
+
+def _presets(title: str) -> list[dict[str, str]]:
+    """The presets of one table; new benchmarks come last."""
+    found = [each for each in read("presets.csv") if (each["model"] in GENERATIVE) == (title == TABLES[1])]
+    order = list(dict.fromkeys([*BENCHMARKS, *(each["benchmark"] for each in found)]))
+    return sorted(found, key=lambda each: order.index(each["benchmark"]))
+
+
+def head(title: str) -> list[str]:
+    """The names of the columns: those that some row of the table has a value in."""
+    presets = _presets(title)
+    names = dict.fromkeys(name for each in presets for name in each)
+    return [*FIRST, *(name for name in names if name not in FIRST and any(each.get(name) for each in presets))]
 
 
 def rows(title: str, every_degree: bool = False) -> list[list[str]]:
-    """The rows of one table, as text: benchmark, degree, model, settings; new benchmarks come last."""
-    order = list(BENCHMARKS)
-    place = {name: index for index, name in enumerate(dict.fromkeys([*order, *_column("benchmark")]))}
+    """The rows of one table, as text; of the paper's benchmarks those of the published degree, unless all are asked for."""
+    names = head(title)[len(FIRST) :]
     return [
         [
             benchmark(each["benchmark"]),
             each["degree"] or "–",
             each["model"],
-            *(_shown(each.get(name)) for name in TABLES[title]),
+            *(_shown(each.get(name)) for name in names),
         ]
-        for each in sorted(read("presets.csv"), key=lambda each: place[each["benchmark"]])
-        if (each["model"] in GENERATIVE) == title.startswith("Generative")
-        and (every_degree or each["degree"] in ("", DEGREE) or each["benchmark"] not in order)
+        for each in _presets(title)
+        if every_degree or each["degree"] in ("", DEGREE) or each["benchmark"] not in BENCHMARKS
     ]
-
-
-def _column(name: str) -> list[str]:
-    return [each[name] for each in read("presets.csv")]
-
-
-def head(title: str) -> list[str]:
-    """The names of the columns."""
-    return ["benchmark", "degree", "model", *TABLES[title]]
 
 
 def _shown(value: str | None) -> str:
@@ -71,5 +71,10 @@ def latex(title: str) -> str:
     """One of the tables for print."""
     names = " & ".join(map(latex_text, head(title)))
     lines = [" & ".join(map(latex_text, line)) + r" \\" for line in rows(title)]
-    top = [rf"\begin{{tabular}}{{lll{'c' * len(TABLES[title])}}}", r"\toprule", rf"{names} \\", r"\midrule"]
+    top = [
+        rf"\begin{{tabular}}{{lll{'c' * (len(head(title)) - len(FIRST))}}}",
+        r"\toprule",
+        rf"{names} \\",
+        r"\midrule",
+    ]
     return "\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}", ""])

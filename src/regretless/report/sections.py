@@ -19,15 +19,16 @@ def scale_words(study: Study) -> str:
     return f"{seeds} {'replication' if seeds == 1 else 'replications'} ({ranged}), {rounds}."
 
 
-def section(study: Study, charts: Charts) -> Markup:
-    """One study; its charts are added to ``charts``."""
+def section(study: Study, charts: Charts, titled: bool) -> Markup:
+    """One study, with its title unless the page has it already; its charts are added to ``charts``."""
     about = " ".join(filter(None, (study.about, scale_words(study))))
     cards = [panel_card(study, panel, charts) for panel in study.panels]
     absent = len(study.absent)
     cells = "1 cell is" if absent == 1 else f"{absent} cells are"
     missing = note(f"{cells} not computed yet; resume with: {study.command}" if absent else "")
     body = tag("div", *cards, class_="grid")
-    return tag("section", tag("h2", text(study.title)), tag("p", text(about)), body, missing, id=study.place)
+    title = tag("h2", text(study.title)) if titled else ""
+    return tag("section", title, tag("p", text(about)), body, missing, id=study.place)
 
 
 def panel_card(study: Study, panel: Panel, charts: Charts) -> Markup:
@@ -45,7 +46,7 @@ def cell_list(page: Page) -> Markup:
         body.append(
             row(
                 text(record["name"]),
-                text(record["cell"].get("seeds", "–")),
+                text(cell.replications or "–"),
                 text(record.get("horizon", "–")),
                 text(f"{record['wall_seconds']:.1f}"),
                 text(f"{seconds['compile']:.1f}" if seconds else "–"),

@@ -27,6 +27,7 @@ class Arm(NamedTuple):
     mean: float
     error: float
     median: float
+    replications: int
     diverged: int
     curve: Curve | None  # None if every replication diverged
     anchor: str  # label of the arm that the paired difference is taken from
@@ -67,6 +68,7 @@ def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str,
             trace.mean(),
             trace.standard_error(),
             trace.median(),
+            len(trace.seeds),
             trace.diverged,
             curve(trace),
             anchor,

@@ -59,7 +59,7 @@ def markdown_grid(corner: str, columns: Mapping[str, Mapping[str, Arm]]) -> list
     """A mean with its standard error for every row that some column has."""
     labels = dict.fromkeys(label for arms in columns.values() for label in arms)
     body = [[markdown_text(label), *(arm_text(arms.get(label)) for arms in columns.values())] for label in labels]
-    return markdown_table([corner, *map(markdown_text, columns)], body)
+    return markdown_table(list(map(markdown_text, (corner, *columns))), body)
 
 
 def arm_text(arm: Arm | None) -> str:

@@ -20,7 +20,7 @@ def mixing_colour(alpha: float) -> str:
 
 def theory_figure(result: Mapping[str, Any]) -> Figure:
     """Four panels; ``result`` is what ``TheoryResult.to_dict`` gives."""
-    figure = Figure(figsize=(11.0, 8.0), layout="constrained")
+    figure = Figure(figsize=(9.0, 6.5), layout="constrained")
     (bias, adaptive), (constant, stationarity) = figure.subplots(2, 2)
     _bias(bias, [claim for claim in result["claims"] if claim["relation"] == "="])
     curves = result["curves"]

@@ -39,6 +39,18 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def tick_text(value: float) -> str:
+    """A round number below an axis.
+
+    >>> tick_text(500.0), tick_text(20000.0), tick_text(0.0)
+    ('500', '2e4', '0')
+    """
+    if value == 0 or 0.001 <= abs(value) < 10_000:
+        return f"{value:.6g}"
+    mantissa, exponent = f"{value:.3e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
 def spread(mean: float | None, error: float | None) -> str:
     """A mean with its standard error, such as 7.55e5 ± 4.8e4."""
     return f"{number(mean)} ± {number(error, 2)}"
@@ -95,7 +107,6 @@ def markdown_text(value: str) -> str:
     """
     escaped = re.sub(r"[\\`*|\[\]{}#!]", lambda found: "\\" + found[0], one_line(value))
     escaped = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", escaped)
-    escaped = re.sub(r"^([-+])|^(\d+)([.)])", r"\2\\\1\3", escaped)
     return re.sub("[<>&]", lambda found: _MARKDOWN[found[0]], escaped)
 
 

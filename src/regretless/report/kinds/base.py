@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from regretless.report.charts import Charts, Spec
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
+from regretless.report.plots import NOTHING
 from regretless.report.tables import Row
 from regretless.report.words import number
 
@@ -54,11 +55,13 @@ def chart_id(study: Study, panel: Panel, part: str = "") -> str:
 def chart_card(study: Study, panel: Panel, spec: Spec | None, charts: Charts, beneath: Sequence[Markup] = ()) -> Markup:
     """A card with one chart and what stands beneath it; without a chart, it says why there is none."""
     if spec is None:
-        return card(panel, note("Every replication of every policy diverged: there is nothing to draw."), *beneath)
+        return card(panel, note(NOTHING), *beneath)
     place = chart_id(study, panel)
     charts[place] = spec
     label = f"{study.title}: {panel.name}" if panel.title else study.title
-    return card(panel, tag("div", id=place, class_="chart", role="img", aria_label=label), *beneath)
+    height = spec["layout"].get("height")
+    style = f"min-height:{height}px" if height else ""
+    return card(panel, tag("div", id=place, class_="chart", role="img", aria_label=label, style=style), *beneath)
 
 
 def card(panel: Panel, *content: Markup) -> Markup:

@@ -53,7 +53,7 @@ def _cells(each: Row, panel: Panel) -> list[Markup]:
         chip = tag("span", text(word), class_="chip" + kind, title=found.word)
         if each.second is not None and found.second_z is not None:
             again = spread(each.second["mean"], each.second["standard_error"])
-            ours += tag("i", text(f" ({AGAIN}: {again})"))
+            ours += tag("i", text(f"{AGAIN}: {again}"), class_="again")
             z += text(f", then {found.second_z:+.2f}")
     return [name, ours, text(number(arm.median)), published, z, chip]
 
@@ -70,8 +70,8 @@ def _panel_markdown(study: Study, panel: Panel) -> list[str]:
     blank = [""] * (shown - 2)
     body += [[f"*{markdown_text(line.name)}*", spread(line.mean, line.error), *blank] for line in references(panel)]
     horizons = sorted({cell.record["horizon"] for cell in panel.cells})
-    seeds = panel.cells[0].record["cell"].get("seeds", study.scale.seeds)
-    about = f"{seeds} replications, {' or '.join(map(str, horizons))} rounds"
+    replications = max(cell.replications for cell in panel.cells)
+    about = f"{replications} replications, {' or '.join(map(str, horizons))} rounds"
     title = f"### {markdown_text(panel.name)} ({about})" if panel.title else f"### {about}"
     return [title, "", *markdown_table(HEAD[:shown], body)]
 
