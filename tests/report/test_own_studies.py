@@ -12,9 +12,10 @@ import invented
 from invented import own_trace
 from regretless.errors import SettingsError
 from regretless.report.gather import gather
+from regretless.report.overview import tally
 from regretless.report.page import render
 from regretless.report.writing import write_report
-from regretless.studies.definitions import QUICK
+from regretless.studies.definitions import QUICK, Scale
 from regretless.studies.store import Store
 
 pytestmark = pytest.mark.xdist_group("report")
@@ -71,6 +72,27 @@ def test_an_own_study_beside_the_papers(store):
     assert "<h2>Mine</h2>" in text
     assert 'id="deviations"' in text
     assert not page.studies[1].panels[0].cells[0].verdicts
+
+
+def test_published_values_are_for_the_papers_studies_only(store):
+    plan = invented.fill(store, ["main"], Scale(seeds=4))
+    assert tally(gather(store))[1] > 20
+    path = store.plans / f"{plan.id}.json"
+    document = json.loads(path.read_text())
+    document["studies"][0]["paper"] = False
+    path.write_text(json.dumps(document))
+    page = gather(store)
+    assert tally(page) == (0, 0)
+    assert "published" not in re.sub(r"<(style|script).*?</\1>", "", render(page), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("kind", ["curves", "lines"])
+def test_an_axis_with_both_signs_is_linear(store, kind):
+    played = {"gain": own_trace(20, [-5.0, -6.0]), "loss": own_trace(20, [5.0, 6.0])}
+    invented.own_study(store, [(kind, "t", {"1": played})])
+    axis = specs(render(gather(store)))["chart-mine-t"]["layout"]["yaxis"]
+    assert "type" not in axis
+    assert axis["range"][0] < 0 < axis["range"][1]
 
 
 def test_a_folder_of_a_run_is_a_store(tmp_path):

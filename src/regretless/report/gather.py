@@ -148,13 +148,12 @@ class Page(NamedTuple):
 
 def gather(store: Store) -> Page:
     """All studies of a store; SettingsError if it holds none."""
-    plans = read_plans(store)
-    if not plans:
+    chosen = [found for found in _newest(read_plans(store)).values() if found[0].panels]
+    if not chosen:
         raise SettingsError(
             f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' and "
             "give DIR as --store; plans of other versions are not read, the same command writes them anew"
         )
-    chosen = [found for found in _newest(plans).values() if found[0].panels]
     chosen.sort(key=lambda found: (not found[0].paper, found[0].order, found[1].written))
     reader = _Reader(store)
     names = places((study.name for study, _ in chosen), "study")

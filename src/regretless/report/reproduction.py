@@ -24,12 +24,18 @@ def reproduction(page: Page) -> str:
             lines += [f"## {markdown_text(study.title)}", "", _about(study), "", *written]
     if page.paper:
         lines += deviations.markdown()
-    codes = ", ".join(markdown_code(code) for code in page.code)
+    return "\n".join([*lines, *_computed_by(page)])
+
+
+def _computed_by(page: Page) -> list[str]:
     cells = page.shown()
+    if not cells:
+        return ["Nothing is computed yet.", ""]
+    codes = ", ".join(markdown_code(code) for code in page.code)
     seconds = sum(cell.record["wall_seconds"] for cell in cells.values())
     devices = sorted({device for cell in cells.values() for device in cell.record["environment"]["devices"]})
     words = f"Code {codes}; {len(cells)} cells in {seconds:.0f} s on {markdown_text(', '.join(devices))}."
-    return "\n".join([*lines, "## What computed this", "", words, ""])
+    return ["## What computed this", "", words, ""]
 
 
 def _about(study: Study) -> str:
