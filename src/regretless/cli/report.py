@@ -33,8 +33,9 @@ def report(
         absent = sum(len(study.absent) for study in page.studies)
         if absent:
             words += f", {absent} cells not computed yet"
+        studies, cells = len(page.studies), len(page.shown())
         console.out.print(
-            f"{len(page.studies)} studies, {len(page.shown())} cells{words}: open {out / 'report.html'}",
+            f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}{words}: open {out / 'report.html'}",
             highlight=False,
             soft_wrap=True,
             markup=False,
