@@ -34,8 +34,9 @@ def report(
         if absent:
             words += f", {absent} cells not computed yet"
         studies, cells = len(page.studies), len(page.shown())
+        counted = f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}"
         console.out.print(
-            f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}{words}: open {out / 'report.html'}",
+            f"{counted}{words}: open {out / 'report.html'}",
             highlight=False,
             soft_wrap=True,
             markup=False,
