@@ -1,5 +1,9 @@
 """Results that nobody computed: they look like a campaign's, so that stores and reports can be tested in no time."""
 
+import hashlib
+import json
+import time
+
 import numpy as np
 
 from regretless.benchmarks import published
@@ -33,7 +37,8 @@ def invent(cell, progress=lambda what, done, total: None):
         "horizon": horizon,
         "degree": cell.degree or 8,
         "references": [
-            {"name": name, "mean": level * factor, "standard_error": level / 50} for name, factor in names.items()
+            {"name": name, "mean": level * factor, "standard_error": level / 50, "world": ""}
+            for name, factor in names.items()
         ],
         "seconds": {"compile": 8.0, "run": 4.5},
         "settings": {},
@@ -82,13 +87,74 @@ def trace(cell, arm, horizon):
     )
 
 
+KINDS = {"degree": "lines", "feedback": "lines", "alpha": "bars"}
+AXES = {"degree": "degree", "feedback": "feedback", "alpha": "mixing weight", "surrogates": "surrogate"}
+
+
+def plan_document(plan):
+    """A plan in the form that reports read; goes when plans are written in this form."""
+    document = plan.to_dict()
+    for study in document["studies"]:
+        study.pop("missing", None)
+        study["kind"] = KINDS.get(study["kind"], study["kind"])
+        study.setdefault("paper", True)
+        study.setdefault("axis", AXES.get(study["name"]))
+        for panel in study["panels"]:
+            if "benchmark" in panel:
+                panel["title"] = panel.pop("benchmark")
+    return {"paper": True, **document}
+
+
 def fill(store, names, scale):
     """A whole campaign's worth of invented results; gives the plan back."""
     plan = Plan(names, scale)
     store.create()
-    plan.write(store)
+    (store.plans / f"{plan.id}.json").write_text(json.dumps(plan_document(plan)))
     for item in plan.planned():
         store.put(item.key, invent(item.cell))
     for item in plan.follow_ups(store):
         store.put(item.key, invent(item.cell))
     return plan
+
+
+def own_trace(rounds, means, diverged=False):
+    """A trace of these rounds, one replication for each final regret in ``means``; or one that diverged in all of them."""
+    means = np.atleast_1d(np.asarray(means, float))
+    regret = np.repeat(means[:, None] / rounds, rounds, axis=1)
+    if diverged:
+        regret[:] = np.nan
+    seeds = tuple(range(len(means)))
+    return Trace(regret, {}, np.full(len(means), int(diverged), np.int32), seeds, {})
+
+
+def own_study(store, panels, name="mine", title="My study", references=(), axis=None):
+    """A store with one own study; ``panels`` are ``(kind, title, {cell label: {arm label: trace}})``."""
+    store.create()
+    cells, written = {}, []
+    for kind, heading, content in panels:
+        keys = []
+        for label, traces in content.items():
+            key = hashlib.sha256(repr((name, heading, label, list(traces))).encode()).hexdigest()
+            cells[key] = f"{heading}, {label}"
+            store.put(key, Result(traces, own_record(cells[key], traces, references)))
+            keys.append([label, key])
+        written.append({"title": heading, "kind": kind, "zoom": None, "cells": keys, "beside": []})
+    study = {
+        "name": name, "order": 0, "kind": "table", "title": title, "about": "What I tried.", "paper": False, "axis": axis,
+        "panels": written,
+    }  # fmt: skip
+    document = {
+        "id": "own", "command": "regretless reproduce mine.toml", "code": "0", "written": time.time(), "paper": False,
+        "scale": {"seeds": 3, "first_seed": 0, "horizon": None}, "studies": [study], "cells": cells, "second": {},
+    }  # fmt: skip
+    (store.plans / "own.json").write_text(json.dumps(document))
+
+
+def own_record(name, traces, references):
+    """A record as somebody's own policies on somebody's own problem leave it."""
+    return {
+        "cell": {"kind": "simulation", "seeds": 3}, "name": name, "code": "0", "created": 1e9, "wall_seconds": 1.0,
+        "environment": {"python": "3", "platform": "none", "packages": {}, "devices": ["cpu none"]},
+        "horizon": max(trace.regret.shape[1] for trace in traces.values()), "references": list(references),
+        "seconds": {"compile": 1.0, "run": 1.0}, "settings": {}, "notices": [], "comparable": {},
+    }  # fmt: skip

@@ -9,6 +9,11 @@ import subprocess
 
 import pytest
 
+import invented
+from regretless.report.gather import gather
+from regretless.report.page import render
+from regretless.studies.store import Store
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = [
@@ -66,11 +71,33 @@ EXERCISE = """<script>
 </script>"""
 
 
-def look(page, folder, width):
+GLANCE = """<script>
+(async () => {
+  const found = {};
+  window.alert = () => window.problems.push("a label was executed");
+  try {
+    await window.drawAll();
+    const charts = [...document.querySelectorAll(".chart")];
+    found.charts = charts.length;
+    found.drawn = charts.filter((chart) => chart.querySelector("svg.main-svg")).length;
+    found.legend = [...charts[0].querySelectorAll(".legendtext")].map((each) => each.textContent);
+    found.images = document.querySelectorAll("img").length;
+    found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  } catch (error) { window.problems.push(String(error && error.stack || error)); }
+  found.problems = window.problems;
+  const said = document.createElement("pre");
+  said.id = "findings";
+  said.textContent = JSON.stringify(found);
+  document.body.append(said);
+})();
+</script>"""
+
+
+def look(page, folder, width, exercise=EXERCISE):
     """What the page says about itself after a visit at this width."""
     text = page.read_text()
     visit = folder / f"visit_{width}.html"
-    visit.write_text(text.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", EXERCISE + "</body>", 1))
+    visit.write_text(text.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", exercise + "</body>", 1))
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
         f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=60000", "--dump-dom", visit.as_uri(),
@@ -98,3 +125,22 @@ def test_an_error_in_the_page_would_be_seen(written, tmp_path):
     broken = tmp_path / "broken.html"
     broken.write_text((written[0] / "report.html").read_text().replace('"use strict";', '"use strict"; nonsense();', 1))
     assert any("nonsense" in problem for problem in look(broken, tmp_path, 800)["problems"])
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+def test_an_own_page_shows_hostile_labels_as_they_are(tmp_path, width):
+    labels = ["<b>x</b>", "a|b", "%{y}", "<img src=x onerror=alert(1)>", "$x$", "x" * 300]
+    played = {label: invented.own_trace(40, [10.0 + i, 12.0 + i]) for i, label in enumerate(labels)}
+    cells = dict.fromkeys(labels, played)
+    kinds = ("curves", "bars", "table", "heatmap")
+    panels = [(kind, f"{kind} <i>", {"": played}) for kind in kinds] + [("lines", "&amp;", cells)]
+    store = Store(tmp_path / "store")
+    invented.own_study(store, panels, title="</title><script>alert(1)</script>", axis="<b>")
+    page = tmp_path / "own.html"
+    page.write_text(render(gather(store)))
+    found = look(page, tmp_path, width, GLANCE)
+    assert found["problems"] == []
+    assert found["drawn"] == found["charts"] == 4
+    assert found["legend"][:5] == labels[:5]
+    assert found["images"] == 0
+    assert found["wide"] <= 0, "the page must not scroll sideways"

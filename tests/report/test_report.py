@@ -10,13 +10,14 @@ import pytest
 import invented
 from regretless.benchmarks import published
 from regretless.errors import SettingsError
-from regretless.report import charts, presets_section
-from regretless.report.exports import latex_table
-from regretless.report.figures import write_figures
+from regretless.report import overview, presets_section
 from regretless.report.gather import gather
+from regretless.report.kinds import KINDS
+from regretless.report.overview import tally
 from regretless.report.page import render
 from regretless.report.series import POINTS, chosen_rounds
-from regretless.report.tables import rows, tally
+from regretless.report.tables import latex_table, rows
+from regretless.report.writing import write_figures
 from regretless.studies import definitions
 from regretless.studies.definitions import QUICK, Scale
 from regretless.studies.store import Store
@@ -57,11 +58,8 @@ def test_curves_are_thin_and_have_bands(written):
     assert len(lines) == len(bands) == 1
     assert 100 < len(lines[0]["x"]) <= POINTS
     assert len(bands[0]["x"]) == 2 * len(lines[0]["x"])
-    assert {trace["name"] for trace in spec["data"] if trace.get("meta") == "reference"} == {
-        "random",
-        "best_fixed",
-        "clairvoyant",
-    }
+    assert {trace["name"] for trace in spec["data"] if trace.get("meta") == "reference"} == {"random", "best_fixed"}
+    assert "Outside the chart: clairvoyant 1." in (written[0] / "report.html").read_text()
     assert spec["layout"]["xaxis"]["range"] == [1, 600]
     assert len(json.dumps(drawn)) < 3_000_000
 
@@ -91,10 +89,10 @@ def test_chosen_rounds(horizon):
 def test_tables_tell_z_and_verdict(written):
     folder, page = written
     main = page.studies[0]
-    row = next(row for row in rows(main, main.panels[0]) if row.arm.label == "dfhpg")
+    row = next(row for row in rows(main.panels[0]) if row.arm.label == "dfhpg")
     known = published("topk", "bandit", "dfhpg")
     assert row.verdict.z == pytest.approx(known.z(row.arm.mean, row.arm.error))
-    assert sum(row.best for row in rows(main, main.panels[0])) == 1
+    assert sum(row.best for row in rows(main.panels[0])) == 1
     text = (folder / "reproduction.md").read_text()
     assert f"{row.verdict.z:+.2f}" in text
     assert all(f"\n## {study.title}\n" in text for study in page.studies if study.name != "convergence")
@@ -118,11 +116,11 @@ def test_tables_for_print(written):
 
 
 def test_figures_for_print(written, tmp_path):
-    """One panel of each kind of chart, as PDF and PNG."""
-    kinds = {study.kind: study._replace(panels=study.panels[:1]) for study in written[1].studies}
-    chosen = [kinds[kind] for kind in ("table", "models", "heatmap", "feedback", "theory")]
-    files = write_figures(written[1]._replace(studies=chosen), tmp_path)
-    assert len(files) == 8, "tables have none"
+    """One panel of each kind, as PDF and PNG."""
+    kinds = {study.panels[0].kind: study._replace(panels=study.panels[:1]) for study in written[1].studies}
+    assert set(kinds) == set(KINDS)
+    files = write_figures(written[1]._replace(studies=list(kinds.values())), tmp_path)
+    assert len(files) == 2 * (len(KINDS) - 1), "tables have none"
     assert {path.suffix for path in files} == {".pdf", ".png"}
     assert all(path.read_bytes().startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG") for path in files)
     assert (tmp_path / "surrogates_topk.pdf").stat().st_size > 5_000
@@ -139,7 +137,7 @@ def test_what_is_not_computed_is_named(tmp_path):
     assert "not computed yet" in text
     assert "regretless reproduce" in text
     assert "This is a short run" in text
-    assert charts.overview(page) is None
+    assert overview.z_scores(page) is None
 
 
 def test_full_runs_replace_quick_ones(tmp_path):
@@ -148,7 +146,7 @@ def test_full_runs_replace_quick_ones(tmp_path):
     invented.fill(store, ["main", "alpha"], QUICK)
     (store.plans / "damaged.json").write_text("{")
     page = gather(store)
-    assert {study.name: study.scale["seeds"] for study in page.studies} == {"main": 2, "alpha": 3}
+    assert {study.name: study.scale.seeds for study in page.studies} == {"main": 2, "alpha": 3}
 
 
 def test_a_store_without_campaigns_is_refused(tmp_path):
@@ -182,8 +180,8 @@ def test_a_diverged_policy_is_told(tmp_path):
     text = render(page)
     assert "1 diverged" in text
     assert "3 diverged" in text
-    assert latex_table(page.studies[0])
-    best = [row.arm.label for row in rows(page.studies[0], page.studies[0].panels[0]) if row.best]
+    assert r"\text{--}" in latex_table(page.studies[0].panels)
+    best = [row.arm.label for row in rows(page.studies[0].panels[0]) if row.best]
     assert len(best) == 1
     assert best != ["thompson"]
 
@@ -221,3 +219,18 @@ def test_the_tables_of_configurations_are_the_papers(written):
     assert source.count(r"\\") == 9
     assert "_" not in source.replace(r"\_", "")
     assert 'id="configurations"' in (folder / "report.html").read_text()
+
+
+def test_a_preset_of_a_new_benchmark_and_model_is_shown_last(written, monkeypatch):
+    known = presets_section.read("presets.csv")
+    new = {**known[0], "benchmark": "weather_<1>", "degree": "3", "model": "kernel", "forgetting": "0.5"}
+    monkeypatch.setattr(presets_section, "read", lambda name: (new, *known))
+    last = dict(zip(presets_section.head("Point models"), presets_section.rows("Point models")[-1], strict=True))
+    assert (last["benchmark"], last["degree"], last["model"], last["forgetting"]) == (
+        "weather_<1>",
+        "3",
+        "kernel",
+        "0.5",
+    )
+    assert "weather_&lt;1&gt;" in render(written[1])
+    assert r"weather\_\textless{}1\textgreater{}" in presets_section.latex("Point models")

@@ -10,16 +10,19 @@ from regretless.cli.console import clear_errors
 
 
 def report(
-    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    store: Annotated[
+        Path, typer.Option(help="Folder of the results: a store of 'reproduce', or what 'run --out' wrote.")
+    ] = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder for the page, the figures and the tables.")] = Path("report"),
 ) -> None:
     """Write one self-contained HTML page, figures (PDF, PNG), tables (LaTeX, CSV) and reproduction.md.
 
-    Reads what 'regretless reproduce' stored and computes nothing anew; cells that are not finished are named.
+    Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing anew; cells that are not finished
+    are named.
     """
-    with clear_errors():
+    with clear_errors("files that were written whole are kept"):
         from regretless.cli.run import writable
-        from regretless.report.tables import tally
+        from regretless.report.overview import tally
         from regretless.report.writing import write_report
         from regretless.studies.store import Store
 
@@ -30,8 +33,12 @@ def report(
         absent = sum(len(study.absent) for study in page.studies)
         if absent:
             words += f", {absent} cells not computed yet"
+        studies, cells = len(page.studies), len(page.shown())
+        counted = f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}"
         console.out.print(
-            f"{len(page.studies)} studies, {len(page.shown())} cells{words}: open {out / 'report.html'}",
+            f"{counted}{words}: open {out / 'report.html'}",
             highlight=False,
             soft_wrap=True,
+            markup=False,
+            emoji=False,
         )

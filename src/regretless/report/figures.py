@@ -1,21 +1,25 @@
-"""The same figures for print: PDF and PNG in the paper's style, one file per panel."""
+"""Figures for print, drawn with matplotlib in the paper's style; the legend stands below, where it covers nothing."""
 
-from collections.abc import Iterable
+import contextlib
+import math
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from regretless.report.charts import by_model
-from regretless.report.gather import Page, Panel, Study
-from regretless.report.series import Arm
-from regretless.report.theory import theory_figure
-from regretless.report.words import benchmark, colour, number
+from regretless.report.plots import NOTHING, Line, Plot, extent, log_ticks
+from regretless.report.saving import atomic_path
+from regretless.report.style import QUIET, dash
+from regretless.report.words import number, shortened, tick_text
 
-STYLE: dict[Any, Any] = {
+PAPER: dict[Any, Any] = {
     "font.family": "serif",
     "font.size": 8,
     "mathtext.fontset": "cm",
@@ -27,117 +31,174 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "regretless",
 }
-SIZE = (3.4, 2.7)
+SIZE = (3.4, 2.5)
+MARKERS = {
+    "circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "triangle-down": "v", "star": "*", "pentagon": "p",
+}  # fmt: skip
+LINES: dict[str, Any] = {
+    "dot": (0, (1, 2)), "dash": (0, (4, 2)), "dashdot": (0, (4, 2, 1, 2)), "longdash": (0, (8, 3)),
+    "longdashdot": (0, (8, 2, 1, 2)),
+}  # fmt: skip
 
 
-def write_figures(page: Page, folder: Path) -> list[Path]:
-    """Draws every chart of the page; the files' names say study and benchmark."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for study in page.studies:
-        if study.kind == "theory" and study.panels[0].cells:
-            document = study.panels[0].cells[0].record["document"]
-            for suffix in ("pdf", "png"):
-                written.append(folder / f"{study.name}.{suffix}")
-                theory_figure(document, written[-1])
-        for panel in study.panels:
-            with matplotlib.rc_context(STYLE):
-                figure = draw(study, panel)
-                if figure is None:
-                    continue
-                for suffix in ("pdf", "png"):
-                    path = folder / f"{study.name}_{panel.benchmark}.{suffix}"
-                    metadata: dict[str, Any] = {"CreationDate": None} if suffix == "pdf" else {"Software": None}
-                    figure.savefig(path, dpi=200, metadata=metadata)
-                    written.append(path)
-    return written
+def printed(label: str, length: int = 40) -> str:
+    """A label that matplotlib shows as it is: it takes dollars for mathematics, and hides labels that begin with ``_``."""
+    words = shortened(label, length).replace("$", r"\$")
+    return f" {words}" if words.startswith("_") else words
 
 
-def draw(study: Study, panel: Panel) -> Figure | None:
-    """The figure of one panel; None for tables and for what is not computed."""
-    if not panel.cells or study.kind in ("table", "theory"):
-        return None
-    rows = sum(len(cell.arms) for cell in panel.cells) // 2
-    figure = Figure(figsize=(3.0, 0.19 * rows + 0.5) if study.kind == "heatmap" else SIZE, layout="constrained")
+@contextlib.contextmanager
+def paper_style() -> Iterator[None]:
+    """The style of all figures; letters that a font lacks become boxes, without a word."""
+    with matplotlib.rc_context(PAPER), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a figure as PDF or PNG, by the suffix of ``path``; the same figure gives the same bytes."""
+    form = path.suffix[1:]
+    metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
+    with atomic_path(path) as place:
+        figure.savefig(place, format=form, dpi=200, metadata=metadata)
+
+
+def draw(plot: Plot, title: str, size: tuple[float, float] = SIZE) -> Figure:
+    """A plot as a figure of this size, to which the height of the legend is added."""
+    figure = Figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
-    if study.kind == "heatmap":
-        _heat_map(axes, panel)
-    elif study.kind == "degree":
-        _across(axes, panel, None, "degree")
-    elif study.kind == "feedback":
-        _across(axes, panel, ("dfhpg", "dfhpg_0", "linear_thompson"), "feedback")
-    elif study.kind == "models":
-        _curves(axes, panel, by_model(panel).items())
-    else:
-        _curves(axes, panel, panel.cells[0].arms.items())
-    axes.set_title(benchmark(panel.benchmark), fontsize=9)
+    {"curves": _curves, "points": _points, "bars": _bars}[plot.form](axes, plot)
+    for line in plot.references:
+        style = LINES[dash(line.label.split(" (")[0])]
+        axes.plot(
+            _positions(line, plot),
+            line.y,
+            label=printed(line.label),
+            color=QUIET,
+            linewidth=0.8,
+            linestyle=style,
+            zorder=1.5,
+        )
+    _set_axes(axes, plot)
+    if not plot.lines:
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center")
+    axes.set_title(printed(title, 60), fontsize="large")
+    _add_legend(figure, axes, plot)
     return figure
 
 
-def _curves(axes: Axes, panel: Panel, entries: Iterable[tuple[str, Arm]]) -> None:
-    horizon = panel.cells[0].record["horizon"]
-    shown = dict(entries)
-    simple = panel.linear_thompson()
-    if simple is not None:
-        shown.setdefault("linear_thompson", simple)
-    for index, (label, arm) in enumerate(shown.items()):
-        if arm.curve is None:
-            continue
-        shade = colour(label, index)
-        axes.plot(arm.curve.rounds, arm.curve.mean, label=label, color=shade, linewidth=1.2)
-        if arm.curve.error is not None:
-            low, high = arm.curve.mean - arm.curve.error, arm.curve.mean + arm.curve.error
-            axes.fill_between(arm.curve.rounds, low, high, color=shade, alpha=0.16, linewidth=0)
-    for line in panel.references():
-        if line["mean"] is not None and line["mean"] > 0:
-            axes.axhline(line["mean"] / horizon, color="#555555", linewidth=0.7, linestyle="--")
-            axes.annotate(
-                line["name"], (1.0, line["mean"] / horizon), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-                fontsize=6, color="#555555",
-            )  # fmt: skip
-    axes.set(
-        xlabel="round",
-        ylabel="average regret per round",
-        yscale="log",
-        xlim=(1, min(panel.zoom or horizon, horizon)),
-    )
-    axes.legend(frameon=False, ncols=2)
+def _curves(axes: Axes, plot: Plot) -> None:
+    for index, line in enumerate(plot.lines):
+        assert line.style is not None
+        every = (0.04 + 0.02 * (index % 5), 0.2) if len(line.x) > 1 else 1
+        axes.plot(
+            line.x, line.y, label=printed(line.label), color=line.style.colour, linewidth=1.2,
+            marker=MARKERS[line.style.marker], markersize=3.5, markevery=every,
+        )  # fmt: skip
+        if line.error is not None:
+            low, high = line.low(plot.y.log), line.high()
+            axes.fill_between(line.x, low, high, color=line.style.colour, alpha=0.13, linewidth=0)
 
 
-def _across(axes: Axes, panel: Panel, policies: Iterable[str] | None, title: str) -> None:
-    x = [cell.label for cell in panel.cells]
-    for index, label in enumerate(policies or dict.fromkeys(name for cell in panel.cells for name in cell.arms)):
-        arms = [cell.arms.get(label) for cell in panel.cells]
-        if any(arm is not None for arm in arms):
-            means = [np.nan if arm is None else arm.mean for arm in arms]
-            errors = [0.0 if arm is None or not np.isfinite(arm.error) else arm.error for arm in arms]
-            axes.errorbar(
-                x, means, errors, label=label, color=colour(label, index), marker="o", markersize=3, linewidth=1.1,
-                capsize=2,
-            )  # fmt: skip
-    for name in dict.fromkeys(line["name"] for cell in panel.cells for line in cell.record["references"]):
-        found = [{line["name"]: line["mean"] for line in cell.record["references"]}.get(name) for cell in panel.cells]
-        values = [np.nan if mean is None or mean <= 0 else mean for mean in found]
-        if np.any(np.isfinite(values)):
-            axes.plot(x, values, label=name, color="#555555", linewidth=0.7, linestyle="--")
-    axes.set(xlabel=title, ylabel="final regret", yscale="log")
-    axes.legend(frameon=False, ncols=2)
+def _points(axes: Axes, plot: Plot) -> None:
+    for line in plot.lines:
+        assert line.style is not None
+        axes.errorbar(
+            _positions(line, plot), line.y, _error_bars(line, plot), label=printed(line.label), color=line.style.colour,
+            marker=MARKERS[line.style.marker], markersize=3.5, linewidth=1.1, capsize=2,
+        )  # fmt: skip
 
 
-def _heat_map(axes: Axes, panel: Panel) -> None:
-    values: dict[str, dict[str, float]] = {}
-    for cell in panel.cells:
-        for label, arm in cell.arms.items():
-            surrogate, policy = label.split("/")
-            values.setdefault(surrogate, {})[policy] = arm.mean
-    rows = sorted(values, key=lambda name: values[name].get("dfhpg", np.inf))
-    grid = np.array([[values[name].get(policy, np.nan) for policy in ("dfhpg", "dfhpg_0")] for name in rows])
-    logs = np.log10(np.maximum(grid, 1e-9))
-    axes.imshow(logs, aspect="auto", cmap="YlGnBu")
-    middle = np.nanmean(logs)
+def _bars(axes: Axes, plot: Plot) -> None:
+    for line in plot.lines:
+        assert line.style is not None
+        place, error = _positions(line, plot), _error_bars(line, plot)
+        axes.bar(place, line.y, yerr=error, color=line.style.colour, width=0.7, capsize=2, error_kw={"linewidth": 0.8})
+    axes.grid(False, axis="x")
+
+
+def _positions(line: Line, plot: Plot) -> list[Any]:
+    """Where the points of a line stand: words take their places from left to right."""
+    return [plot.words().index(word) for word in line.x] if plot.x.words else list(line.x)
+
+
+def _error_bars(line: Line, plot: Plot) -> np.ndarray | None:
+    if line.error is None:
+        return None
+    both = np.stack([line.y - line.low(plot.y.log), line.error])
+    return np.maximum(np.nan_to_num(both, nan=0.0), 0.0)
+
+
+def _set_axes(axes: Axes, plot: Plot) -> None:
+    axes.set(xlabel=printed(plot.x.title), ylabel=printed(plot.y.title))
+    if plot.x.words:
+        _set_words(axes, plot.words())
+    if plot.x.log:
+        axes.set_xscale("log")
+    if plot.x.range is not None:
+        axes.set_xlim(*plot.x.range)
+    if plot.y.log:
+        axes.set_yscale("log")
+        ticks = log_ticks(*(plot.y.range or extent(plot)))
+        axes.yaxis.set_major_locator(FixedLocator(ticks))
+        axes.yaxis.set_major_formatter(FixedFormatter([tick_text(tick) for tick in ticks]))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_formatter(lambda value, _: tick_text(value))
+    if plot.y.range is not None:
+        axes.set_ylim(*plot.y.range)
+
+
+def _set_words(axes: Axes, words: list[Any]) -> None:
+    """Words below the axis, aslant where they would touch."""
+    axes.set_xticks(range(len(words)), [printed(str(word), 20) for word in words])
+    if sum(len(str(word)) + 3 for word in words) > 55:
+        axes.tick_params(axis="x", labelrotation=30)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")
+
+
+def _add_legend(figure: Figure, axes: Axes, plot: Plot) -> None:
+    """A legend below the chart with as many columns as fit; the figure grows by its height."""
+    known = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    labels = [label for line in [*plot.lines, *plot.references] if (label := printed(line.label)) in known]
+    handles = [known[label] for label in labels]
+    if not handles:
+        return
+    FigureCanvasAgg(figure)
+    width, height = figure.get_size_inches()
+    for columns in range(len(handles), 0, -1):
+        legend = figure.legend(
+            handles,
+            labels,
+            loc="outside lower center",
+            frameon=False,
+            ncols=columns,
+            columnspacing=1.4,
+            handlelength=2.4,
+        )
+        box = legend.get_window_extent()
+        if box.width <= 0.98 * width * figure.dpi or columns == 1:
+            figure.set_size_inches(width, height + box.height / figure.dpi)
+            return
+        legend.remove()
+
+
+def heat_map(rows: list[str], columns: list[str], grid: np.ndarray, shades: np.ndarray, title: str) -> Figure:
+    """Numbers by row and column; ``shades`` are what the colours follow."""
+    figure = Figure(figsize=(1.6 + 0.7 * len(columns), 0.19 * len(rows) + 0.5), layout="constrained")
+    axes = figure.add_subplot()
+    finite = shades[np.isfinite(shades)]
+    middle = float(finite.mean()) if finite.size else 0.0
+    if finite.size:
+        axes.imshow(shades, aspect="auto", cmap="YlGnBu")
+    else:
+        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
     for i, j in np.ndindex(*grid.shape):
-        shade = "white" if logs[i, j] > middle else "black"
-        axes.text(j, i, number(float(grid[i, j])), ha="center", va="center", fontsize=6, color=shade)
-    axes.set_xticks([0, 1], ["dfhpg", "dfhpg_0"])
-    axes.set_yticks(range(len(rows)), rows, fontsize=6.5)
+        ink = "white" if math.isfinite(shades[i, j]) and shades[i, j] > middle else "black"
+        axes.text(j, i, number(float(grid[i, j])), ha="center", va="center", fontsize=6, color=ink)
+    axes.set_xticks(range(len(columns)), [printed(name, 20) for name in columns])
+    axes.set_yticks(range(len(rows)), [printed(name) for name in rows], fontsize=6.5)
     axes.grid(False)
+    axes.set_title(printed(title, 60), fontsize="large")
+    return figure

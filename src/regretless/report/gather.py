@@ -1,13 +1,27 @@
 """Reads a store for a report: the newest plan of every study, and the results that are there."""
 
-import json
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
+from regretless.report.plans import PanelPlan, PlanFile, Scale, StudyPlan, Tuning, read_plans, read_tunings
 from regretless.report.series import Arm, summarise
+from regretless.report.style import Palette
+from regretless.report.words import benchmark, distinct, places
 from regretless.studies.store import Store
 from regretless.studies.verdicts import Verdict, verdict
+
+SIMPLE = "linear_thompson"
+"""The strong simple baseline that charts show besides their own arms."""
+
+
+class Reference(NamedTuple):
+    """A reference line; its name tells the world where that is not the first one."""
+
+    name: str
+    mean: float | None
+    error: float | None
 
 
 class Shown(NamedTuple):
@@ -17,44 +31,86 @@ class Shown(NamedTuple):
     key: str
     record: dict[str, Any]
     arms: dict[str, Arm]
+    verdicts: dict[str, Verdict]  # by arm, where something is published for this very configuration
     second: dict[str, Any] | None  # record of the second range of seeds
 
-    def verdict(self, label: str) -> Verdict | None:
-        """How an arm compares with its published value; None where nothing is published for this very configuration."""
-        return verdict(self.record, label, self.second)
+    @property
+    def replications(self) -> int:
+        """The largest number of replications of an arm."""
+        return max((arm.replications for arm in self.arms.values()), default=0)
+
+    def references(self) -> list[Reference]:
+        """The reference lines of the first world, then those of the others with their world's name."""
+        lines = self.record.get("references", [])
+        first = lines[0].get("world", "") if lines else ""
+        ordered = sorted(lines, key=lambda line: line.get("world", "") != first)
+        return [
+            Reference(
+                line["name"] if line.get("world", "") == first else f"{line['name']} ({line['world']})",
+                line["mean"],
+                line["standard_error"],
+            )
+            for line in ordered
+        ]
 
 
 class Panel(NamedTuple):
     """One table or chart."""
 
-    benchmark: str
+    title: str
+    kind: str
+    place: str  # its name in file names and addresses
     zoom: int | None
     cells: list[Shown]
     beside: list[Shown]
     absent: list[str]  # names of cells without a result
+    palette: Palette  # the page's
 
-    def references(self) -> list[dict[str, Any]]:
+    @property
+    def name(self) -> str:
+        """The title for people."""
+        return benchmark(self.title)
+
+    def arms(self) -> dict[str, Arm]:
+        """All arms of all cells; where there are several cells, the labels say which cell."""
+        if len(self.cells) == 1:
+            return self.cells[0].arms
+        shared = set.intersection(*(set(cell.arms) for cell in self.cells)) if self.cells else set()
+        alone = {SIMPLE} if sum(SIMPLE in cell.arms for cell in self.cells) == 1 else set()
+        found: dict[str, Arm] = {}
+        for cell in self.cells:
+            for label, arm in cell.arms.items():
+                if label in alone or not cell.label:
+                    name = label
+                else:
+                    name = cell.label if shared == {label} else f"{cell.label}, {label}"
+                found[distinct(name, found)] = arm
+        return found
+
+    def references(self) -> list[Reference]:
         """The reference lines of the first cell."""
-        return self.cells[0].record.get("references", []) if self.cells else []
+        return self.cells[0].references() if self.cells else []
 
-    def linear_thompson(self) -> Arm | None:
-        """The strong simple baseline, from the panel's own cells or from one beside them."""
-        for cell in [*self.cells, *self.beside]:
-            if "linear_thompson" in cell.arms:
-                return cell.arms["linear_thompson"]
-        return None
+    def simple_baseline(self) -> Arm | None:
+        """``linear_thompson``, from the panel's own cells or from one beside them."""
+        return next((cell.arms[SIMPLE] for cell in [*self.cells, *self.beside] if SIMPLE in cell.arms), None)
+
+    def notices(self) -> list[str]:
+        """What the runs themselves had to say."""
+        return list(dict.fromkeys(word for cell in self.cells for word in cell.record.get("notices", [])))
 
 
 class Study(NamedTuple):
-    """A table or figure of the paper, as far as it has been computed."""
+    """A table or figure, as far as it has been computed; ``paper`` is False for an own study."""
 
     name: str
-    kind: str
+    place: str
     title: str
     about: str
-    missing: list[str]
+    paper: bool
+    axis: str
     panels: list[Panel]
-    scale: dict[str, Any]
+    scale: Scale
     command: str
 
     @property
@@ -67,31 +123,58 @@ class Page(NamedTuple):
     """Everything a report shows."""
 
     studies: list[Study]
-    tunings: list[dict[str, Any]]
+    tunings: list[Tuning]
     written: float
     code: list[str]
 
     def shown(self) -> dict[str, Shown]:
         """Every cell that is shown, by key."""
-        return {cell.key: cell for study in self.studies for panel in study.panels for cell in panel.cells}
+        return {cell.key: cell for _, panel in self.panels() for cell in panel.cells}
+
+    def panels(self) -> Iterator[tuple[Study, Panel]]:
+        """Every panel with its study, in order."""
+        return ((study, panel) for study in self.studies for panel in study.panels)
+
+    @property
+    def paper(self) -> bool:
+        """Whether some study of the paper is on the page."""
+        return any(study.paper for study in self.studies)
+
+    @property
+    def titles(self) -> str:
+        """The titles of all studies."""
+        return " · ".join(dict.fromkeys(study.title for study in self.studies))
 
 
 def gather(store: Store) -> Page:
     """All studies of a store; SettingsError if it holds none."""
-    plans = store.written_plans()
-    if not plans:
-        raise SettingsError(f"no campaign in the store {store.folder}: run 'regretless reproduce' first")
-    newest = plans[-1]
-    plans.sort(key=lambda plan: (plan["code"] == newest["code"], plan["scale"]["horizon"] is None, plan["written"]))
-    chosen: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-    for plan in plans:  # a later one in this order replaces an earlier one: full runs replace quick ones
-        for study in plan["studies"]:
-            chosen[study["name"]] = (study, plan)
+    chosen = [found for found in _newest(read_plans(store)).values() if found[0].panels]
+    if not chosen:
+        raise SettingsError(
+            f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' and "
+            "give DIR as --store; plans of other versions are not read, the same command writes them anew"
+        )
+    chosen.sort(key=lambda found: (not found[0].paper, found[0].order, found[1].written))
     reader = _Reader(store)
-    studies = [reader.study(*found) for found in sorted(chosen.values(), key=lambda found: found[0]["order"])]
-    tunings = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(store.folder.glob("tuning/*.json"))]
-    codes = sorted({cell.record["code"] for study in studies for panel in study.panels for cell in panel.cells})
-    return Page(studies, tunings, time.time(), codes)
+    names = places((study.name for study, _ in chosen), "study")
+    studies = [reader.study(*found, place) for found, place in zip(chosen, names, strict=True)]
+    page = Page(studies, read_tunings(store), time.time(), [])
+    return page._replace(code=sorted({cell.record["code"] for cell in page.shown().values()}))
+
+
+def _newest(plans: list[PlanFile]) -> dict[str, tuple[StudyPlan, PlanFile]]:
+    """The plan to show of every study: the newest code, then full runs rather than short ones, then the latest."""
+    latest = {study.name: plan.code for plan in plans for study in plan.studies}
+    chosen: dict[str, tuple[StudyPlan, PlanFile]] = {}
+
+    def rank(name: str, plan: PlanFile) -> tuple[bool, bool, float]:
+        return plan.code == latest[name], plan.scale.horizon is None, plan.written
+
+    for plan in plans:
+        for study in plan.studies:
+            if study.name not in chosen or rank(study.name, plan) >= rank(study.name, chosen[study.name][1]):
+                chosen[study.name] = (study, plan)
+    return chosen
 
 
 class _Reader:
@@ -99,39 +182,42 @@ class _Reader:
 
     def __init__(self, store: Store):
         self.store = store
+        self.palette = Palette()
         self.known: dict[str, tuple[dict[str, Any], dict[str, Arm]] | None] = {}
 
-    def study(self, study: dict[str, Any], plan: dict[str, Any]) -> Study:
-        panels = [self.panel(panel, plan) for panel in study["panels"]]
-        about = {key: study[key] for key in ("name", "kind", "title", "about", "missing")}
-        return Study(**about, panels=panels, scale=plan["scale"], command=plan["command"])
+    def study(self, study: StudyPlan, plan: PlanFile, place: str) -> Study:
+        names = places((panel.title for panel in study.panels), place)
+        panels = [self.panel(panel, study, plan, name) for panel, name in zip(study.panels, names, strict=True)]
+        about = (study.name, place, study.title, study.about, study.paper, study.axis or "")
+        return Study(*about, panels, plan.scale, plan.command)
 
-    def panel(self, panel: dict[str, Any], plan: dict[str, Any]) -> Panel:
-        cells = [self.cell(label, key, plan) for label, key in panel["cells"]]
-        beside = [self.cell("", key, plan) for key in panel["beside"]]
-        absent = [
-            plan["cells"][key] for (_, key), cell in zip(panel["cells"], cells, strict=True) if cell is None
-        ]  # fmt: skip
-        return Panel(
-            panel["benchmark"],
-            panel["zoom"],
-            [cell for cell in cells if cell is not None],
-            [cell for cell in beside if cell is not None],
-            absent,
-        )
+    def panel(self, panel: PanelPlan, study: StudyPlan, plan: PlanFile, place: str) -> Panel:
+        cells = [self.cell(label, key, study.paper, plan) for label, key in panel.cells]
+        beside = [self.cell("", key, False, plan) for key in panel.beside]
+        pairs = zip(panel.cells, cells, strict=True)
+        absent = [plan.cells.get(key, key[:12]) for (_, key), cell in pairs if cell is None]
+        there = [cell for cell in cells if cell is not None]
+        about = (panel.title, panel.kind or study.kind, place, panel.zoom, there)
+        return Panel(*about, [cell for cell in beside if cell is not None], absent, self.palette)
 
-    def cell(self, label: str, key: str, plan: dict[str, Any]) -> Shown | None:
+    def cell(self, label: str, key: str, paper: bool, plan: PlanFile) -> Shown | None:
         found = self.load(key)
         if found is None:
             return None
-        again = plan["second"].get(key)
-        return Shown(label, key, *found, None if again is None else self.store.record(again))
+        record, arms = found
+        again = plan.second.get(key)
+        second = None if again is None else self.store.record(again)
+        judged = {name: verdict(record, name, second) for name in arms} if paper else {}
+        known = {name: each for name, each in judged.items() if each is not None}
+        return Shown(label, key, record, arms, known, second)
 
     def load(self, key: str) -> tuple[dict[str, Any], dict[str, Arm]] | None:
         if key not in self.known:
             try:
                 result = self.store.load(key)
-                self.known[key] = (result.record, summarise(result.traces))
             except (FileNotFoundError, DamagedError):
                 self.known[key] = None
+            else:
+                worlds = {line.get("world", "") for line in result.record.get("references", [])}
+                self.known[key] = (result.record, summarise(result.traces, len(worlds) <= 1))
         return self.known[key]

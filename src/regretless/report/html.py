@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from regretless.report.words import sound
+
 Markup = str
 """A piece of HTML, safe to be put into a page."""
 
@@ -15,7 +17,7 @@ def text(value: Any) -> Markup:
     >>> text("<b>")
     '&lt;b&gt;'
     """
-    return html.escape(str(value))
+    return html.escape(sound(str(value)))
 
 
 def tag(name: str, *children: Markup, **attributes: Any) -> Markup:
@@ -25,9 +27,7 @@ def tag(name: str, *children: Markup, **attributes: Any) -> Markup:
     '<p class="note">1 &lt; 2</p>'
     """
     words = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
-        for key, value in attributes.items()
-        if value
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items() if value
     )
     return f"<{name}{words}>{''.join(children)}</{name}>"
 

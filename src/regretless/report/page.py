@@ -3,11 +3,19 @@
 import time
 from importlib import resources
 
-from regretless.report import charts, deviations, presets_section, sections, tables, tuning_section
+from regretless.report import deviations, overview, presets_section, sections, tuning_section
+from regretless.report.charts import Charts
 from regretless.report.gather import Page
 from regretless.report.html import Markup, embedded_json, tag, text
 
 TITLE = "regretless: the paper's tables and figures, reproduced"
+HEADING = "Every table and figure, run again"
+LEAD = "Regret of on-policy decision-focused learning with partial feedback, measured anew."
+READING = (
+    "Lower is better everywhere; bands and ± are one standard error; every policy of a chart met the same contexts and costs "
+    "unless its label names another world."
+)
+SHORT = "This is a short run: its numbers are not comparable with the published ones, which are left out."
 CREDIT = "Decision-Focused On-Policy Learning for Contextual Linear Optimization with Partial Feedback"
 
 
@@ -20,21 +28,24 @@ def render(page: Page) -> str:
     """The whole page."""
     from plotly.offline import get_plotlyjs
 
-    drawn: dict[str, charts.Spec] = {}
-    body = [header(page), nav(page), tag("main", overview(page, drawn), *(sections.section(s, drawn) for s in page.studies),
-            *(tuning_section.section(each, drawn) for each in page.tunings), presets_section.section(),
-            deviations.section(), environment(page)),
-            footer(page)]  # fmt: skip
+    charts: Charts = {}
+    titled = page.paper or len(page.studies) > 1
+    parts = [at_a_glance(page, charts), *(sections.section(study, charts, titled) for study in page.studies)]
+    parts += [tuning_section.section(tuning, charts) for tuning in page.tunings]
+    parts += [presets_section.section(), deviations.section()] if page.paper else []
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<link rel="icon" href="data:,">',
-            tag("title", text(TITLE)),
+            tag("title", text(TITLE if page.paper else page.titles)),
             f"<style>{asset('page.css')}</style></head><body>",
-            *body,
-            f'<script type="application/json" id="chart-data">{embedded_json(drawn)}</script>',
+            header(page),
+            nav(page),
+            tag("main", *parts, environment(page)),
+            footer(page),
+            f'<script type="application/json" id="chart-data">{embedded_json(charts)}</script>',
             f"<script>{get_plotlyjs()}</script>",
             f"<script>{asset('page.js')}</script>",
             "</body></html>\n",
@@ -44,27 +55,23 @@ def render(page: Page) -> str:
 
 def header(page: Page) -> Markup:
     """What this is, and the figures that matter."""
-    reproduced, compared = tables.tally(page)
+    reproduced, compared = overview.tally(page)
     cells = page.shown()
     seconds = sum(cell.record["wall_seconds"] for cell in cells.values())
-    figures = [figure(str(len(cells)), "cells computed"), figure(duration(seconds), "of computing")]
+    figures = [figure(str(len(cells)), "cell computed" if len(cells) == 1 else "cells computed")]
+    figures.append(figure(duration(seconds), "of computing"))
     if compared:
         figures.insert(0, figure(f"{reproduced} of {compared}", "published cells reproduced (|z| ≤ 3)"))
-    lead = (
-        "Regret of on-policy decision-focused learning with partial feedback, measured anew. Lower is better everywhere; "
-        "bands and ± are one standard error; every policy of a chart met the same contexts and costs."
-    )
-    if not compared:
-        lead += " This is a short run: its numbers are not comparable with the published ones, which are left out."
+    words = [LEAD if page.paper else "", READING, SHORT if page.paper and not compared else ""]
     return tag(
-        "header", tag("h1", text("Every table and figure, run again")), tag("p", text(lead), class_="lead"),
-        tag("div", *figures, class_="figures"), class_="top",
+        "header", tag("h1", text(HEADING if page.paper else page.titles)),
+        tag("p", text(" ".join(filter(None, words))), class_="lead"), tag("div", *figures, class_="figures"), class_="top",
     )  # fmt: skip
 
 
-def figure(number: str, words: str) -> Markup:
-    """A large number with a word below it."""
-    return tag("div", tag("b", text(number)), tag("span", text(words)))
+def figure(value: str, words: str) -> Markup:
+    """A large value with a word below it."""
+    return tag("div", tag("b", text(value)), tag("span", text(words)))
 
 
 def duration(seconds: float) -> str:
@@ -76,29 +83,25 @@ def duration(seconds: float) -> str:
 
 def nav(page: Page) -> Markup:
     """Links to the sections, and the switch between light and dark."""
-    names = [(study.name, study.title.split(":")[0]) for study in page.studies]
+    names = [(study.place, study.title.split(":")[0]) for study in page.studies]
     names += [(tuning_section.anchor(page.tunings[0]), "Tuning")] if page.tunings else []
-    names += [("configurations", "Configurations"), ("deviations", "Deviations"), ("environment", "Environment")]
+    names += [("configurations", "Configurations"), ("deviations", "Deviations")] if page.paper else []
+    names.append(("environment", "Environment"))
     links = [tag("a", text(title), href=f"#{name}") for name, title in names]
     switch = tag("button", text("light / dark"), id="theme", type="button")
     return tag("nav", tag("div", tag("div", *links, class_="links"), switch))
 
 
-def overview(page: Page, drawn: dict[str, charts.Spec]) -> Markup:
+def at_a_glance(page: Page, charts: Charts) -> Markup:
     """All z-scores in one chart."""
-    spec = charts.overview(page)
+    spec = overview.z_scores(page)
     if spec is None:
         return ""
-    drawn["chart-overview"] = spec
+    charts["chart-overview"] = spec
     chart = tag("div", id="chart-overview", class_="chart", role="img", aria_label="z-scores of all published cells")
     words = "How far every cell is from its published value. The shaded band is |z| ≤ 3; marks to the left are lower regret."
-    return tag(
-        "section",
-        tag("h2", text("At a glance")),
-        tag("p", text(words)),
-        tag("div", chart, class_="card"),
-        id="overview",
-    )
+    body = (tag("h2", text("At a glance")), tag("p", text(words)), tag("div", chart, class_="card"))
+    return tag("section", *body, id="overview")
 
 
 def environment(page: Page) -> Markup:
@@ -127,7 +130,5 @@ def environment(page: Page) -> Markup:
 def footer(page: Page) -> Markup:
     """When, from what."""
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(page.written))
-    return tag(
-        "footer",
-        text(f"Written {when} by regretless from stored traces. The method and the published values: {CREDIT}."),
-    )
+    credit = f" The method and the published values: {CREDIT}." if page.paper else ""
+    return tag("footer", text(f"Written {when} by regretless from stored traces.{credit}"))

@@ -2,36 +2,46 @@
 
 from regretless.benchmarks.presets import read
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.words import BENCHMARKS, benchmark, number
+from regretless.report.words import BENCHMARKS, benchmark, latex_text, number
 
-COMMON = ("policy_lr", "nuisance_lr", "surrogate", "alpha_max", "alpha_min", "alpha_time_scale", "baseline")
-TABLES = {
-    "Point models": (("gaussian_linear", "gaussian_nn"), (*COMMON, "exploration_scale", "normalize_gradients")),
-    "Generative models": (("flow", "diffusion"), (*COMMON, "scenarios", "kappa_dfl", "lambda_reg")),
-}
+TABLES = ("Point models", "Generative models")
+GENERATIVE = ("flow", "diffusion")
 DEGREE = "8"
+FIRST = ("benchmark", "degree", "model")
 
 
-def rows(title: str, every_degree: bool = False) -> list[list[str]]:
-    """The rows of one table, as text: benchmark, degree, model, settings."""
-    models, names = TABLES[title]
-    order = list(BENCHMARKS)
-    found = [
-        [benchmark(each["benchmark"]), each["degree"] or "–", each["model"], *(_shown(each[name]) for name in names)]
-        for each in sorted(read("presets.csv"), key=lambda each: order.index(each["benchmark"]))
-        if each["model"] in models and (every_degree or each["degree"] in ("", DEGREE))
-    ]
-    return found
+def _presets(title: str) -> list[dict[str, str]]:
+    """The presets of one table; new benchmarks come last."""
+    found = [each for each in read("presets.csv") if (each["model"] in GENERATIVE) == (title == TABLES[1])]
+    order = list(dict.fromkeys([*BENCHMARKS, *(each["benchmark"] for each in found)]))
+    return sorted(found, key=lambda each: order.index(each["benchmark"]))
 
 
 def head(title: str) -> list[str]:
-    """The names of the columns."""
-    return ["benchmark", "degree", "model", *TABLES[title][1]]
+    """The names of the columns: those that some row of the table has a value in."""
+    presets = _presets(title)
+    names = dict.fromkeys(name for each in presets for name in each)
+    return [*FIRST, *(name for name in names if name not in FIRST and any(each.get(name) for each in presets))]
 
 
-def _shown(value: str) -> str:
+def rows(title: str, every_degree: bool = False) -> list[list[str]]:
+    """The rows of one table, as text; of the paper's benchmarks those of the published degree, unless all are asked for."""
+    names = head(title)[len(FIRST) :]
+    return [
+        [
+            benchmark(each["benchmark"]),
+            each["degree"] or "–",
+            each["model"],
+            *(_shown(each.get(name)) for name in names),
+        ]
+        for each in _presets(title)
+        if every_degree or each["degree"] in ("", DEGREE) or each["benchmark"] not in BENCHMARKS
+    ]
+
+
+def _shown(value: str | None) -> str:
     try:
-        return number(float(value), 2)
+        return number(float(value or ""), 2)
     except ValueError:
         return value or "–"
 
@@ -59,11 +69,12 @@ def _table(title: str, lines: list[list[str]]) -> Markup:
 
 def latex(title: str) -> str:
     """One of the tables for print."""
-    names = " & ".join(name.replace("_", r"\_") for name in head(title))
-    lines = [" & ".join(_escaped(value) for value in line) + r" \\" for line in rows(title)]
-    top = [rf"\begin{{tabular}}{{lll{'c' * len(TABLES[title][1])}}}", r"\toprule", rf"{names} \\", r"\midrule"]
+    names = " & ".join(map(latex_text, head(title)))
+    lines = [" & ".join(map(latex_text, line)) + r" \\" for line in rows(title)]
+    top = [
+        rf"\begin{{tabular}}{{lll{'c' * (len(head(title)) - len(FIRST))}}}",
+        r"\toprule",
+        rf"{names} \\",
+        r"\midrule",
+    ]
     return "\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _escaped(value: str) -> str:
-    return value.replace("_", r"\_").replace("–", "--")

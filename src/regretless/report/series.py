@@ -1,5 +1,6 @@
-"""What a chart needs of a trace: the curve thinned to some hundred points, and the final regrets."""
+"""What a report needs of a trace: the curve thinned to some hundred points, and the final regrets."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from regretless.trace import Comparison, Trace
 
 POINTS = 240
 ANCHORS = ("dfhpg", "schedule")
-"""Paired differences are taken from the first of these that a cell has."""
+"""Paired differences are taken from the first of these that a cell has, else from its first arm."""
 
 
 class Curve(NamedTuple):
@@ -26,9 +27,11 @@ class Arm(NamedTuple):
     mean: float
     error: float
     median: float
+    replications: int
     diverged: int
     curve: Curve | None  # None if every replication diverged
-    difference: Comparison | None  # from the cell's anchor, paired by seed
+    anchor: str  # label of the arm that the paired difference is taken from
+    difference: Comparison | None  # this arm minus the anchor, paired by seed; None where there is nothing to compare
 
 
 def chosen_rounds(horizon: int) -> np.ndarray:
@@ -47,7 +50,7 @@ def chosen_rounds(horizon: int) -> np.ndarray:
 def curve(trace: Trace) -> Curve | None:
     """The curve of the replications that stayed finite."""
     kept = trace.cumulative()[trace.finished]
-    if not len(kept):
+    if not kept.size:
         return None
     rounds = chosen_rounds(kept.shape[1])
     average = kept[:, rounds - 1] / rounds
@@ -55,18 +58,26 @@ def curve(trace: Trace) -> Curve | None:
     return Curve(rounds, average.mean(axis=0), error)
 
 
-def summarise(traces: dict[str, Trace]) -> dict[str, Arm]:
-    """Every arm of a cell; the traces may be dropped afterwards."""
-    anchor = next((traces[name] for name in ANCHORS if name in traces), None)
+def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str, Arm]:
+    """Every arm of a cell; differences are paired only if all arms met the same world. The traces may be dropped afterwards."""
+    candidates = [label for label in (*ANCHORS, *traces) if label in traces and traces[label].finished.any()]
+    anchor = candidates[0] if candidates and same_world else ""
     return {
         label: Arm(
             label,
             trace.mean(),
             trace.standard_error(),
             trace.median(),
+            len(trace.seeds),
             trace.diverged,
             curve(trace),
-            None if anchor is None or anchor is trace else trace.compare(anchor),
+            anchor,
+            _difference(trace, traces[anchor]) if anchor not in ("", label) else None,
         )
         for label, trace in traces.items()
     }
+
+
+def _difference(trace: Trace, anchor: Trace) -> Comparison | None:
+    paired = trace.seeds == anchor.seeds and trace.regret.shape == anchor.regret.shape
+    return trace.compare(anchor) if paired else None

@@ -1,22 +1,26 @@
 """The picture of the theory study: the estimators' bias, the two nuisance rates and the stationarity rate."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-COLOURS = {0.0: "#2a9d8f", 0.5: "#d1495b", 1.0: "#4e79a7"}
+from regretless.report.style import KNOWN, QUIET
+
 STYLES = {"adaptive": "-", "constant": "--"}
 
 
-def theory_figure(result: Mapping[str, Any], path: Path) -> None:
-    """Writes four panels to ``path``; ``result`` is what ``TheoryResult.to_dict`` gives."""
-    figure = Figure(figsize=(11.0, 8.0), layout="constrained")
+def mixing_colour(alpha: float) -> str:
+    """The colour of a mixing weight: that of DFHPG-0 for 0, of DFHPG-1 for 1, and of DFHPG between."""
+    return KNOWN["dfhpg_0" if alpha == 0 else "dfhpg_1" if alpha == 1 else "dfhpg"].colour
+
+
+def theory_figure(result: Mapping[str, Any]) -> Figure:
+    """Four panels; ``result`` is what ``TheoryResult.to_dict`` gives."""
+    figure = Figure(figsize=(9.0, 6.5), layout="constrained")
     (bias, adaptive), (constant, stationarity) = figure.subplots(2, 2)
     _bias(bias, [claim for claim in result["claims"] if claim["relation"] == "="])
     curves = result["curves"]
@@ -28,8 +32,7 @@ def theory_figure(result: Mapping[str, Any], path: Path) -> None:
     figure.suptitle(
         f"What the theorems say and what was measured, {result['replications']} replications per horizon, 95 % bands"
     )
-    with matplotlib.rc_context({"svg.hashsalt": "regretless"}):
-        figure.savefig(path, dpi=150)
+    return figure
 
 
 def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
@@ -37,8 +40,10 @@ def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
     expected = np.array([claim["expected"] for claim in claims])
     measured = np.array([claim["measured"] for claim in claims])
     error = np.array([[claim["measured"] - claim["low"], claim["high"] - claim["measured"]] for claim in claims]).T
-    axes.axhline(0.0, color="#444444", linewidth=0.9, linestyle="--")
-    axes.errorbar(np.arange(len(claims)), measured - expected, yerr=error, fmt="o", color="#d1495b", capsize=4)
+    axes.axhline(0.0, color=QUIET, linewidth=0.9, linestyle="--")
+    axes.errorbar(
+        np.arange(len(claims)), measured - expected, yerr=error, fmt="o", color=KNOWN["dfhpg"].colour, capsize=4
+    )
     labels = [f"{NAMES[claim['name']]}\n{claim['setting'].replace(', ', chr(10))}" for claim in claims]
     axes.set_xticks(np.arange(len(claims)), labels, fontsize=7)
     axes.set(title="gradient estimators: measured share − theorem's share", ylabel="difference")
@@ -53,7 +58,7 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
     for curve in curves:
         horizons = np.asarray(curve["horizons"], float)
         averages = {key: np.asarray(values) for key, values in curve["averages"].items()}
-        colour = COLOURS.get(curve["alpha"], "#8c8c8c")
+        colour = mixing_colour(curve["alpha"])
         label = f"α = {curve['alpha']:g}"
         if curve["quantity"] == "stationarity" and curve["alpha"] < 1.0:
             label += f", {curve['rule']} step"
@@ -63,7 +68,7 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
         axes.fill_between(horizons, averages["low"], averages["high"], color=colour, alpha=0.18, linewidth=0)
         rate = (1.0 + np.log(horizons)) / horizons if "log" in exponent else horizons**-0.5
         guide = averages["value"][0] * rate / rate[0]
-        axes.plot(horizons, guide, ":", color="#444444", linewidth=0.9, label=exponent if curve is curves[-1] else None)
+        axes.plot(horizons, guide, ":", color=QUIET, linewidth=0.9, label=exponent if curve is curves[-1] else None)
     axes.set(title=title, xlabel="horizon T", xscale="log", yscale="log")
     axes.set_xticks(horizons, [f"{int(t):,}" for t in horizons], minor=False)
     axes.xaxis.set_minor_locator(NullLocator())

@@ -1,47 +1,47 @@
 """Tuning on the page: what every trial reached, and which settings mattered."""
 
-from typing import Any
-
-from regretless.report.charts import Spec, short
+from regretless.report.charts import Charts, Spec, plain, short
 from regretless.report.html import Markup, tag, text
-from regretless.report.words import benchmark, number
+from regretless.report.plans import Tuning
+from regretless.report.style import KNOWN
+from regretless.report.words import benchmark, number, places
 
 
-def section(tuning: dict[str, Any], drawn: dict[str, Spec]) -> Markup:
-    """One tuning; its charts are added to ``drawn``."""
+def section(tuning: Tuning, charts: Charts) -> Markup:
+    """One tuning; its charts are added to ``charts``."""
     place = anchor(tuning)
-    drawn[f"{place}-history"] = history(tuning)
-    drawn[f"{place}-importance"] = importance(tuning)
-    best = tuning["best"]
+    charts[f"{place}-history"] = history(tuning)
+    charts[f"{place}-importance"] = importance(tuning)
+    best = tuning.best
     words = (
-        f"{len(tuning['trials'])} random configurations of {tuning['model']}, {tuning['feedback']} feedback, "
-        f"{tuning['seeds']} validation seeds from {tuning['first_seed']}; the best reaches {number(best['value'])} "
-        f"(trial {best['number']})."
+        f"{len(tuning.trials)} random configurations of {tuning.model}, {tuning.feedback} feedback, "
+        f"{tuning.seeds} validation seeds from {tuning.first_seed}; the best reaches {number(best.value)} "
+        f"(trial {best.number})."
     )
     cards = [
         tag("div", tag("h3", text(title)), tag("div", id=f"{place}-{kind}", class_="chart"), class_="card")
         for kind, title in (("history", "Trials"), ("importance", "Importance of the settings"))
     ]
-    title = f"Tuning: {benchmark(tuning['benchmark'])}"
+    title = f"Tuning: {benchmark(tuning.benchmark)}"
     return tag("section", tag("h2", text(title)), tag("p", text(words)), tag("div", *cards, class_="grid"), id=place)
 
 
-def anchor(tuning: dict[str, Any]) -> str:
+def anchor(tuning: Tuning) -> str:
     """Where on the page a tuning is."""
-    return f"tuning-{tuning['benchmark']}-{tuning['model']}-{tuning['feedback']}"
+    return "-".join(["tuning", *places((tuning.benchmark, tuning.model, tuning.feedback), "other")])
 
 
-def history(tuning: dict[str, Any]) -> Spec:
+def history(tuning: Tuning) -> Spec:
     """Final regret of every trial, and the lowest so far."""
-    trials = sorted((each["number"], each["value"]) for each in tuning["trials"] if each["value"] is not None)
+    trials = sorted((each.number, each.value) for each in tuning.trials if each.value is not None)
     numbers = [trial for trial, _ in trials]
     values = [value for _, value in trials]
     lowest = [min(values[: i + 1]) for i in range(len(values))]
     data = [
         {"type": "scatter", "mode": "markers", "name": "trial", "x": numbers, "y": short(values),
-         "marker": {"color": "#4a86c5", "size": 6, "opacity": 0.7}},
+         "marker": {"color": KNOWN["dfhpg_1"].colour, "size": 6, "opacity": 0.7}},
         {"type": "scatter", "mode": "lines", "name": "lowest so far", "x": numbers, "y": short(lowest),
-         "line": {"color": "#d9455f", "width": 2, "shape": "hv"}},
+         "line": {"color": KNOWN["dfhpg"].colour, "width": 2, "shape": "hv"}},
     ]  # fmt: skip
     layout = {
         "xaxis": {"title": {"text": "trial"}},
@@ -50,10 +50,10 @@ def history(tuning: dict[str, Any]) -> Spec:
     return {"data": data, "layout": layout, "kind": "points"}
 
 
-def importance(tuning: dict[str, Any]) -> Spec:
+def importance(tuning: Tuning) -> Spec:
     """Share of the variation of the regret that each setting explains."""
-    pairs = sorted(tuning["importances"].items(), key=lambda pair: pair[1])
-    data = [{"type": "bar", "orientation": "h", "y": [name for name, _ in pairs], "x": short([v for _, v in pairs]),
-             "marker": {"color": "#1f9e8f"}, "hovertemplate": "%{y}: %{x:.2f}<extra></extra>"}]  # fmt: skip
+    pairs = sorted(tuning.importances.items(), key=lambda pair: pair[1])
+    data = [{"type": "bar", "orientation": "h", "y": [plain(name) for name, _ in pairs], "x": short([v for _, v in pairs]),
+             "marker": {"color": KNOWN["dfhpg_0"].colour}, "hovertemplate": "%{y}: %{x:.2f}<extra></extra>"}]  # fmt: skip
     layout = {"xaxis": {"title": {"text": "importance (sums to 1)"}}, "yaxis": {"automargin": True}}
     return {"data": data, "layout": layout, "kind": "points"}

@@ -1,6 +1,8 @@
-"""Names, colours and numbers as people read them."""
+"""Names and numbers as people read them, and foreign text made safe for LaTeX, Markdown and file names."""
 
 import math
+import re
+from collections.abc import Iterable
 
 SHORT_THEORY = (
     "A short run: rates have not settled and intervals are wide, so verdicts are left to 'regretless reproduce theory'."
@@ -8,39 +10,17 @@ SHORT_THEORY = (
 
 BENCHMARKS = {"topk": "Top-k", "shortest_path": "Shortest path", "pricing": "Pricing", "energy": "Energy"}
 
-COLOURS = {
-    "greedy": "#8a8f98",
-    "epsilon_greedy": "#b9875a",
-    "thompson": "#a678b4",
-    "dfhpg_1": "#4a86c5",
-    "dfhpg": "#d9455f",
-    "dfhpg_0": "#1f9e8f",
-    "linear_thompson": "#e0982d",
-    "gaussian_linear": "#d9455f",
-    "gaussian_nn": "#4a86c5",
-    "flow": "#1f9e8f",
-    "diffusion": "#a678b4",
-    "schedule": "#d9455f",
-    "α = 0": "#1f9e8f",
-    "α = 0.25": "#6cae5c",
-    "α = 0.5": "#a9a23c",
-    "α = 0.75": "#6d8fc7",
-    "α = 1": "#4a5fb5",
-}
-SPARE = ("#7f6bd1", "#c76b98", "#5b9aa0", "#94794a", "#5f6b7a")
-
-REFERENCES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
-"""Reference lines and their dashes; others are drawn with long dashes and dots."""
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "–": "--",
+}  # fmt: skip
+_MARKDOWN = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
 
 def benchmark(name: str) -> str:
-    """A benchmark's name in a heading."""
+    """A benchmark's name in a heading; any other title as it is."""
     return BENCHMARKS.get(name, name)
-
-
-def colour(label: str, index: int = 0) -> str:
-    """The colour of a curve: always the same for the same label."""
-    return COLOURS.get(label, SPARE[index % len(SPARE)])
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -59,12 +39,24 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def tick_text(value: float) -> str:
+    """A round number below an axis.
+
+    >>> tick_text(500.0), tick_text(20000.0), tick_text(0.0)
+    ('500', '2e4', '0')
+    """
+    if value == 0 or 0.001 <= abs(value) < 10_000:
+        return f"{value:.6g}"
+    mantissa, exponent = f"{value:.3e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
+
+
 def spread(mean: float | None, error: float | None) -> str:
     """A mean with its standard error, such as 7.55e5 ± 4.8e4."""
     return f"{number(mean)} ± {number(error, 2)}"
 
 
-def latex(mean: float | None, error: float | None) -> str:
+def latex_spread(mean: float | None, error: float | None) -> str:
     """The same in mathematics, in the form of the paper's tables."""
     return f"${_power(mean)} \\pm {_power(error)}$"
 
@@ -76,3 +68,77 @@ def _power(value: float | None) -> str:
         return "0"
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{mantissa}{{\\times}}10^{{{int(exponent)}}}"
+
+
+def sound(value: str) -> str:
+    """Text that UTF-8 can write: a question mark for half a character."""
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def one_line(value: str) -> str:
+    r"""Text on one line, with spaces for control characters.
+
+    >>> one_line("a\nb")
+    'a b'
+    """
+    return " ".join("".join(char if char.isprintable() else " " for char in sound(value)).split())
+
+
+def shortened(value: str, length: int = 40) -> str:
+    """A label that fits into a legend."""
+    line = one_line(value)
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def latex_text(value: str) -> str:
+    r"""Text for LaTeX.
+
+    >>> print(latex_text("50 % of dfhpg_0"))
+    50 \% of dfhpg\_0
+    """
+    return "".join(_LATEX.get(char, char) for char in one_line(value))
+
+
+def markdown_text(value: str) -> str:
+    r"""Text for Markdown, also inside a table; an underscore within a word means nothing there and stays as it is.
+
+    >>> print(markdown_text("a|b* dfhpg_0"))
+    a\|b\* dfhpg_0
+    """
+    escaped = re.sub(r"[\\`*|\[\]{}#!]", lambda found: "\\" + found[0], one_line(value))
+    escaped = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", escaped)
+    return re.sub("[<>&]", lambda found: _MARKDOWN[found[0]], escaped)
+
+
+def markdown_code(value: str) -> str:
+    """Text as code in Markdown, outside of tables, with more backticks around it than it has inside.
+
+    >>> markdown_code("regretless run"), markdown_code("a`b")
+    ('`regretless run`', '`` a`b ``')
+    """
+    line = one_line(value)
+    longest = max(map(len, re.findall("`+", line)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def places(titles: Iterable[str], otherwise: str) -> list[str]:
+    """A distinct name for each title that may stand in file names and addresses.
+
+    >>> places(["topk", "../Top k", "Top k", ""], "panel")
+    ['topk', 'Top_k', 'Top_k_2', 'panel']
+    """
+    found: list[str] = []
+    for title in titles:
+        plain = re.sub(r"[^A-Za-z0-9_]+", "_", title).strip("_")[:60] or otherwise
+        found.append(distinct(plain, found, "_{}"))
+    return found
+
+
+def distinct(name: str, taken: Iterable[str], form: str = " ({})") -> str:
+    """``name``, with a number behind it if it is taken."""
+    used, candidate, count = set(taken), name, 1
+    while candidate in used:
+        count += 1
+        candidate = name + form.format(count)
+    return candidate

@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from regretless.report import presets_section
-from regretless.report.exports import latex_table, write_csv
-from regretless.report.figures import write_figures
+from regretless.report.exports import csv_text
+from regretless.report.figures import paper_style, save
 from regretless.report.gather import Page, gather
+from regretless.report.kinds import KINDS, by_kind
 from regretless.report.page import render
 from regretless.report.reproduction import reproduction
+from regretless.report.saving import write_text
+from regretless.report.words import distinct
 from regretless.studies.store import Store
 
 
@@ -20,15 +23,35 @@ def write_report(store: Store, folder: Path) -> Page:
 
 
 def write_texts(page: Page, folder: Path) -> None:
-    """The page, the tables and the reproduction page of the documentation."""
+    """The page, the tables and all numbers as Markdown."""
     tables = folder / "tables"
     tables.mkdir(parents=True, exist_ok=True)
-    (folder / "report.html").write_text(render(page), encoding="utf-8")
-    write_csv(page, tables / "cells.csv")
+    write_text(folder / "report.html", render(page))
+    write_text(tables / "cells.csv", csv_text(page))
     for study in page.studies:
-        if study.kind == "table" and any(panel.cells for panel in study.panels):
-            (tables / f"{study.name}.tex").write_text(latex_table(study), encoding="utf-8")
-    for title in presets_section.TABLES:
-        name = f"configurations_{title.split()[0].lower()}.tex"
-        (tables / name).write_text(presets_section.latex(title), encoding="utf-8")
-    (folder / "reproduction.md").write_text(reproduction(page), encoding="utf-8")
+        found = [kind.latex(panels) for kind, panels in by_kind(study)]
+        if any(found):
+            write_text(tables / f"{study.place}.tex", "\n".join(filter(None, found)))
+    if page.paper:
+        for title in presets_section.TABLES:
+            name = f"configurations_{title.split()[0].lower()}.tex"
+            write_text(tables / name, presets_section.latex(title))
+    write_text(folder / "reproduction.md", reproduction(page))
+
+
+def write_figures(page: Page, folder: Path) -> list[Path]:
+    """Draws every chart of the page as PDF and PNG; the files' names say study and panel."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names: list[str] = []
+    written = []
+    for study, panel in page.panels():
+        with paper_style():
+            figure = KINDS[panel.kind].figure(study, panel) if panel.cells else None
+            if figure is None:
+                continue
+            name = study.place if panel.place == study.place else f"{study.place}_{panel.place}"
+            names.append(distinct(name, names, "_{}"))
+            for suffix in (".pdf", ".png"):
+                written.append(folder / f"{names[-1]}{suffix}")
+                save(figure, written[-1])
+    return written

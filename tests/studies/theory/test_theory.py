@@ -43,7 +43,7 @@ def test_the_result_has_the_promised_form(small, tmp_path):
     assert result["horizons"] == [512, 1024]
     assert result["clipped"] == 0
     assert result["visited_convexity"] >= result["constants"]["convexity"] > 0
-    theory_figure(result, tmp_path / "theory.png")
+    theory_figure(result).savefig(tmp_path / "theory.png")
     assert (tmp_path / "theory.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -14,6 +14,7 @@ from regretless import policies
 from regretless.benchmarks.presets import read
 from regretless.errors import SettingsError
 from regretless.report import tuning_section
+from regretless.report.plans import Tuning
 from regretless.simulate.programs import Lanes, forget
 from regretless.studies.experiment import Experiment, run
 from regretless.studies.speed import tuning as tuning_speed
@@ -171,7 +172,7 @@ def test_the_report_shows_history_and_importance():
         "best": {"number": 5, "value": 5.0}, "importances": {"surrogate": 0.7, "policy_lr": 0.3},
     }  # fmt: skip
     drawn = {}
-    text = tuning_section.section(record, drawn)
+    text = tuning_section.section(Tuning.model_validate(record), drawn)
     assert 'id="tuning-topk-gaussian_linear-bandit-history"' in text
     history = drawn["tuning-topk-gaussian_linear-bandit-history"]["data"]
     assert history[1]["y"] == [10.0, 9.0, 8.0, 6.0, 5.0]

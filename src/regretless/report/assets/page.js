@@ -17,18 +17,26 @@
     return lines;
   }
 
+  // Words below the axis stand aslant where they would touch; the legend then begins lower.
+  function slant(spec, width) {
+    if ((spec.layout.xaxis || {}).type !== "category" || spec.kind === "heatmap") return 0;
+    const words = [...new Set(spec.data.flatMap((trace) => trace.x))].map((word) => String(word).length);
+    return Math.max(...words) * 6.6 + 10 > width / words.length ? 12 + 3.4 * Math.max(...words) : 0;
+  }
+
   function layoutOf(spec, element) {
     const axis = {
       gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), tickfont: { size: 11 },
       exponentformat: "power", minor: {}, automargin: true,
     };
     const narrow = element.clientWidth < 460;
-    const left = narrow ? 48 : 64, plot = narrow ? 260 : 280, bottom = 58 + 20 * legendLines(spec, element.clientWidth - left);
+    const top = 30, left = narrow ? 48 : 64, plot = narrow ? 260 : 280;
+    const room = slant(spec, element.clientWidth - left), bottom = 58 + room + 20 * legendLines(spec, element.clientWidth - left);
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: css("--ink") },
-      margin: { l: left, r: 12, t: 12, b: bottom }, height: 12 + plot + bottom, hovermode: "closest",
-      legend: { orientation: "h", y: -50 / plot, yanchor: "top", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
+      margin: { l: left, r: 12, t: top, b: bottom }, height: top + plot + bottom, hovermode: "closest",
+      legend: { orientation: "h", y: -(50 + room) / plot, yanchor: "top", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
@@ -38,6 +46,7 @@
       const title = given.title ? { title: { ...given.title, font: { size: 12, color: css("--soft") } } } : {};
       layout[name] = { ...axis, ...given, ...title };
     }
+    if (room) layout.xaxis.tickangle = -30;
     if (spec.kind === "heatmap") layout.margin = { l: 8, r: 8, t: 36, b: 8 };
     return layout;
   }

@@ -1,0 +1,103 @@
+"""What a kind of panel is: how it looks on the page, in print and as text."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from regretless.report.charts import Charts, Spec
+from regretless.report.gather import Panel, Study
+from regretless.report.html import Markup, row, table, tag, text
+from regretless.report.plots import NOTHING
+from regretless.report.tables import Row
+from regretless.report.words import number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def _no_figure(study: Study, panel: Panel) -> "Figure | None":
+    return None
+
+
+def _no_rows(panel: Panel) -> list[Row]:
+    return []
+
+
+def _no_latex(panels: Sequence[Panel]) -> str | None:
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """The functions that show panels of one kind; each gets panels that have at least one computed cell."""
+
+    card: Callable[[Study, Panel, Charts], Markup]
+    """The panel on the page; its charts are added to ``Charts``."""
+
+    markdown: Callable[[Study, Sequence[Panel]], list[str]]
+    """The panels of a study as lines of Markdown; none if another panel tells the same."""
+
+    figure: Callable[[Study, Panel], "Figure | None"] = _no_figure
+    """The panel for print; called inside ``figures.paper_style``."""
+
+    rows: Callable[[Panel], list[Row]] = _no_rows
+    """The rows whose published values count as compared."""
+
+    latex: Callable[[Sequence[Panel]], str | None] = _no_latex
+    """The panels as one LaTeX table."""
+
+
+def chart_id(study: Study, panel: Panel, part: str = "") -> str:
+    """The id of a chart on the page."""
+    return "-".join(filter(None, ("chart", study.place, "" if panel.place == study.place else panel.place, part)))
+
+
+def chart_card(study: Study, panel: Panel, spec: Spec | None, charts: Charts, beneath: Sequence[Markup] = ()) -> Markup:
+    """A card with one chart and what stands beneath it; without a chart, it says why there is none."""
+    if spec is None:
+        return card(panel, note(NOTHING), *beneath)
+    place = chart_id(study, panel)
+    charts[place] = spec
+    label = f"{study.title}: {panel.name}" if panel.title else study.title
+    height = spec["layout"].get("height")
+    style = f"min-height:{height}px" if height else ""
+    return card(panel, tag("div", id=place, class_="chart", role="img", aria_label=label, style=style), *beneath)
+
+
+def card(panel: Panel, *content: Markup) -> Markup:
+    """A card with the panel's title on it, and the notices of its runs at the end."""
+    title = tag("h3", text(panel.name)) if panel.title else ""
+    return tag("div", title, *content, *map(note, panel.notices()), class_="card")
+
+
+def note(words: str) -> Markup:
+    """A remark in small letters; nothing without words."""
+    return tag("p", text(words), class_="note") if words else ""
+
+
+def value(mean: float | None, error: float | None) -> Markup:
+    """A mean with its standard error in a quieter tone."""
+    return f"{text(number(mean))} {tag('i', text('± ' + number(error, 2)))}"
+
+
+def paired(panel: Panel) -> Markup:
+    """Differences of final regret, paired by seed: every policy of a cell met the same contexts and costs."""
+    found = []
+    for cell in panel.cells:
+        body = [
+            row(
+                text(arm.label),
+                text(number(arm.difference.mean)),
+                text(f"{number(arm.difference.low)} to {number(arm.difference.high)}"),
+                text(arm.difference.pairs),
+            )
+            for arm in cell.arms.values()
+            if arm.difference is not None
+        ]
+        if body:
+            anchor = next(iter(cell.arms.values())).anchor
+            where = f"{cell.label}: " if cell.label and len(panel.cells) > 1 else ""
+            head = ("policy", f"minus {anchor}", "95 % interval", "pairs")
+            summary = tag("summary", text(f"{where}Paired differences from {anchor}"))
+            found.append(tag("details", summary, table(head, body)))
+    return "".join(found)

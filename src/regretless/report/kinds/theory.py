@@ -1,0 +1,100 @@
+"""The theory study: a table of claims with their verdicts, and the averages behind the rates."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from regretless.report.charts import Charts, Spec, short
+from regretless.report.gather import Panel, Study
+from regretless.report.html import Markup, row, table, tag, text
+from regretless.report.kinds.base import Kind, chart_id, note
+from regretless.report.style import translucent
+from regretless.report.tables import markdown_table
+from regretless.report.theory import mixing_colour, theory_figure
+from regretless.report.words import SHORT_THEORY, markdown_text
+
+TITLES = {"excess": "Excess loss of the nuisance", "stationarity": "Squared gradient norm of the policy"}
+HEAD = ("claim", "setting", "measured, 95 %", "theorem", "verdict")
+
+
+def cards(study: Study, panel: Panel, charts: Charts) -> Markup:
+    """The claims, and one chart per quantity."""
+    document = panel.cells[0].record["document"]
+    short_run = note(SHORT_THEORY if document.get("short") else "")
+    claims = claim_table(document["claims"], judged=not document.get("short"))
+    parts = [tag("div", tag("h3", text("Claims")), claims, short_run, class_="card wide")]
+    for quantity in dict.fromkeys(curve["quantity"] for curve in document["curves"]):
+        place = chart_id(study, panel, quantity)
+        charts[place] = chart([curve for curve in document["curves"] if curve["quantity"] == quantity])
+        title = TITLES.get(quantity, quantity)
+        drawn = tag("div", id=place, class_="chart", role="img", aria_label=title)
+        about = note("Average over a run, by its length; bands are 95 % intervals.")
+        parts.append(tag("div", tag("h3", text(title)), drawn, about, class_="card"))
+    return "".join(parts)
+
+
+def claim_table(claims: Sequence[Mapping[str, Any]], judged: bool) -> Markup:
+    """What each theorem says, what was measured, and, where the run is long enough to be judged, whether it holds."""
+    body = []
+    for claim in claims:
+        word, look = ("holds", "chip") if claim["holds"] else ("does not hold", "chip bad")
+        interval = f"{claim['low']:.3f} to {claim['high']:.3f}"
+        body.append(
+            row(
+                text(claim["quantity"]),
+                text(claim["setting"]),
+                f"{text(format(claim['measured'], '.3f'))} {tag('i', text(interval))}",
+                text(f"{claim['relation']} {claim['expected']:g}"),
+                tag("span", text(word), class_=look) if judged else "–",
+            )
+        )
+    return table(HEAD, body)
+
+
+def chart(curves: Sequence[Mapping[str, Any]]) -> Spec:
+    """Averages by horizon on logarithmic axes: a rate is a straight line."""
+    data: list[Spec] = []
+    for curve in curves:
+        label = f"α = {curve['alpha']:g}, {curve['rule']}"
+        shade = mixing_colour(curve["alpha"])
+        horizons = curve["horizons"]
+        averages = {key: np.asarray(values, float) for key, values in curve["averages"].items()}
+        dash = "solid" if curve["rule"] == "adaptive" else "dash"
+        data += [
+            {"type": "scatter", "mode": "lines", "legendgroup": label, "showlegend": False, "hoverinfo": "skip",
+             "x": horizons + horizons[::-1], "y": short(averages["high"]) + short(averages["low"][::-1]),
+             "fill": "toself", "fillcolor": translucent(shade), "line": {"width": 0}},
+            {"type": "scatter", "mode": "lines+markers", "name": label, "legendgroup": label, "x": horizons,
+             "y": short(averages["value"]), "line": {"color": shade, "width": 2, "dash": dash}, "marker": {"size": 6}},
+        ]  # fmt: skip
+    layout = {
+        "xaxis": {"title": {"text": "rounds"}, "type": "log", "tickvals": curves[0]["horizons"]},
+        "yaxis": {"title": {"text": "average"}, "type": "log"},
+    }
+    return {"data": data, "layout": layout, "kind": "points"}
+
+
+def figure(study: Study, panel: Panel) -> Figure | None:
+    """The four panels for print."""
+    return theory_figure(panel.cells[0].record["document"])
+
+
+def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
+    """The claims."""
+    document = panels[0].cells[0].record["document"]
+    body = [
+        [
+            markdown_text(claim["quantity"]),
+            markdown_text(claim["setting"]),
+            f"{claim['measured']:.4f} ({claim['low']:.4f} to {claim['high']:.4f})",
+            f"{claim['relation']} {claim['expected']:g}",
+            "–" if document.get("short") else "holds" if claim["holds"] else "does not hold",
+        ]
+        for claim in document["claims"]
+    ]
+    return markdown_table(HEAD, body)
+
+
+KIND = Kind(card=cards, markdown=markdown, figure=figure)

@@ -1,0 +1,142 @@
+"""What a chart shows, before anyone draws it: the page and the figures draw the same lines on the same axes."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from regretless.report.gather import Panel, Reference
+from regretless.report.series import Arm
+from regretless.report.style import Palette, Style
+from regretless.report.words import number
+
+NOTHING = "Every replication of every policy diverged: there is nothing to draw."
+REACH = 3.0
+"""A reference line that is at most this factor outside the range of the curves still widens it."""
+
+
+class Line(NamedTuple):
+    """A curve, some points, or a bar, with its band or error bars."""
+
+    label: str
+    x: list[float] | list[str]
+    y: np.ndarray
+    error: np.ndarray | None = None
+    style: Style | None = None  # None: a reference line
+
+    def low(self, log: bool) -> np.ndarray:
+        """The lower edge of the band; on a logarithmic axis it stays above zero."""
+        assert self.error is not None
+        return np.maximum(self.y - self.error, 0.02 * self.y) if log else self.y - self.error
+
+    def high(self) -> np.ndarray:
+        """The upper edge of the band."""
+        assert self.error is not None
+        return np.asarray(self.y + self.error)
+
+
+class Axis(NamedTuple):
+    """An axis; without a range it shows everything."""
+
+    title: str
+    log: bool = False
+    range: tuple[float, float] | None = None
+    words: bool = False  # categories instead of numbers
+
+
+class Plot(NamedTuple):
+    """A chart: ``beyond`` holds the reference lines that lie outside of it."""
+
+    form: Literal["curves", "points", "bars"]
+    lines: list[Line]
+    references: list[Line]
+    x: Axis
+    y: Axis
+    beyond: list[Line]
+
+    def words(self) -> list[float | str]:
+        """The categories of the x axis, from left to right."""
+        return list(dict.fromkeys(each for line in [*self.lines, *self.references] for each in line.x))
+
+
+def regret_curves(
+    arms: dict[str, Arm], references: Iterable[Reference], horizon: int, zoom: int | None, palette: Palette
+) -> Plot:
+    """Average regret per round of some arms, with the reference lines at their final value."""
+    lines = [
+        Line(label, arm.curve.rounds.tolist(), arm.curve.mean, arm.curve.error, palette[label])
+        for label, arm in arms.items()
+        if arm.curve is not None
+    ]
+    last = min(zoom or horizon, horizon)
+    early = last // 20  # what happens before sets no range
+    settled = [line.y[(np.asarray(line.x) >= early) & (np.asarray(line.x) <= last)] for line in lines]
+    final = [each[-1] for each in settled if each.size]
+    across: list[float] = [1, horizon] if horizon > 1 else [0.5, 1.5]
+    levels = [Line(each.name, across, np.full(2, each.mean / horizon)) for each in references if each.mean is not None]
+    axis, near, far = fitted("average regret per round", settled, all(value > 0 for value in final), levels)
+    return Plot("curves", lines, near, Axis("round", range=(1, last) if last > 1 else (0.5, 1.5)), axis, far)
+
+
+def panel_curves(panel: Panel) -> Plot:
+    """The curves of a panel's arms and of the simple baseline beside them."""
+    arms = dict(panel.arms())
+    simple = panel.simple_baseline()
+    if simple is not None:
+        arms.setdefault(simple.label, simple)
+    return regret_curves(arms, panel.references(), panel.cells[0].record["horizon"], panel.zoom, panel.palette)
+
+
+def fitted(
+    title: str, values: Sequence[np.ndarray], log: bool, references: Sequence[Line]
+) -> tuple[Axis, list[Line], list[Line]]:
+    """An axis that the values fill, the reference lines that are near enough to be drawn, and those that are not."""
+    every = np.concatenate([np.ravel(each) for each in values]) if values else np.zeros(0)
+    every = every[np.isfinite(every) & ((every > 0) | (not log))]
+    if not every.size:
+        return Axis(title), [], list(references)
+    low, high = float(every.min()), float(every.max())
+    reach = (low / REACH, high * REACH) if log else (low - (high - low), high + (high - low))
+    near = [line for line in references if reach[0] <= np.nanmin(line.y) and np.nanmax(line.y) <= reach[1]]
+    low, high = min([low, *(np.nanmin(line.y) for line in near)]), max([high, *(np.nanmax(line.y) for line in near)])
+    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
+    ends = (low / 1.2, high * 1.2) if log else (low - margin, high + margin)
+    taken = [line.label for line in near]
+    return Axis(title, log, ends), near, [line for line in references if line.label not in taken]
+
+
+STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), tuple(1.0 + 0.1 * i for i in range(90)))
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Ticks of a logarithmic axis: decades, or where there are less than three of them, round numbers between.
+
+    >>> log_ticks(90.0, 600.0)
+    [100.0, 200.0, 500.0]
+    """
+    if not 0 < low <= high:
+        return []
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for steps in STEPS:
+        ticks = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+        if len(ticks) >= 3:
+            break
+    return ticks[:: math.ceil(len(ticks) / 12)] if ticks else []
+
+
+def extent(plot: Plot) -> tuple[float, float]:
+    """The lowest and highest positive value of all lines and of the range."""
+    values = np.concatenate([*(line.y for line in [*plot.lines, *plot.references]), np.asarray(plot.y.range or ())])
+    positive = values[np.isfinite(values) & (values > 0)]
+    return (float(positive.min()), float(positive.max())) if positive.size else (0.0, 0.0)
+
+
+def beyond_words(plot: Plot) -> str:
+    """The reference lines that the chart leaves out, with their values; empty if there are none."""
+    told = []
+    for line in plot.beyond:
+        low, high = number(float(np.nanmin(line.y))), number(float(np.nanmax(line.y)))
+        told.append(f"{line.label} {low}" if low == high else f"{line.label} {low} to {high}")
+    return f"Outside the chart: {', '.join(told)}." if told else ""

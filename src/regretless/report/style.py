@@ -1,0 +1,84 @@
+"""The look of curves, bars and reference lines: one palette for the page, the figures and the picture of a run."""
+
+from typing import NamedTuple
+
+MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "pentagon")
+QUIET = "#667085"
+"""Reference lines in print; on the page they take the colour of quiet text."""
+
+
+class Style(NamedTuple):
+    """A colour as ``#rrggbb`` and a marker, so that curves can be told apart in grey as well."""
+
+    colour: str
+    marker: str
+
+
+KNOWN = {
+    "greedy": Style("#8a8f98", "square"),
+    "epsilon_greedy": Style("#b9875a", "diamond"),
+    "thompson": Style("#a678b4", "triangle-up"),
+    "dfhpg_1": Style("#4a86c5", "triangle-down"),
+    "dfhpg": Style("#d9455f", "circle"),
+    "dfhpg_0": Style("#1f9e8f", "star"),
+    "linear_thompson": Style("#e0982d", "pentagon"),
+    "gaussian_linear": Style("#d9455f", "circle"),
+    "gaussian_nn": Style("#4a86c5", "triangle-down"),
+    "flow": Style("#1f9e8f", "star"),
+    "diffusion": Style("#a678b4", "triangle-up"),
+    "schedule": Style("#d9455f", "circle"),
+    "α = 0": Style("#1f9e8f", "star"),
+    "α = 0.25": Style("#6cae5c", "square"),
+    "α = 0.5": Style("#a9a23c", "diamond"),
+    "α = 0.75": Style("#6d8fc7", "triangle-up"),
+    "α = 1": Style("#4a5fb5", "triangle-down"),
+}
+
+CYCLE = (
+    "#7f4fc9", "#c2558f", "#2f7d4f", "#8c5a1e", "#3d6f8e", "#b03a2e", "#6b7a12", "#5c4b8a", "#d07c5c", "#188aa8", "#9c2f6b",
+    "#54606f",
+)  # fmt: skip
+"""Colours of labels that are not known: none of them is a known label's."""
+
+DASHES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
+OTHER_DASH = "longdashdot"
+
+
+class Palette:
+    """The styles of one page: a label looks the same in all its charts, and two labels look different.
+
+    Labels that are not known take the colours of ``CYCLE`` in the order in which they are first asked for; when it has gone
+    round, markers still tell them apart.
+
+    >>> palette = Palette()
+    >>> palette["dfhpg"] == KNOWN["dfhpg"], palette["mine"].colour == CYCLE[0], palette["other"].colour == CYCLE[1]
+    (True, True, True)
+    >>> palette["mine"].colour == CYCLE[0]
+    True
+    """
+
+    def __init__(self) -> None:
+        self._given: dict[str, Style] = {}
+
+    def __getitem__(self, label: str) -> Style:
+        if label in KNOWN:
+            return KNOWN[label]
+        if label not in self._given:
+            index = len(self._given)
+            self._given[label] = Style(CYCLE[index % len(CYCLE)], MARKERS[index % len(MARKERS)])
+        return self._given[label]
+
+
+def dash(reference: str) -> str:
+    """The dashes of a reference line, by its name."""
+    return DASHES.get(reference, OTHER_DASH)
+
+
+def translucent(colour: str, opacity: float = 0.13) -> str:
+    """A colour for the band around a curve.
+
+    >>> translucent("#ff0000", 0.5)
+    'rgba(255,0,0,0.5)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
