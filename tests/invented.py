@@ -8,7 +8,8 @@ import numpy as np
 
 from regretless.benchmarks import published
 from regretless.results import Result
-from regretless.studies.cells import TheoryCell
+from regretless.studies.cells import TheoryCell, describe
+from regretless.studies.definitions import study
 from regretless.studies.identity import ROOTS, code_version
 from regretless.studies.plan import Plan
 from regretless.studies.theory import claims as theory
@@ -22,7 +23,7 @@ SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
 def invent(cell, progress=lambda what, done, total: None):
     """A result for any cell, the same for the same cell; where a value is published, near it."""
     about = {
-        "cell": cell.model_dump(), "name": cell.name, "code": code_version(), "roots": list(ROOTS),
+        "cell": describe(cell), "name": cell.name, "code": code_version(), "roots": list(ROOTS),
         "created": 1e9, "wall_seconds": 12.5,
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip
@@ -43,7 +44,7 @@ def invent(cell, progress=lambda what, done, total: None):
         "seconds": {"compile": 8.0, "run": 4.5},
         "settings": {},
         "notices": [],
-        "comparable": {arm.label: cell.horizon is None and not arm.overrides for arm in cell.arms},
+        "comparable": {arm.label: cell.horizon is None and not arm.settings for arm in cell.arms},
     }
     progress("running", 1, 1)
     return Result(traces, record)
@@ -70,46 +71,28 @@ def theorems(short=False):
 
 def trace(cell, arm, horizon):
     words = f"{cell.benchmark}{cell.feedback}{arm.label}{cell.degree}{cell.model}"
-    rng = np.random.default_rng([cell.first_seed, *words.encode()])
+    rng = np.random.default_rng([cell.seeds[0], *words.encode()])
     known = published(cell.benchmark, cell.feedback, arm.label)
     mean = known.mean if known else SCALE[cell.benchmark] * rng.uniform(0.6, 2.5)
     spread = known.standard_error * 30**0.5 if known else 0.2 * mean
-    final = np.abs(rng.normal(mean, spread, cell.seeds)) + 1.0
+    final = np.abs(rng.normal(mean, spread, len(cell.seeds))) + 1.0
     shape = 1.0 + 4.0 * np.exp(-np.arange(horizon) / 150.0)
-    regret = final[:, None] * shape / shape.sum() * rng.gamma(2.0, 0.5, (cell.seeds, horizon))
+    regret = final[:, None] * shape / shape.sum() * rng.gamma(2.0, 0.5, (len(cell.seeds), horizon))
     count = horizon // DIAGNOSTICS_EVERY
     return Trace(
         regret,
-        {"alpha": np.full((cell.seeds, count), 0.25)},
-        np.zeros(cell.seeds, np.int32),
-        tuple(range(cell.first_seed, cell.first_seed + cell.seeds)),
+        {"alpha": np.full((len(cell.seeds), count), 0.25)},
+        np.zeros(len(cell.seeds), np.int32),
+        cell.seeds,
         {"policy": arm.label},
     )
 
 
-KINDS = {"degree": "lines", "feedback": "lines", "alpha": "bars"}
-AXES = {"degree": "degree", "feedback": "feedback", "alpha": "mixing weight", "surrogates": "surrogate"}
-
-
-def plan_document(plan):
-    """A plan in the form that reports read; goes when plans are written in this form."""
-    document = plan.to_dict()
-    for study in document["studies"]:
-        study.pop("missing", None)
-        study["kind"] = KINDS.get(study["kind"], study["kind"])
-        study.setdefault("paper", True)
-        study.setdefault("axis", AXES.get(study["name"]))
-        for panel in study["panels"]:
-            if "benchmark" in panel:
-                panel["title"] = panel.pop("benchmark")
-    return {"paper": True, **document}
-
-
 def fill(store, names, scale):
     """A whole campaign's worth of invented results; gives the plan back."""
-    plan = Plan(names, scale)
+    plan = Plan([study(name, scale) for name in names], scale)
     store.create()
-    (store.plans / f"{plan.id}.json").write_text(json.dumps(plan_document(plan)))
+    plan.write(store)
     for item in plan.planned():
         store.put(item.key, invent(item.cell))
     for item in plan.follow_ups(store):
@@ -153,7 +136,7 @@ def own_study(store, panels, name="mine", title="My study", references=(), axis=
 def own_record(name, traces, references):
     """A record as somebody's own policies on somebody's own problem leave it."""
     return {
-        "cell": {"kind": "simulation", "seeds": 3}, "name": name, "code": "0", "created": 1e9, "wall_seconds": 1.0,
+        "cell": {"kind": "simulation", "seeds": [0, 1, 2]}, "name": name, "code": "0", "created": 1e9, "wall_seconds": 1.0,
         "environment": {"python": "3", "platform": "none", "packages": {}, "devices": ["cpu none"]},
         "horizon": max(trace.regret.shape[1] for trace in traces.values()), "references": list(references),
         "seconds": {"compile": 1.0, "run": 1.0}, "settings": {}, "notices": [], "comparable": {},

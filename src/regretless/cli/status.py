@@ -58,12 +58,12 @@ def examine(store: Any, remove_old: bool) -> dict[str, Any]:
     }
 
 
-def campaign(plan: dict[str, Any], store: Any) -> dict[str, Any]:
+def campaign(plan: Any, store: Any) -> dict[str, Any]:
     """How far one campaign is."""
-    cells = dict(plan["cells"])
+    cells = dict(plan.cells)
     cells |= {
-        key: f"{plan['cells'][first]} (second range of seeds)"
-        for first, key in plan["second"].items()
+        key: f"{plan.cells[first]} (second range of seeds)"
+        for first, key in plan.second.items()
         if store.has(key) or store.running(key) or store.failure(key)
     }
     states: dict[str, list[str]] = {"done": [], "running": [], "failed": [], "missing": []}
@@ -80,9 +80,9 @@ def campaign(plan: dict[str, Any], store: Any) -> dict[str, Any]:
         else:
             states["missing"].append(name)
     return {
-        "command": plan["command"],
-        "studies": [study["name"] for study in plan["studies"]],
-        "code": plan["code"],
+        "command": plan.command,
+        "studies": [study.name for study in plan.studies],
+        "code": plan.code,
         "cells": len(cells),
         **{name: len(members) for name, members in states.items()},
         "running_cells": states["running"],

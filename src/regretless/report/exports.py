@@ -28,7 +28,7 @@ def _rows(study: Study, panel: Panel, cell: Shown) -> list[list[object]]:
     record, spec = cell.record, cell.record["cell"]
     about: list[object] = [
         study.name, panel.title, cell.label, spec.get("feedback", ""), spec.get("model", ""), record.get("degree", ""),
-        record["horizon"], cell.replications, spec.get("first_seed", study.scale.first_seed),
+        record["horizon"], cell.replications, min(cell.seeds, default=""),
     ]  # fmt: skip
     found: list[list[object]] = []
     for arm in cell.arms.values():

@@ -14,8 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
+from regretless.files import beside
 from regretless.report.plots import NOTHING, Line, Plot, extent, log_ticks
-from regretless.report.saving import atomic_path
 from regretless.report.style import QUIET, dash
 from regretless.report.words import number, shortened, tick_text
 
@@ -59,7 +59,7 @@ def save(figure: Figure, path: Path) -> None:
     """Writes a figure as PDF or PNG, by the suffix of ``path``; the same figure gives the same bytes."""
     form = path.suffix[1:]
     metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
-    with atomic_path(path) as place:
+    with beside(path) as place:
         figure.savefig(place, format=form, dpi=200, metadata=metadata)
 
 

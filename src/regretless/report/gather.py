@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
-from regretless.report.plans import PanelPlan, PlanFile, Scale, StudyPlan, Tuning, read_plans, read_tunings
 from regretless.report.series import Arm, summarise
 from regretless.report.style import Palette
+from regretless.report.tunings import Tuning, read_tunings
 from regretless.report.words import benchmark, distinct, places
+from regretless.studies.forms import PanelPlan, PlanFile, ScalePlan, StudyPlan
 from regretless.studies.store import Store
 from regretless.studies.verdicts import Verdict, verdict
 
@@ -33,6 +34,12 @@ class Shown(NamedTuple):
     arms: dict[str, Arm]
     verdicts: dict[str, Verdict]  # by arm, where something is published for this very configuration
     second: dict[str, Any] | None  # record of the second range of seeds
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of its replications."""
+        given = self.record["cell"].get("seeds", [])
+        return list(given) if isinstance(given, list | tuple) else []
 
     @property
     def replications(self) -> int:
@@ -110,7 +117,7 @@ class Study(NamedTuple):
     paper: bool
     axis: str
     panels: list[Panel]
-    scale: Scale
+    scale: ScalePlan
     command: str
 
     @property
@@ -148,7 +155,7 @@ class Page(NamedTuple):
 
 def gather(store: Store) -> Page:
     """All studies of a store; SettingsError if it holds none."""
-    chosen = [found for found in _newest(read_plans(store)).values() if found[0].panels]
+    chosen = [found for found in _newest(store.written_plans()).values() if found[0].panels]
     if not chosen:
         raise SettingsError(
             f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' and "

@@ -12,11 +12,14 @@ def scale_words(study: Study) -> str:
     horizons = {cell.record["horizon"] for panel in study.panels for cell in panel.cells if "horizon" in cell.record}
     if not horizons:
         return ""
-    seeds, first = study.scale.seeds, study.scale.first_seed
-    ranged = f"seed {first}" if seeds == 1 else f"seeds {first} to {first + seeds - 1}"
+    played = [cell.seeds for panel in study.panels for cell in panel.cells if cell.seeds]
+    fewest, seeds = min(map(len, played), default=0), max(map(len, played), default=0)
+    first, last = min(map(min, played), default=0), max(map(max, played), default=0)
+    ranged = f"seed {first}" if seeds == 1 else f"seeds {first} to {last}"
     low, high = min(horizons), max(horizons)
     rounds = f"{low:,} {'round' if low == 1 else 'rounds'}" if low == high else f"{low:,} to {high:,} rounds"
-    return f"{seeds} {'replication' if seeds == 1 else 'replications'} ({ranged}), {rounds}."
+    count = f"{seeds}" if fewest == seeds else f"{fewest} to {seeds}"
+    return f"{count} {'replication' if seeds == 1 else 'replications'} ({ranged}), {rounds}."
 
 
 def section(study: Study, charts: Charts, titled: bool) -> Markup:

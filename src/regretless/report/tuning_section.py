@@ -2,8 +2,8 @@
 
 from regretless.report.charts import Charts, Spec, plain, short
 from regretless.report.html import Markup, tag, text
-from regretless.report.plans import Tuning
 from regretless.report.style import KNOWN
+from regretless.report.tunings import Tuning
 from regretless.report.words import benchmark, number, places
 
 

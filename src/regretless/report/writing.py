@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from regretless.files import write_text
 from regretless.report import presets_section
 from regretless.report.exports import csv_text
 from regretless.report.figures import paper_style, save
@@ -9,7 +10,6 @@ from regretless.report.gather import Page, gather
 from regretless.report.kinds import KINDS, by_kind
 from regretless.report.page import render
 from regretless.report.reproduction import reproduction
-from regretless.report.saving import write_text
 from regretless.report.words import distinct
 from regretless.studies.store import Store
 

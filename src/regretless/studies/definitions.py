@@ -188,7 +188,7 @@ REGISTRY: dict[str, Definition] = {
         "curves", "Convergence", "Average regret per round with ±1 standard-error bands, bandit feedback.", convergence
     ),
     "models": Definition(
-        "curves", "Models of the cost", "DFHPG with linear, neural, flow and diffusion models over a long horizon.",
+        "models", "Models of the cost", "DFHPG with linear, neural, flow and diffusion models over a long horizon.",
         model_comparison, "model of the cost",
     ),
     "surrogates": Definition(
@@ -197,7 +197,7 @@ REGISTRY: dict[str, Definition] = {
     ),
     "alpha": Definition(
         "bars", "Mixing weight", "Fixed α between the plug-in term (0) and the score term (1), against the schedule.", alpha,
-        "α",
+        "mixing weight",
     ),
     "degree": Definition("lines", "Difficulty", "Final regret as the degree of the costs grows.", degree, "degree"),
     "feedback": Definition(

@@ -1,8 +1,7 @@
 """The small JSON files of a store, read with care: a file that has another form counts as one that cannot be read."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
@@ -15,6 +14,9 @@ class Form(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
+FormType = TypeVar("FormType", bound=Form)
+
+
 class FailureForm(Form):
     """Why a cell could not be computed."""
 
@@ -23,17 +25,17 @@ class FailureForm(Form):
     id: str
 
 
-class PanelForm(Form):
+class PanelPlan(Form):
     """One table or chart of a study."""
 
     title: str
-    kind: str | None
+    kind: str | None  # another one than the study's
     zoom: int | None
     cells: list[tuple[str, Key]]
     beside: list[Key]
 
 
-class StudyForm(Form):
+class StudyPlan(Form):
     """One study of a plan."""
 
     name: str
@@ -43,10 +45,10 @@ class StudyForm(Form):
     about: str
     axis: str | None
     paper: bool
-    panels: list[PanelForm]
+    panels: list[PanelPlan]
 
 
-class ScaleForm(Form):
+class ScalePlan(Form):
     """How much of everything was asked for."""
 
     seeds: int | None
@@ -54,15 +56,15 @@ class ScaleForm(Form):
     horizon: int | None
 
 
-class PlanForm(Form):
+class PlanFile(Form):
     """What was asked for."""
 
     id: str
     command: str
     code: str
     written: float
-    scale: ScaleForm
-    studies: list[StudyForm]
+    scale: ScalePlan
+    studies: list[StudyPlan]
     cells: dict[Key, str]
     second: dict[Key, Key]
 
@@ -75,11 +77,9 @@ class PlanForm(Form):
         return self
 
 
-def read_json(path: Path, form: type[Form]) -> dict[str, Any] | None:
-    """The content of a file that has this form; None if it is not there, cannot be read, or has another form."""
+def read(path: Path, form: type[FormType]) -> FormType | None:
+    """What a file of this form holds; None if it is not there, cannot be read, or has another form."""
     try:
-        text = path.read_text(encoding="utf-8")
-        form.model_validate_json(text)
-        return dict(json.loads(text))
+        return form.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # pydantic's own error is a ValueError
         return None

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Self
 from regretless import files
 from regretless.errors import DamagedError, RegretlessError, SettingsError
 from regretless.results import Result, read_record, read_result, write_result
-from regretless.studies.forms import FailureForm, PlanForm, read_json
+from regretless.studies import forms
+from regretless.studies.forms import FailureForm, PlanFile
 from regretless.studies.identity import code_version
 
 DEFAULT = Path("results")
@@ -196,8 +197,8 @@ class Store:
 
     def failure(self, key: str) -> Failure | None:
         """Why the cell failed when it was last tried; None if it did not."""
-        found = read_json(self.failures / f"{key}.json", FailureForm)
-        return None if found is None else Failure(found["name"], found["error"], found["id"])
+        found = forms.read(self.failures / f"{key}.json", FailureForm)
+        return None if found is None else Failure(found.name, found.error, found.id)
 
     def entries(self) -> Iterator[Entry]:
         """Everything that is stored, with what cannot be used and why."""
@@ -212,10 +213,10 @@ class Store:
             except OSError as error:
                 yield Entry(path.stem, path, None, 0, f"cannot be read: {error.strerror}")
 
-    def written_plans(self) -> list[dict[str, Any]]:
+    def written_plans(self) -> list[PlanFile]:
         """The plans of every campaign, oldest first; one that cannot be read is left out, its command writes it anew."""
-        found = [read_json(path, PlanForm) for path in self.plans.glob("*.json")]
-        return sorted((plan for plan in found if plan is not None), key=lambda plan: plan["written"])
+        found = [forms.read(path, PlanFile) for path in self.plans.glob("*.json")]
+        return sorted((plan for plan in found if plan is not None), key=lambda plan: plan.written)
 
     def old(self) -> list[Entry]:
         """Results that this code would not use: damaged, or computed by code that has changed since.

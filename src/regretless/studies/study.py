@@ -1,13 +1,13 @@
 """A study as data: panels of cells with their labels, and how they are shown."""
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from regretless.studies.cells import AnyCell
 from regretless.studies.experiment import Experiment
 
-Kind = Literal["table", "curves", "heatmap", "lines", "bars", "theory"]
-KINDS: tuple[Kind, ...] = ("table", "curves", "heatmap", "lines", "bars", "theory")
+Kind = Literal["table", "curves", "models", "heatmap", "lines", "bars", "theory"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 QUICK_SEEDS, QUICK_HORIZON = 3, 200
 
