@@ -1,14 +1,21 @@
 """Where the program keeps and looks for files: one cache directory per user, and a directory of data that the user names."""
 
 import os
+import tempfile
 from pathlib import Path
 
 
 def cache_directory() -> Path:
     """Where compiled programs and downloads are: ``$REGRETLESS_CACHE``, or ``regretless`` in the user's cache directory."""
-    if "REGRETLESS_CACHE" in os.environ:
-        return Path(os.environ["REGRETLESS_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "regretless"
+    named, common = os.environ.get("REGRETLESS_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if named:
+        return Path(named)
+    if common:
+        return Path(common) / "regretless"
+    try:
+        return Path.home() / ".cache" / "regretless"
+    except RuntimeError:  # a user without a name and without a home
+        return Path(tempfile.gettempdir()) / f"regretless-{os.getuid()}"
 
 
 def named_data_directory() -> Path | None:

@@ -18,11 +18,11 @@ class PricingSettings(Settings):
     """The paper's sizes, prices and demand."""
 
     degree: int = Field(8, ge=1, le=100, description="of the demand")
-    products: int = Field(20, ge=1, description="to be priced")
-    levels: int = Field(4, ge=2, description="prices to choose from, for each product")
-    promotions: int = Field(2, ge=0, description="lowest prices that count as promotions")
-    budget: int = Field(10, ge=0, description="promotions that are allowed at once")
-    features: int = Field(25, ge=1, description="of the context that all products share")
+    products: int = Field(20, ge=1, le=10**5, description="to be priced")
+    levels: int = Field(4, ge=2, le=10**5, description="prices to choose from, for each product")
+    promotions: int = Field(2, ge=0, le=10**5, description="lowest prices that count as promotions")
+    budget: int = Field(10, ge=0, le=10**5, description="promotions that are allowed at once")
+    features: int = Field(25, ge=1, le=10**5, description="of the context that all products share")
     lowest_price: float = Field(0.1, gt=0, le=1, description="the prices are evenly spaced from this one …")
     highest_price: float = Field(0.9, gt=0, le=1, description="… to this one")
     shock_scale: float = Field(0.1, ge=0, description="standard deviation of the round's common log-demand")

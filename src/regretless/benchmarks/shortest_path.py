@@ -9,8 +9,8 @@ from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSett
 class ShortestPathSettings(PolynomialSettings):
     """The paper's sizes."""
 
-    side: int = Field(5, ge=2, description="nodes of a side of the grid")
-    features: int = Field(10, ge=1, description="p, of the context")
+    side: int = Field(5, ge=2, le=500, description="nodes of a side of the grid")
+    features: int = Field(10, ge=1, le=10**5, description="p, of the context")
 
 
 class ShortestPathBenchmark(PolynomialBenchmark):

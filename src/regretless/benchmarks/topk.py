@@ -11,9 +11,9 @@ from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSett
 class TopKSettings(PolynomialSettings):
     """The paper's sizes, and the sign of the costs."""
 
-    items: int = Field(15, ge=1, description="to choose from")
+    items: int = Field(15, ge=1, le=10**6, description="to choose from")
     k: int = Field(2, ge=1, description="to be chosen")
-    features: int = Field(5, ge=1, description="p, of the context")
+    features: int = Field(5, ge=1, le=10**5, description="p, of the context")
     sign: Literal[1, -1] = Field(
         1, description="c = sign · u: 1 for the published numbers, -1 as the paper's text says"
     )

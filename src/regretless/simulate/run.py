@@ -16,6 +16,7 @@ from regretless.policies.base import Policy
 from regretless.simulate import hosted, rounds, stream
 from regretless.simulate.hosted import Program
 from regretless.simulate.programs import Progress, Replicas, leaf_bytes
+from regretless.simulate.sizes import require_room_for_run
 from regretless.simulate.stream import Game
 from regretless.trace import DIAGNOSTICS_EVERY
 from regretless.types import SOLVED
@@ -51,10 +52,15 @@ def groups(policies: Mapping[str, Policy], merge: bool) -> list[Group]:
     return found
 
 
-def memory_limit(members: Sequence[Group], game: Game, length: int) -> int:
+def carries_of(members: Sequence[Group], game: Game) -> list[Any]:
+    """Shapes and types of what one replication of each group takes from round to round."""
+    key = jax.random.key(0)
+    return [jax.eval_shape(lambda key, group=group: _begin((group.program, game), key), key) for group in members]
+
+
+def memory_limit(states: Sequence[Any], game: Game, length: int) -> int:
     """How many replications may run together: on a CPU as many as keep their state in its cache, on a GPU in its memory."""
     key = jax.random.key(0)
-    states = [jax.eval_shape(lambda key, group=group: _begin((group.program, game), key), key) for group in members]
     device = jax.local_devices()[0]
     if device.platform == "cpu":
         return max(len(jax.local_devices()), CPU_BYTES // max(map(leaf_bytes, states)))
@@ -134,7 +140,11 @@ class Run:
         self.game, self.groups, self.lengths, self.progress = game, members, lengths, progress
         self.on_host = game.benchmark.oracle.on_host
         vectorized = vectorized or self.on_host
-        limit = (chunk or memory_limit(members, game, lengths[0])) if vectorized else 1
+        states = carries_of(members, game)
+        limit = (chunk or memory_limit(states, game, lengths[0])) if vectorized else 1
+        policies = sum(len(group.names) for group in members)
+        kept = game.benchmark.oracle.dim if game.keep_decisions else 0
+        require_room_for_run(states, replications, min(replications, limit), sum(lengths), policies, kept)
         self.replicas = Replicas(min(replications, limit), vectorized, fast_compile)
         self.size = chunk_size(replications, limit, self.replicas.width)
 
