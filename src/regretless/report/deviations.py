@@ -4,7 +4,7 @@ from regretless.report.html import Markup, row, table, tag, text
 
 HEAD = ("what", "presets", "the paper's text", "option")
 ROWS = (
-    ("top-k cost", "c = +u, pick the k cheapest", "c = −u", "--set sign=-1"),
+    ("top-k cost", "c = +u, pick the k cheapest", "c = −u", "--set benchmark.sign=-1"),
     ("where the surrogate is evaluated", "at the mean μ_θ(x)", "at the sample ĉ", "--set surrogate_at=sample"),
     (
         "gradient normalisation",
@@ -12,7 +12,7 @@ ROWS = (
         "always",
         "--set normalize_gradients=true",
     ),
-    ("target of α after the gate", "follows the nuisance's error", "α_min", "--set alpha_target=minimum"),
+    ("target of α after the gate", "follows the nuisance's error", "α_min", "--set alpha.target=minimum"),
     ("squared loss of Thompson", "the regression's", "a likelihood", ""),
     ("pricing demand", "capped at 50 before the softplus", "no cap", ""),
     ("mse_spo_plus", "β · 2(ĉ − c)", "β · (ĉ − c)", ""),
@@ -21,25 +21,25 @@ ROWS = (
         "generative: gradient of a scenario",
         "its own, (1/K) Σ ⟨ĉ_k, g_k⟩",
         "the average of all",
-        "--set scenario_gradient=averaged (or saa)",
+        "--set generative.scenario_gradient=averaged (or saa)",
     ),
     (
         "generative: where the regulariser is taken",
         "at the target c̃",
         "at a fresh sample",
-        "--set regulariser_at=sample",
+        "--set generative.regulariser_at=sample",
     ),
     (
         "generative: denoising loss",
         "weighted by √(1 − ᾱ) (energy: the bound's weights without t = 0)",
         "unweighted",
-        "--set diffusion_weights=root or elbo",
+        "--set model.weights=root or elbo",
     ),
     (
         "generative: orientation of the surrogates",
         "minimise",
         "– (the authors' runs maximise)",
-        "--set orientation=published",
+        "--set generative.orientation=published",
     ),
     ("signs of dbb, imle, aimle, pfyl, pg, listwise_ltr, spo_caching", "descend", "ascend as printed", ""),
 )
