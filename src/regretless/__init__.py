@@ -2,6 +2,7 @@
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import RegretlessError
+from regretless.live.learner import Learner
 from regretless.policies import Policy
 from regretless.problem import Problem
 from regretless.settings import Settings
@@ -16,6 +17,7 @@ __all__ = [
     "Decision",
     "Experiment",
     "Feedback",
+    "Learner",
     "Policy",
     "Problem",
     "RegretlessError",
