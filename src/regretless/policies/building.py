@@ -29,6 +29,7 @@ class Recipe(NamedTuple):
     Settings: type[Settings]
     build: Callable[..., Policy]
     parts: tuple[str, ...] = ()
+    generative: bool = False  # whether it exists for generative models too
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -43,9 +44,9 @@ REGISTRY: Registry[Any] = Registry(
         "greedy": Recipe(GreedySettings, greedy, ("model",)),
         "epsilon_greedy": Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",)),
         "thompson": Recipe(ThompsonSettings, thompson, ("model",)),
-        "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",)),
-        "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate")),
-        "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate")),
+        "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
+        "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
+        "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
         "linear_thompson": LinearThompson,
     },
 )
