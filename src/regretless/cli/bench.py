@@ -199,7 +199,7 @@ def report(
     for name, part in figures.items():
         if name != rows:
             told = ", ".join(f"{key} {value}" for key, value in part.items() if value is not None)
-            console.out.print(f"{name}: {told}", highlight=False)
+            console.say(f"{name}: {told}")
 
 
 def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:

@@ -1,6 +1,7 @@
 """How the program speaks: results on standard output, progress and errors on standard error."""
 
 import contextlib
+import errno
 import functools
 import os
 import signal
@@ -52,6 +53,14 @@ def clear_errors(stopped: str = "every file that was written is complete") -> It
     except RegretlessError as error:
         complain(error)
         raise typer.Exit(1) from None
+    except MemoryError:
+        complain("out of memory: choose fewer replications, rounds or coordinates")
+        raise typer.Exit(1) from None
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ENOSPC) and error.filename is None:
+            raise  # standard output: nothing can be said there any more
+        complain(f"{error.filename or 'a file'}: {error.strerror or error}")
+        raise typer.Exit(1) from None
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -75,6 +84,11 @@ def note(words: str) -> None:
     err.print(Text.assemble(("note: ", "yellow"), words), soft_wrap=True)
 
 
+def tell(words: str) -> None:
+    """A line about how it goes, printed literally."""
+    err.print(Text(words), soft_wrap=True)
+
+
 def say(words: str) -> None:
     """A line of the result, printed literally: brackets and colons in it mean nothing to the terminal."""
     out.print(Text(words), soft_wrap=True)
@@ -90,7 +104,7 @@ class LiveProgress:
         self.logged = 0.0
         self.bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
@@ -123,7 +137,7 @@ class LiveProgress:
         now = time.monotonic()
         if what != self.what or now - self.logged > LOG_SECONDS:
             self.what, self.logged = what, now
-            err.print(f"{self.label}: {what}, {100 * done // max(total, 1)} %", highlight=False)
+            tell(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
 
 
 def parse_pairs(pairs: list[str]) -> dict[str, str]:

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from regretless.cli import console
-from regretless.cli.console import Format
+from regretless.cli.console import Format, clear_errors
 from regretless.folders import cache_directory
 from regretless.startup import Device, configure, usable_cores
 
@@ -22,14 +23,15 @@ def doctor(
     format: Annotated[Format, typer.Option(help="How to print the findings.")] = Format.table,
 ) -> None:
     """Check versions, devices, the compilation cache and a small computation; exit code 1 if something is wrong."""
-    configure(device)
-    findings = examine()
+    with clear_errors():
+        configure(device)
+        findings = examine()
     if format is Format.json:
         print(json.dumps(findings, indent=2))
     else:
         table = Table(title="regretless doctor", title_style="bold", show_header=False)
         for name, value in findings.items():
-            table.add_row(name, ", ".join(value) if isinstance(value, list) else str(value))
+            table.add_row(Text(name), Text(", ".join(value) if isinstance(value, list) else str(value)))
         console.out.print(table, highlight=False)
     if findings["problems"]:
         raise typer.Exit(1)

@@ -1,7 +1,11 @@
 """The program's verbs in one place."""
 
+import os
+import sys
+
 import typer
 
+from regretless.cli import console
 from regretless.cli.bench import app as bench
 from regretless.cli.data import app as data
 from regretless.cli.doctor import doctor
@@ -33,5 +37,12 @@ app.add_typer(data, name="data")
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app()
+    """Entry point of the console script; where standard output cannot be written to, that is said once."""
+    try:
+        app()
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # what is left in its buffer goes nowhere  # noqa: SIM115
+        if not isinstance(error, BrokenPipeError):
+            console.complain(f"cannot write to standard output: {error.strerror or error}")
+        sys.exit(1)

@@ -22,12 +22,15 @@ def report(
     """
     with clear_errors("files that were written whole are kept"):
         from regretless.cli.run import writable
+        from regretless.report.gather import require_campaign
         from regretless.report.overview import tally
         from regretless.report.writing import write_report
         from regretless.studies.store import Store
 
+        target = Store(store)
+        require_campaign(target)  # before a folder is made for nothing
         writable(out)
-        page = write_report(Store(store), out)
+        page = write_report(target, out)
         reproduced, compared = tally(page)
         words = f", {reproduced} of {compared} published cells reproduced" if compared else ""
         absent = sum(len(study.absent) for study in page.studies)
@@ -35,10 +38,4 @@ def report(
             words += f", {absent} cells not computed yet"
         studies, cells = len(page.studies), len(page.shown())
         counted = f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}"
-        console.out.print(
-            f"{counted}{words}: open {out / 'report.html'}",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-            emoji=False,
-        )
+        console.say(f"{counted}{words}: open {out / 'report.html'}")

@@ -26,15 +26,14 @@ def show_theory(result: dict[str, Any]) -> None:
         table.add_row(f"  {claim['setting']}", interval, f"{claim['relation']} {claim['expected']:g}", verdict)
     console.out.print(table, highlight=False)
     if result["short"]:
-        console.out.print(f"{SHORT_THEORY}\n", highlight=False)
+        console.say(f"{SHORT_THEORY}\n")
     for name, quantity in told.items():
-        console.out.print(f"{name}: {quantity}", highlight=False)
+        console.say(f"{name}: {quantity}")
     horizons, shares = result["horizons"], [claim["bound_share"] or 0.0 for claim in result["claims"]]
-    console.out.print(
+    console.say(
         f"\nslopes over T = {horizons[0]:,} … {horizons[-1]:,}, {result['replications']} replications each; equalities from "
         f"{result['samples']:,} steps, their intervals hold together\n"
         f"no average exceeds {100 * max(shares):.2g} % of its explicit bound; {result['clipped']} rounds were clipped\n"
         f"smallest eigenvalue λ: {result['constants']['convexity']:.3f} for every θ (used in the step sizes), "
         f"{result['visited_convexity']:.3f} along the runs; {result['seconds']:.0f} s",
-        highlight=False,
     )

@@ -153,14 +153,20 @@ class Page(NamedTuple):
         return " · ".join(dict.fromkeys(study.title for study in self.studies))
 
 
-def gather(store: Store) -> Page:
-    """All studies of a store; SettingsError if it holds none."""
+def require_campaign(store: Store) -> list[tuple[StudyPlan, PlanFile]]:
+    """The newest plan of every study in a store; SettingsError if it holds none."""
     chosen = [found for found in _newest(store.written_plans()).values() if found[0].panels]
     if not chosen:
         raise SettingsError(
             f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' and "
             "give DIR as --store; plans of other versions are not read, the same command writes them anew"
         )
+    return chosen
+
+
+def gather(store: Store) -> Page:
+    """All studies of a store; SettingsError if it holds none."""
+    chosen = require_campaign(store)
     chosen.sort(key=lambda found: (not found[0].paper, found[0].order, found[1].written))
     reader = _Reader(store)
     names = places((study.name for study, _ in chosen), "study")
