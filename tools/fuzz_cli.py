@@ -1,0 +1,297 @@
+"""Malformed commands, one after another: each must end soon, with a plain message, an exit code that is not 0, and no litter.
+
+Run with ``python tools/fuzz_cli.py --commands 1000 --seed 0``; part of ``make soak``. Every command runs in a child of this
+process, which has loaded the program once, in a folder of its own below a temporary one.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from regretless.cli.main import main
+
+SECONDS = 20.0
+VERBS = ("run", "reproduce", "report", "status", "tune", "list", "doctor", "bench", "data")
+WORDS = (
+    "", " ", "nope", "top-k", "TOPK", "o[red]x[/red]", "[/b]", "ü" * 40, "a" * 300, "-", "--", "\t", "None", "nan", "../..", "/dev/null",
+    "x=y", "=", "{}", "'", '"', "%s", "\\", "🎲", ":skull:", "0x10", "1e400", "true",
+)  # fmt: skip
+NUMBERS = ("-1", "0.5", "nan", "inf", "-inf", "1e400", "10" * 30, "zwei", "", "1,5", "0x1F", "1_0", "--1", "1e3x", "٣x")
+SMALL = ["--seeds", "2", "--horizon", "10", "--policy", "greedy"]
+
+
+class Finding(NamedTuple):
+    """A command that did not end as it should."""
+
+    command: list[str]
+    what: str
+    output: str
+
+
+def bad_number(rng: random.Random, folder: Path) -> list[str]:
+    option = rng.choice(["--seeds", "--horizon", "--first-seed", "--delay", "--missing", "--degree"])
+    return ["run", rng.choice(["topk", "pricing"]), *SMALL, f"{option}={rng.choice(NUMBERS)}x"]
+
+
+def out_of_range(rng: random.Random, folder: Path) -> list[str]:
+    option, value = rng.choice(
+        [("--seeds", "0"), ("--seeds", "-3"), ("--seeds", "9" * 12), ("--horizon", "0"), ("--horizon", "9" * 13),
+         ("--first-seed", "4294967296"), ("--first-seed", "-1"), ("--degree", "0"), ("--degree", "1000"), ("--delay", "-2"),
+         ("--delay", "9" * 14), ("--missing", "1.5"), ("--missing", "-0.1"), ("--device", "tpu"), ("--format", "xml")]
+    )  # fmt: skip
+    return ["run", "topk", "--policy", "greedy", option, value]
+
+
+def unknown_name(rng: random.Random, folder: Path) -> list[str]:
+    word = rng.choice(WORDS) + "?"
+    option = rng.choice(["--policy", "--feedback", "--model"])
+    return ["run", "topk", "--seeds", "2", "--horizon", "10", option, word]
+
+
+def unknown_benchmark(rng: random.Random, folder: Path) -> list[str]:
+    return [rng.choice(["run", "tune"]), rng.choice(WORDS) + "?"]
+
+
+def unknown_option(rng: random.Random, folder: Path) -> list[str]:
+    verb = rng.choice(VERBS)
+    option = rng.choice(["--sedes", "--polcy", "--set-", "--outt", "--stor", "-q", "--feedbck", "--importt", "--jbos"])
+    return [verb, option, rng.choice(WORDS)]
+
+
+def unknown_verb(rng: random.Random, folder: Path) -> list[str]:
+    return [rng.choice(["runn", "arna", "reprodce", "repot", "halt", "Run", "bench nope", "data"]), rng.choice(WORDS) + "?"]
+
+
+def bad_setting(rng: random.Random, folder: Path) -> list[str]:
+    pair = rng.choice(
+        ["policy_lr", "policy_lr=", "=3", "policy_lr=-1", "policy_lr=nan", "policy_lr=inf", "policy_lr=zwei", "forgetting=0.1",
+         "surrogate=nope", "surrogate.strength=3", "surrogate.=3", ".=3", "a.b.c=1", "benchmark.k=0", "benchmark.k=99",
+         "benchmark.nope=1", "benchmark.items=99999999999", "benchmark.degree=4", "model=flow", "alpha.max=2", "alpha.min=0.9",
+         "alpha.gate=never", "epsilon=0.1", "scaling=maybe", "clip=0", "model.start=x", "model.width=3", "k=3", "rate_offset=-1"]
+    )  # fmt: skip
+    return ["run", "topk", *SMALL, "--set", pair]
+
+
+def idle_setting(rng: random.Random, folder: Path) -> list[str]:
+    pair = rng.choice(["nuisance.lr=0.1", "nuisance=linear", "generative.scenarios=4", "alpha.time_scale=3"])
+    return ["run", "topk", "--policy", "dfhpg", "--feedback", "full", "--set", pair]
+
+
+def bad_preset(rng: random.Random, folder: Path) -> list[str]:
+    path = folder / "preset.json"
+    content = rng.choice(
+        [b"", b"{", b"[]", b"3", b'{"policy_lr": "x"}', b'{"nope": 1}', b'{"alpha": {"max": 1}}', b"\xff\xfe", b"null",
+         b"[" * 5000, b'{"policy_lr": NaN}', b'{"policy_lr": 1e999}', b'{"surrogate": 3}', b'{"policy_lr": -1}']
+    )  # fmt: skip
+    path.write_bytes(content)
+    given = rng.choice([str(path), str(folder), str(folder / "missing.json")])
+    return ["run", "topk", *SMALL, "--preset", given]
+
+
+def bad_module(rng: random.Random, folder: Path) -> list[str]:
+    source = rng.choice(
+        ["raise ValueError('no')", "def f(:", "import sys; sys.exit(0)", "1/0", "import nowhere_at_all", "x = 3",
+         "raise KeyboardInterrupt" if False else "raise SystemExit('bye')", "\x00", "import os; os.nope"]
+    )  # fmt: skip
+    (folder / "mine.py").write_text(source)
+    if source == "x = 3":
+        return ["run", "topk", *SMALL, "--import", rng.choice(["mine.nope", ".mine", "mi ne", "", "mine:x", "../mine"])]
+    verb = rng.choice([["run", "topk", *SMALL], ["list", "policies"], ["tune", "topk", "--trials", "1"]])
+    return [*verb, "--import", "mine"]
+
+
+def bad_oracle(rng: random.Random, folder: Path) -> list[str]:
+    (folder / "x.csv").write_text("1,2\n3,4\n")
+    (folder / "c.csv").write_text("1,2,3\n4,5,6\n")
+    (folder / "mine.py").write_text(
+        "import regretless as rg\nok = rg.oracles.top_k(3, 1)\nwide = rg.oracles.top_k(4, 1)\nnumber = 3\n"
+        "def fails():\n    raise ValueError('no')\ndef leaves():\n    raise SystemExit(0)\ndef wants(x):\n    return ok\n"
+        "broken = rg.oracles.external(lambda c: [1.0], 3)\nraises = rg.oracles.external(lambda c: 1 / 0, 3)\n"
+        "nan = rg.oracles.external(lambda c: c * float('nan'), 3)\n"
+    )
+    which = rng.choice(
+        ["mine:nope", "mine:number", "mine:fails", "mine:leaves", "mine:wants", "mine:broken", "mine:raises", "mine:nan",
+         "mine:wide", ".plant:x", "nowhere:x", "mine", ":ok", "mine:", "mine:ok:ok", "milp", "shortest_path", ""]
+    )  # fmt: skip
+    return ["run", "--contexts", "x.csv", "--costs", "c.csv", "--oracle", which, "--policy", "greedy", "--seeds", "1"]
+
+
+def bad_history(rng: random.Random, folder: Path) -> list[str]:
+    good, bad = "1,2,3\n4,5,6\n", rng.choice(["", "a,b\n", "1,2\n3\n", "1,nan,3\n4,5,6\n", "1,inf,3\n4,5,6\n", "x\ny\n", "1;2;3\n"])
+    (folder / "mine.py").write_text("import regretless as rg\nok = rg.oracles.top_k(3, 1)\n")
+    (folder / "x.csv").write_text(good)
+    (folder / "c.csv").write_text(bad)
+    if rng.random() < 0.3:
+        (folder / "c.csv").write_bytes(b"\xff\xfe\x00\x01")
+    files = rng.choice([["x.csv", "c.csv"], ["c.csv", "c.csv"], ["x.csv", "."], ["missing.csv", "x.csv"], ["c.csv", "x.csv"]])
+    return ["run", "--contexts", files[0], "--costs", files[1], "--oracle", "mine:ok", "--policy", "greedy"]
+
+
+def half_history(rng: random.Random, folder: Path) -> list[str]:
+    some = rng.choice([["--contexts", "x.csv"], ["--costs", "c.csv"], ["--oracle", "a:b"], ["--contexts", "x", "--costs", "c"]])
+    return ["run", *rng.choice([[], ["topk"]]), *some]
+
+
+def bad_out(rng: random.Random, folder: Path) -> list[str]:
+    (folder / "file").write_text("I was here first")
+    where = rng.choice(["file", "file/below", "/proc/nope", "/dev/null/x", "a" * 300, "file/[/b]"])
+    return ["run", "topk", *SMALL, "--out", where]
+
+
+def bad_study(rng: random.Random, folder: Path) -> list[str]:
+    path = folder / "study.toml"
+    path.write_text(
+        rng.choice(
+            ["", "name = 'x'", "name = 3", "[[", "name = 'main'\n[[panels]]\n[[panels.cells]]\nbenchmark='topk'",
+             "name = 'a b'\n[[panels]]\n[[panels.cells]]\nbenchmark='topk'", "name='x'\nkind='pie'\n[[panels]]\n[[panels.cells]]\nbenchmark='topk'",
+             "name='x'\n[[panels]]\n", "name='x'\nnope=1\n[[panels]]\n[[panels.cells]]\nbenchmark='topk'",
+             "name='x'\n[[panels]]\n[[panels.cells]]\nbenchmark='nope'", "name='x'\nimports=['nowhere']\n[[panels]]\n[[panels.cells]]\nbenchmark='topk'",
+             "name='x'\n[[panels]]\n[panels.sweep]\nsetting='nope'\nvalues=[1]\n[panels.defaults]\nbenchmark='topk'\npolicies='greedy'",
+             "name='x'\n[[panels]]\n[[panels.cells]]\nbenchmark='topk'\nseeds=-1"]
+        )
+    )  # fmt: skip
+    given = rng.choice(["study.toml"] * 4 + ["missing.toml", "missing.py", "nope", "."])
+    return ["reproduce", given, "--store", "store"]
+
+
+def bad_store(rng: random.Random, folder: Path) -> list[str]:
+    (folder / "file").write_text("I was here first")
+    (folder / "closed" / "plans").mkdir(parents=True)
+    (folder / "closed" / "plans" / "x.json").write_text(rng.choice(["", "{}", "[]", '{"studies": 3}', "null", "\x00"]))
+    verb = rng.choice([["report", "--out", "r"], ["reproduce", "main", "--quick"], ["report"]])
+    store = rng.choice(["file", "missing", "file/below", "a" * 300, "closed"]) if verb[0] == "report" else rng.choice(["file", "file/x", "a" * 300])
+    return [*verb, "--store", store]
+
+
+def bad_reproduce(rng: random.Random, folder: Path) -> list[str]:
+    more = rng.choice(
+        [["nope"], ["main", "nope"], ["main", "--jobs", "0"], ["main", "--engine", "spark"], ["main", "--address", "here:1"],
+         ["main", "--seeds", "0"], ["main", "--seeds", "9999999999"], ["main", "--first-seed", "4294967295"], ["main", "--horizon", "0"],
+         ["main", "--engine", "ray", "--address", "127.0.0.1:1"]]
+    )  # fmt: skip
+    return ["reproduce", *more, "--store", "store"]
+
+
+def bad_tune(rng: random.Random, folder: Path) -> list[str]:
+    more = rng.choice(
+        [["--trials", "0"], ["--trials", "x"], ["--policy", "nope"], ["--model", "nope"], ["--set", "nope=1"], ["--first-seed", "0"],
+         ["--first-seed", "1010"], ["--seeds", "0"], ["--out", "/proc/nope/x.json"], ["--store", "file"], ["--feedback", "nope"],
+         ["--policy", "greedy", "--set", "forgetting=0.1"], ["--degree", "0"], ["--block", "0"]]
+    )  # fmt: skip
+    (folder / "file").write_text("I was here first")
+    return ["tune", "topk", "--horizon", "5", "--trials", "1", *more]
+
+
+def bad_rest(rng: random.Random, folder: Path) -> list[str]:
+    return rng.choice(
+        [["list", "nope"], ["list", "policies", "extra"], ["status", "--store", "missing"], ["status", "--store", "a" * 300],
+         ["bench"] + ["nope"], ["bench", "speed", "--benchmark", "nope"], ["bench", "speed", "--model", "nope"],
+         ["bench", "learner", "--policy", "nope"], ["bench", "oracle", "--instance", "nope"], ["bench", "tuning", "nope"],
+         ["data", "fetch"], ["data", "fetch", "nope"], ["data", "fetch", "energy", "--origin", "http://127.0.0.1:9/", "--data-dir", "d"],
+         ["data", "fetch", "energy", "--data-dir", "/proc/nope"], ["doctor", "--device", "gpu"], ["doctor", "--format", "x"],
+         ["run", "topk", "--device", "gpu"], ["run", "energy", "--set", "benchmark.instance=nope"],
+         ["run", "energy", "--set", "benchmark.split=nope"], ["run", "energy", "--horizon", "9999"], ["run", "topk", "--data-dir", "."],
+         ["run", "energy", "--degree", "4"], ["run"], ["tune"], ["data", "nope"], ["bench", "scale", "--horizon", "1"]]
+    )  # fmt: skip
+
+
+KINDS: tuple[Callable[[random.Random, Path], list[str]], ...] = (
+    bad_number, out_of_range, unknown_name, unknown_benchmark, unknown_option, unknown_verb, bad_setting, idle_setting, bad_preset,
+    bad_module, bad_oracle, bad_history, half_history, bad_out, bad_study, bad_store, bad_reproduce, bad_tune, bad_rest,
+)  # fmt: skip
+
+
+def attempt(command: list[str], folder: Path) -> Finding | None:
+    """Runs one command in a child; a finding if it does not end as it should."""
+    output = folder.parent / f"{folder.name}.txt"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    child = os.fork()
+    if child == 0:
+        _be(command, folder, output)
+    status, deadline = None, time.monotonic() + SECONDS
+    while status is None and time.monotonic() < deadline:
+        done, code = os.waitpid(child, os.WNOHANG)
+        status = code if done else None
+        time.sleep(0.0 if done else 0.01)
+    if status is None:
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    words = output.read_text(encoding="utf-8", errors="replace")
+    output.unlink()
+    for what, wrong in (
+        ("did not end", status is None),
+        ("traceback", "Traceback" in words),
+        ("exit code 0", status == 0),
+        (f"ended by a signal ({status})", status is not None and os.WIFSIGNALED(status)),
+        ("said nothing", not words.strip()),
+        ("left a part of a file", any(".part" in path.name for path in folder.rglob("*"))),
+        ("changed a file", any(not path.is_file() or path.read_bytes() != old for path, old in before.items())),
+    ):
+        if wrong:
+            return Finding(command, what, words)
+    return None
+
+
+def _be(command: list[str], folder: Path, output: Path) -> None:
+    """The child: the command itself."""
+    os.setpgid(0, 0)
+    file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.chdir(folder)
+    sys.argv = ["regretless", *command]
+    code = 70
+    try:
+        main()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 0 if error.code is None else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def fuzz(commands: int, seed: int) -> list[Finding]:
+    """The findings among so many commands."""
+    rng = random.Random(seed)
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["REGRETLESS_CACHE"] = str(Path(place) / "cache")
+        for number in range(commands):
+            folder = Path(place) / f"{number:05d}"
+            folder.mkdir()
+            kind = KINDS[number % len(KINDS)]
+            finding = attempt(kind(rng, folder), folder)
+            if finding is not None:
+                found.append(finding)
+            shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def report(found: list[Finding], commands: int) -> int:
+    """Prints the findings; 1 if there are any."""
+    for finding in found:
+        print(f"{finding.what}: regretless {' '.join(map(repr, finding.command))}\n    {finding.output.strip()[-400:]}")
+    print(f"{commands} malformed commands, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commands", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    sys.exit(report(fuzz(options.commands, options.seed), options.commands))
