@@ -41,7 +41,7 @@ def main(weeks):
     }
     spent = {"learned": -np.array(earned)}
     for name, costs in predictions.items():
-        spent[name] = -np.sum(returns * np.asarray(oracle.solve(costs, together).w), axis=1)
+        spent[name] = -np.sum(returns * oracle.answer(costs, together).w, axis=1)
     show(spent, "thousands (negative: earned)", since=weeks // 2)
     print(f"\n{learner.health().verdict}")
 

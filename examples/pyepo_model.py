@@ -57,7 +57,7 @@ def main(seasons):
         "clairvoyant": -means,
     }
     for name, costs in predictions.items():
-        spent[name] = -np.sum(harvests * np.asarray(oracle.solve(costs).w), axis=1)
+        spent[name] = -np.sum(harvests * oracle.answer(costs).w, axis=1)
     show(spent, "tonnes (negative: harvested)", since=seasons // 2)
     print(f"\n{learner.health().verdict}")
 

@@ -48,7 +48,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
     """Arrays and configuration of a checkpoint; whatever is damaged, foreign, forged, older or newer is a CheckpointError."""
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
-            _require_size(archive, os.fstat(file.fileno()).st_size)
+            _require_plain(archive, os.fstat(file.fileno()).st_size)
             manifest = _manifest(archive)
             entries = manifest["arrays"]
             names = [entry.get("file") for entry in entries.values() if isinstance(entry, dict)]
@@ -63,20 +63,20 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {type(error).__name__}: {error}") from error
 
 
-def _require_size(archive: zipfile.ZipFile, size: int) -> None:
-    """Refuses an archive whose members promise more bytes than the file has."""
+def _require_plain(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuses an archive with compressed members, or with members that promise more bytes than the file has."""
+    for info in archive.infolist():
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise CheckpointError(f"{info.filename} is compressed, which no checkpoint is")
     if sum(info.file_size for info in archive.infolist()) > size:
         raise CheckpointError(f"damaged or forged: its members promise more than the {size} bytes of the file")
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
-        info = archive.getinfo(name)
+        return archive.read(name)
     except KeyError:
         raise CheckpointError(f"no checkpoint: it has no {name}") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-        raise CheckpointError(f"{name} is compressed, which no checkpoint is")
-    return archive.read(info)
 
 
 def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:

@@ -44,16 +44,10 @@ class Kernel:
     ) -> list[Decision]:
         """What the policy wants to do, in one program; ``solve`` makes decisions of it. Without ``explore``: by the mean."""
         count = len(ids)
-        size = 1 << (count - 1).bit_length()  # 1, 2, 4, …: few programs for all numbers of contexts
-        rows = [min(i, count - 1) for i in range(size)]
-        arguments: Any = (
-            np.array([ids[i] for i in rows], np.int32),
-            contexts[rows],
-            jax.tree.map(lambda *leaves: np.stack([leaves[i] for i in rows]), *instances),
-        )
-        program = programs.draft_many
         if count == 1:
-            program, arguments = programs.draft, jax.tree.map(lambda leaf: leaf[0], arguments)
+            program, arguments = programs.draft, (np.int32(ids[0]), contexts[0], instances[0])
+        else:
+            program, arguments = programs.draft_many, _padded(ids, contexts, instances)
         with jax.enable_x64(True):
             found = jax.tree.map(np.asarray, program(self.choices, explore, self.numbers, state, self.seed, *arguments))
         drafts = [found] if count == 1 else [jax.tree.map(lambda leaf, i=i: leaf[i], found) for i in range(count)]
@@ -93,7 +87,7 @@ class Kernel:
         else:
             with jax.enable_x64(True):
                 state, info = programs.learn(*told)
-        return state, {name: float(value) for name, value in info.scalars().items()}
+        return state, info.scalars()
 
     def describe(self, state: Any) -> dict[str, float]:
         """What the policy tells of itself."""
@@ -154,6 +148,14 @@ def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> D
     told = jax.tree.map(_frozen, (draft.w, draft.aux), (w, aux))
     fields = {"w": told[0], "aux": told[1], "status": np.zeros_like(draft.status), **changed}
     return Decision(**{**vars(draft), **fields})
+
+
+def _padded(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any, Any]:
+    """A batch of 2, 4, 8, … rows, the last one repeated: few programs serve all numbers of contexts."""
+    count = len(ids)
+    rows = [min(i, count - 1) for i in range(1 << (count - 1).bit_length())]
+    stacked = jax.tree.map(lambda *leaves: np.stack([leaves[i] for i in rows]), *instances)
+    return np.array([ids[i] for i in rows], np.int32), contexts[rows], stacked
 
 
 def _frozen(old: Any, new: Any) -> np.ndarray:

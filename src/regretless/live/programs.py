@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from regretless.feedback import Rows
 from regretless.keys import DECIDE, LEARN, START, purpose_key
@@ -33,6 +34,17 @@ class Choices:
     def policy(self, numbers: Any) -> Policy:
         """The whole policy."""
         return eqx.combine(numbers, self.static)
+
+
+class Told(eqx.Module):
+    """The scalars of an Info in one array, which is one transfer instead of many."""
+
+    names: tuple[str, ...] = eqx.field(static=True)
+    values: Any
+
+    def scalars(self) -> dict[str, float]:
+        """Each by its name."""
+        return dict(zip(self.names, np.asarray(self.values).tolist(), strict=True))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -86,7 +98,7 @@ def _told(
 @partial(jax.jit, static_argnums=0)
 def learn(
     choices: Choices, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
-) -> tuple[Any, Info]:
+) -> tuple[Any, Told]:
     """A learning step whose solves, if any, are pure JAX."""
     policy, key, feedback = _told(choices, numbers, seed, decision, values, seen, rows)
     return _checked(*policy.learn(key, state, decision, feedback))
@@ -102,18 +114,19 @@ def ask(
 
 
 @partial(jax.jit, static_argnums=0)
-def answer(choices: Choices, numbers: Any, question: Question, given: Answer) -> tuple[Any, Info]:
+def answer(choices: Choices, numbers: Any, question: Question, given: Answer) -> tuple[Any, Told]:
     """The second half of a learning step."""
     return _checked(*answer_policy(choices.policy(numbers), question, given))
 
 
-def _checked(state: Any, info: Info) -> tuple[Any, Info]:
+def _checked(state: Any, info: Info) -> tuple[Any, Told]:
     """The step, with ``finite`` about every number of the new state."""
     finite = info.finite
     for leaf in jax.tree.leaves(state):
         if jnp.issubdtype(leaf.dtype, jnp.floating):
             finite = finite & jnp.all(jnp.isfinite(leaf))
-    return state, eqx.tree_at(lambda told: told.finite, info, finite)
+    scalars = {**info.scalars(), "finite": finite}
+    return state, Told(tuple(scalars), jnp.stack([jnp.asarray(value, float) for value in scalars.values()]))
 
 
 @partial(jax.jit, static_argnums=0)
