@@ -118,13 +118,13 @@ class Problem(eqx.Module):
         zero = jnp.zeros((), jnp.int32)
         return Decision(
             id=sample.version if id is None else jnp.asarray(id, jnp.int32),
-            context=context,
+            context=jnp.asarray(context, kind),
             instance=instance,
             cost_sample=sample.cost.astype(kind),
             noise=jnp.zeros(self.dim, kind) if sample.noise is None else sample.noise.astype(kind),
-            w=solution.w,
+            w=jnp.asarray(solution.w, kind),
             aux=solution.aux,
-            status=solution.status,
+            status=jnp.asarray(solution.status, jnp.int32),
             log_density=jnp.asarray(jnp.nan if sample.log_density is None else sample.log_density, kind),
             version=jnp.asarray(sample.version, jnp.int32),
             member=zero if sample.member is None else sample.member,
