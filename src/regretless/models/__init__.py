@@ -10,7 +10,7 @@
 from regretless.models.base import GenerativeModel, Model, PointModel
 from regretless.models.diffusion import Diffusion
 from regretless.models.flow import Flow
-from regretless.models.gaussian import GaussianLinear, GaussianNN
+from regretless.models.gaussian import Gaussian, GaussianLinear, GaussianNN
 from regretless.registry import Registry
 
 REGISTRY: Registry[type[Model]] = Registry(
@@ -29,4 +29,6 @@ def is_generative(name: str) -> bool:
     return issubclass(REGISTRY[name], GenerativeModel)
 
 
-__all__ = ["REGISTRY", "Diffusion", "Flow", "GaussianLinear", "GaussianNN", "GenerativeModel", "Model", "PointModel"]
+__all__ = [
+    "REGISTRY", "Diffusion", "Flow", "Gaussian", "GaussianLinear", "GaussianNN", "GenerativeModel", "Model", "PointModel",
+]  # fmt: skip
