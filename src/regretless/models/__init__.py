@@ -17,6 +17,8 @@ REGISTRY: Registry[type[Model]] = Registry(
     "model",
     "models",
     {"gaussian_linear": GaussianLinear, "gaussian_nn": GaussianNN, "flow": Flow, "diffusion": Diffusion},
+    ("Settings", "build"),
+    "a class that subclasses PointModel or GenerativeModel of regretless.models",
 )
 
 
