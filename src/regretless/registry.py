@@ -116,8 +116,13 @@ def _package(entry: importlib.metadata.EntryPoint) -> str:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two parts are the same thing, one of them perhaps from a module that was imported again."""
-    name = lambda part: (getattr(part, "__module__", None), getattr(part, "__qualname__", None))  # noqa: E731
-    return one is other or (name(one) == name(other) != (None, None))
+    return one is other or (_place(one) == _place(other) is not None)
+
+
+def _place(part: Any) -> tuple[str, str] | None:
+    """Where the class or function that a part is, or is built by, is defined; None for any other object."""
+    named = part if hasattr(part, "__qualname__") else getattr(part, "build", None)
+    return None if named is None else (named.__module__, named.__qualname__)
 
 
 def have(names: Iterable[str]) -> str:
