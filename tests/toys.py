@@ -7,23 +7,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import oracles, policies
+from regretless import models, oracles, policies
 from regretless.benchmarks import Benchmark, Round
-from regretless.policies import Problem
-from regretless.settings import Settings
 
 DIM, FEATURES = 4, 3
 
 
-def pick_two(costs):
-    order = np.argsort(costs, axis=1, kind="stable")[:, :2]
-    return np.isin(np.arange(DIM), order).reshape(-1, DIM) if len(costs) == 1 else one_hot(order)
-
-
-def one_hot(order):
-    w = np.zeros((len(order), DIM))
-    np.put_along_axis(w, order, 1.0, axis=1)
+def cheapest_two(costs, available=None):
+    """What ``top_k(DIM, 2)`` answers, as a function for ``external``, batched."""
+    shown = costs if available is None else np.where(available, costs, np.inf)
+    w = np.zeros((len(costs), DIM))
+    np.put_along_axis(w, np.argsort(shown, axis=1, kind="stable")[:, :2], 1.0, axis=1)
     return w
+
+
+def are_two(w, available=None):
+    """Whether a decision chooses two items that are available."""
+    return bool(w.sum() == 2 and np.all((w == 0) | ((w == 1) & (True if available is None else available))))
 
 
 class Toy(Benchmark):
@@ -48,11 +48,27 @@ class Toy(Benchmark):
         return observation
 
 
+SMALL = {
+    "flow": {"generative.scenarios": 4, "model.width": 16},
+    "diffusion": {"generative.scenarios": 4, "model.width": 16, "model.train_steps": 6, "model.sample_steps": 3},
+}
+"""Generative models of a size for tests."""
+
+
 def make(name, benchmark, feedback="bandit", model="gaussian_linear", may_miss=False, **settings):
-    rule = benchmark.measurement(feedback)
-    problem = Problem(benchmark.oracle, benchmark.context_shape, rule, model, may_miss)
-    values = {"surrogate": "pairwise_diff", "exploration_scale": 0.3, "nuisance_lr": 0.01, **settings}
-    return policies.build(name, Settings(**values), problem)
+    """A policy for a benchmark, with settings that learn fast; those that it has not are left out."""
+    wanted = {"surrogate": "pairwise_diff", "exploration_scale": 0.3, "nuisance.lr": 0.01, "model": model}
+    known = policies.REGISTRY[name].Settings.model_fields
+    own = {key: value for key, value in wanted.items() if key.partition(".")[0] in known}
+    problem = benchmark.problem(feedback, may_miss=may_miss)
+    return policies.build(name, problem, policies.settings_for(name, {**own, **settings}))
+
+
+def models_of(name):
+    """The models that a policy can have; one without a choice has its own."""
+    if "model" not in policies.REGISTRY[name].Settings.model_fields:
+        return ["gaussian_linear"]
+    return [model for model in models.REGISTRY if "dfhpg" in name or not models.is_generative(model)]
 
 
 def all_schedules(plant):

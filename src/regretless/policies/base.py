@@ -25,6 +25,9 @@ class Policy(Part):
     unit_free: ClassVar[bool] = False
     """Whether it behaves the same in every unit of cost, so that costs need no scaling."""
 
+    generative: ClassVar[bool] = False
+    """Whether it takes generative models of the cost too, where it has a model."""
+
     problem: Problem
 
     @classmethod

@@ -147,4 +147,4 @@ def available(model: str) -> tuple[str, ...]:
     """
     if not models.is_generative(model):
         return tuple(policies.REGISTRY)
-    return tuple(name for name in policies.REGISTRY if getattr(policies.REGISTRY[name], "generative", False))
+    return tuple(name for name, entry in policies.REGISTRY.usable().items() if entry.generative)

@@ -128,7 +128,8 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
                 every = {key for each in models.REGISTRY for key in models.REGISTRY[each].Settings.model_fields}
                 require_known("setting", name.removeprefix("model."), every, " of a model, in the preset")
         return dict(given), None, False
-    if isinstance(world.benchmark, str):
+    ours = not isinstance(arm.policy, str) or policies.REGISTRY.built_in(arm.policy)  # nothing was tuned for other ones
+    if ours and isinstance(world.benchmark, str):
         tuned = benchmarks.preset(world.benchmark, model, world.degree, world.feedback)
         if tuned is not None:
             return dict(tuned.values), tuned.degree, True
@@ -164,7 +165,7 @@ def _flag(value: Any) -> bool:
 
 def _every_name() -> list[str]:
     """Every setting that some policy has, apart from those of chosen parts."""
-    names = [name for policy in policies.REGISTRY for name in policies.REGISTRY[policy].Settings().names()]
+    names = [name for entry in policies.REGISTRY.usable().values() for name in entry.Settings().names()]
     return sorted({*names, SCALING})
 
 

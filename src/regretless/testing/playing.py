@@ -1,0 +1,79 @@
+"""Some rounds of a policy on small problems, with its functions compiled and the solver called between them."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regretless import feedback, oracles
+from regretless.policies.base import Policy, answer, ask, host_answer, solution_of
+from regretless.problem import Problem
+from regretless.types import Decision, Feedback, Info
+
+DIM, FEATURES, ROUNDS = 4, 3, 8
+
+
+def problems() -> list[Problem]:
+    """Small problems that have everything hard in them, one at a time."""
+    oracle = oracles.top_k(DIM, 2)
+    vector, rows, mask = (FEATURES,), (DIM, FEATURES), np.ones(DIM, bool)
+    return [
+        *(Problem(oracle, vector, feedback.regime(name)) for name in feedback.REGISTRY),
+        Problem(oracle, rows, "bandit"),
+        Problem(oracle, vector, "semi_bandit", may_miss=True),
+        Problem(oracle, vector, "bandit", instance=mask),
+    ]
+
+
+class Turn(NamedTuple):
+    """One round: the decision, what it revealed, the state and diagnostics after learning from it."""
+
+    decision: Decision
+    feedback: Feedback
+    state: Any
+    info: Info
+
+
+class Player:
+    """A policy with its functions compiled; a solver on the host is called between them."""
+
+    def __init__(self, policy: Policy):
+        self.policy, self.problem = policy, policy.problem
+        self.sample = jax.jit(lambda *arguments: policy.sample(*arguments))
+        self.compiled = jax.jit(lambda *arguments: policy.learn(*arguments))
+        self.ask = jax.jit(lambda *arguments: ask(policy, *arguments))
+        self.answer = jax.jit(lambda *arguments: answer(policy, *arguments))
+
+    @property
+    def instance(self) -> Any:
+        """One that allows everything."""
+        if not self.problem.has_instances:
+            return None
+        own = self.problem.oracle.example_instance()
+        return self.problem.example_instance() if own is None else jax.tree.map(jnp.asarray, own)
+
+    def decide(self, key: Any, state: Any, context: Any) -> Decision:
+        """Sample, solve, record."""
+        sample = self.sample(key, state, context, self.instance)
+        solution = solution_of(self.problem.oracle, np.asarray(sample.cost), self.instance)
+        return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
+
+    def learn(self, key: Any, state: Any, decision: Decision, seen: Feedback) -> tuple[Any, Info]:
+        """``learn``, or its halves around a solver on the host."""
+        if not self.problem.oracle.on_host:
+            return self.compiled(key, state, decision, seen)
+        question = self.ask(key, state, decision, seen)
+        return self.answer(question, host_answer(self.problem.oracle, question))
+
+    def play(self, unit: float = 1.0) -> list[Turn]:
+        """Some rounds with costs in multiples of ``unit``."""
+        rng = np.random.default_rng(3)
+        state, turns = self.policy.init(jax.random.key(0)), []
+        for t in range(ROUNDS):
+            context = jnp.asarray(rng.normal(size=self.problem.context_shape))
+            decision = self.decide(jax.random.key(10 + t), state, context)
+            seen = self.problem.observe(decision, unit * jnp.asarray(2.0 + rng.normal(size=self.problem.dim)))
+            state, info = self.learn(jax.random.key(50 + t), state, decision, seen)
+            turns.append(Turn(decision, seen, state, info))
+        return turns
