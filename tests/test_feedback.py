@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import feedback, oracles
-from regretless.types import Decision, Feedback
+from regretless.problem import Problem
+from regretless.types import Feedback
 
 GROUPS = np.array([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
 RULES = {
@@ -17,8 +18,7 @@ numbers = st.lists(st.integers(-9, 9), min_size=6, max_size=6).map(lambda x: jnp
 
 
 def decision(w):
-    zero = jnp.zeros((), jnp.int32)
-    return Decision(zero, jnp.zeros(1), None, jnp.zeros(6), None, w, None, zero, None, zero)
+    return Problem(oracles.top_k(6, 2), (1,)).decision(w, jnp.zeros(1))
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,10 +8,15 @@ import pytest
 
 from regretless import feedback, nets, oracles
 from regretless.nuisance import LinearNuisance, MLPNuisance
+from regretless.problem import Problem
 from regretless.types import Feedback
 
 DIM = 6
 SHAPES = {"vector": (3,), "rows": (DIM, 3)}
+
+
+def built(kind, shape, mode="bandit", **settings):
+    return kind.build(Problem(oracles.top_k(DIM, 2), shape, mode), kind.Settings(**settings))
 
 
 def seen(rule, shape, seed):
@@ -24,7 +31,8 @@ def seen(rule, shape, seed):
 @pytest.mark.usefixtures("float64")
 def test_step_is_adam_on_the_clipped_gradient_of_the_stated_loss(mode, shape):
     rule = feedback.REGISTRY[mode]
-    model = MLPNuisance(np.array(0.05), DIM, shape, 2 if rule.sparse else None, double=True)
+    model = built(MLPNuisance, shape, rule, lr=0.05, precision="double")
+    assert model.support == (2 if rule.sparse else None)
     state = model.init(jax.random.key(0))
     layers, reference = state.layers, optax.adam(lambda t: 0.05 * 101 / (t + 101))
     their_state = reference.init(layers)
@@ -50,7 +58,7 @@ def test_rows_that_cannot_matter_may_be_left_out():
     context, got = jax.random.normal(jax.random.key(0), SHAPES["rows"]), seen(feedback.Bandit(), SHAPES["rows"], 1)
     states = []
     for support in (None, 2, 4):
-        model = MLPNuisance(np.array(0.05), DIM, SHAPES["rows"], support)
+        model = dataclasses.replace(built(MLPNuisance, SHAPES["rows"], lr=0.05), support=support)
         states.append(model.step(model.init(jax.random.key(0)), context, got)[0])
     for other in states[1:]:
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), states[0], other)
@@ -58,8 +66,8 @@ def test_rows_that_cannot_matter_may_be_left_out():
 
 @pytest.mark.usefixtures("float64")
 def test_single_precision_unless_double_is_asked_for():
-    for double, kind in ((False, np.float32), (True, np.float64)):
-        model = MLPNuisance(np.array(0.05), DIM, SHAPES["vector"], None, double)
+    for precision, kind in (("single", np.float32), ("double", np.float64)):
+        model = built(MLPNuisance, SHAPES["vector"], precision=precision)
         state, _ = model.step(model.init(jax.random.key(0)), jnp.ones(3), seen(feedback.Bandit(), (3,), 0))
         assert {leaf.dtype for leaf in jax.tree.leaves(state.layers)} == {np.dtype(kind)}
         assert model.predict(state, jnp.ones(3)).dtype == np.float64
@@ -69,7 +77,7 @@ def test_single_precision_unless_double_is_asked_for():
 @pytest.mark.parametrize("rule", ["adaptive", "constant"])
 @pytest.mark.usefixtures("float64")
 def test_linear_class_takes_projected_gradient_steps(shape, rule):
-    model = LinearNuisance(np.array(0.01), np.array(1e9), DIM, shape, rule)
+    model = built(LinearNuisance, shape, lr=0.01, radius=1e9, rule=rule)
     state = model.init(jax.random.key(0))
     phi = state.phi
     for t in range(1, 4):
@@ -82,6 +90,6 @@ def test_linear_class_takes_projected_gradient_steps(shape, rule):
         phi = phi - (0.01 / t if rule == "adaptive" else 0.01) * jax.grad(loss)(phi)
         state, _ = model.step(state, context, got)
     np.testing.assert_allclose(state.phi, phi, rtol=1e-9)
-    bounded = LinearNuisance(np.array(0.01), np.array(0.5), DIM, shape, rule)
+    bounded = built(LinearNuisance, shape, lr=0.01, radius=0.5, rule=rule)
     state, _ = bounded.step(bounded.init(jax.random.key(0)), jnp.ones(shape), seen(feedback.Full(), shape, 0))
     assert float(nets.tree_norm(state.phi)) == pytest.approx(0.5)

@@ -49,8 +49,8 @@ class Toy(Benchmark):
 
 
 SMALL = {
-    "flow": {"generative.scenarios": 4, "model.width": 16},
-    "diffusion": {"generative.scenarios": 4, "model.width": 16, "model.train_steps": 6, "model.sample_steps": 3},
+    "flow": {"generative.scenarios": 4},
+    "diffusion": {"generative.scenarios": 4, "model.train_steps": 6, "model.sample_steps": 3},
 }
 """Generative models of a size for tests."""
 

@@ -105,7 +105,7 @@ def tree_norm(tree: Any) -> Norm:
 
 def clip_factor(norm: Norm, limit: Norm | float) -> Norm:
     """The factor that brings a gradient of this norm down to ``limit``, 1 if it is within."""
-    return jnp.minimum(1.0, limit / jnp.maximum(norm, 1e-30))
+    return jnp.minimum(1.0, jnp.asarray(limit, norm.dtype) / jnp.maximum(norm, 1e-30))
 
 
 def sgd_step(params: Any, grads: Any, rate: Float[Array, ""], clip: Norm | float) -> Any:

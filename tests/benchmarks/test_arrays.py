@@ -2,10 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from regretless import benchmarks, oracles, policies
+from regretless import benchmarks, oracles, policies, testing
 from regretless.errors import SettingsError
-from regretless.policies import Problem
-from regretless.settings import Settings
 from regretless.simulate.simulation import simulate_all
 
 RNG = np.random.default_rng(0)
@@ -14,8 +12,7 @@ ORACLE = oracles.top_k(4, 2)
 
 
 def everyone(history, mode="bandit"):
-    problem = Problem(history.oracle, history.context_shape, history.measurement(mode))
-    return {name: policies.build(name, Settings(), problem) for name in ("greedy", "linear_thompson", "dfhpg_0")}
+    return {name: policies.build(name, history.problem(mode)) for name in ("greedy", "linear_thompson", "dfhpg_0")}
 
 
 def test_replays_the_history_in_order():
@@ -30,13 +27,8 @@ def test_replays_the_history_in_order():
     assert lines["clairvoyant"] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_contexts_are_standardised_unless_told_otherwise():
-    history = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE)
-    np.testing.assert_allclose(history.contexts[:, :2].mean(axis=0), 0, atol=1e-9)
-    np.testing.assert_allclose(history.contexts[:, :2].std(axis=0), 1)
-    assert np.all(history.contexts[:, 2] == 0)
-    raw = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE, standardise=False)
-    assert np.array_equal(raw.contexts, CONTEXTS)
+def test_keeps_the_contract():
+    testing.check_benchmark(benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE, means=COSTS))
 
 
 def test_feature_rows_and_instances():

@@ -8,11 +8,8 @@ import pytest
 
 from regretless import feedback, oracles, policies
 from regretless.errors import SettingsError
-from regretless.feedback import observe
-from regretless.policies import Problem
-from regretless.settings import Settings
+from regretless.problem import Problem
 from regretless.simulate.simulation import simulate
-from regretless.types import Feedback
 from toys import DIM, FEATURES, Toy, make
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -24,11 +21,12 @@ RULES = {
 SHAPES = {"vector": (FEATURES,), "rows": (DIM, FEATURES)}
 
 
-def build(rule, shape, **settings):
-    return policies.build("linear_thompson", Settings(**settings), Problem(oracles.top_k(DIM, 2), shape, rule))
+def build(rule, shape, may_miss=False, **settings):
+    problem = Problem(oracles.top_k(DIM, 2), shape, rule, may_miss=may_miss)
+    return policies.build("linear_thompson", problem, settings)
 
 
-def played(policy, rule, shape, rounds=12, missing=0.0, order=None):
+def played(policy, shape, rounds=12, missing=0.0, order=None):
     """The state after some rounds, and every regression row with its target, as a plain reader of the formulas makes them."""
     rng = np.random.default_rng(5)
     state = start = policy.init(jax.random.key(0))
@@ -37,16 +35,16 @@ def played(policy, rule, shape, rounds=12, missing=0.0, order=None):
     for t in range(rounds):
         x, cost = rng.normal(size=shape), rng.normal(size=DIM) + 3.0
         decision = decide(jax.random.key(t), start, jnp.asarray(x), None)
-        got = observe(rule, decision, jnp.asarray(cost))
+        got = policy.problem.observe(decision, jnp.asarray(cost))
         if missing:
-            got = Feedback(got.operator, got.linkage, got.values, jnp.asarray(rng.random(got.values.shape) >= missing))
+            got = policy.problem.with_seen(got, jnp.asarray(rng.random(got.values.shape) >= missing))
         turns.append((decision, got))
     learn = eqx.filter_jit(policy.learn)
     rows, values = [], []
     for i in order if order is not None else range(rounds):
         decision, got = turns[i]
         state, info = learn(jax.random.key(9), state, decision, got)
-        assert info["finite"]
+        assert info.finite
         z = np.concatenate([np.ones((*shape[:-1], 1)), decision.context], axis=-1)
         for k in np.flatnonzero(got.used()):
             h = np.asarray(got.operator.rmatvec(jnp.eye(len(got.values))[k]))
@@ -68,7 +66,7 @@ def covariance(state):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_is_exact_bayesian_regression_for_every_feedback(rule, shape, missing):
-    state, rows, values = played(build(rule, shape), rule, shape, missing=missing)
+    state, rows, values = played(build(rule, shape, may_miss=missing > 0), shape, missing=missing)
     precision = np.diag(np.asarray(state.ridge).reshape(-1)) + rows.T @ rows
     np.testing.assert_allclose(covariance(state), np.linalg.inv(precision), atol=1e-9)
     np.testing.assert_allclose(
@@ -79,7 +77,7 @@ def test_is_exact_bayesian_regression_for_every_feedback(rule, shape, missing):
 
 def test_ridge_is_the_mean_squared_row_norm_over_the_coefficients_and_follows_it_upwards():
     policy = build(feedback.Bandit(), (FEATURES,))
-    state, rows, _ = played(policy, feedback.Bandit(), (FEATURES,), rounds=60)
+    state, rows, _ = played(policy, (FEATURES,), rounds=60)
     size = DIM * (1 + FEATURES)
     running = np.cumsum(np.sum(rows**2, axis=1)) / np.arange(1, len(rows) + 1) / size
     # Coordinate j is brought up to date in steps j, j + size, …, and never lowered.
@@ -91,8 +89,8 @@ def test_order_of_feedback_does_not_matter_to_what_is_known():
     """Rows of equal norm, so that the ridge is the same in any order."""
     rule = feedback.Bandit()
     policy = build(rule, (FEATURES,))
-    one, rows, values = played(policy, rule, (FEATURES,))
-    other, _, _ = played(policy, rule, (FEATURES,), order=[3, 0, 11, 7, 1, 2, 10, 4, 9, 5, 8, 6])
+    one, rows, values = played(policy, (FEATURES,))
+    other, _, _ = played(policy, (FEATURES,), order=[3, 0, 11, 7, 1, 2, 10, 4, 9, 5, 8, 6])
     for state in (one, other):
         precision = np.diag(np.asarray(state.ridge)[0]) + rows.T @ rows
         np.testing.assert_allclose(state.theta[0], np.linalg.solve(precision, rows.T @ values), atol=1e-9)
@@ -118,7 +116,7 @@ def test_units_do_not_matter():
 def test_first_two_rounds_are_random_and_later_draws_have_the_posterior_spread():
     rule = feedback.Bandit()
     policy = build(rule, (FEATURES,))
-    state, _, _ = played(policy, rule, (FEATURES,))
+    state, _, _ = played(policy, (FEATURES,))
     x = jnp.array([0.3, -1.0, 2.0])
     draw = jax.jit(jax.vmap(lambda key: policy.decide(key, state, x, None).cost_sample))
     samples = np.asarray(draw(jax.random.split(jax.random.key(3), 20_000)))
@@ -139,14 +137,14 @@ def test_first_two_rounds_are_random_and_later_draws_have_the_posterior_spread()
 def test_forgetting_goes_towards_the_prior():
     """Steps that show one direction only: what was known of the others fades into the prior, and no further."""
     policy = build(feedback.Bandit(), (FEATURES,), forgetting=0.05)
-    state, _, _ = played(policy, feedback.Bandit(), (FEATURES,), rounds=30)
+    state, _, _ = played(policy, (FEATURES,), rounds=30)
     decision = policy.decide(jax.random.key(1), state, jnp.zeros(FEATURES), None)
-    got = observe(feedback.Bandit(), decision, jnp.ones(DIM))
+    got = policy.problem.observe(decision, jnp.ones(DIM))
     learn = eqx.filter_jit(policy.learn)
     for _ in range(600):
         state, info = learn(jax.random.key(2), state, decision, got)
-    assert info["finite"]
-    wanted = float(info["ridge"])
+    assert info.finite
+    wanted = float(info.more["ridge"])
     ridge = np.asarray(state.ridge)[0]
     assert np.all(ridge <= wanted * (1 + 1e-9))
     assert np.all(ridge >= 0.3 * wanted), "between two visits the prior fades to no less than about 1/e"
@@ -163,5 +161,5 @@ def test_too_many_coefficients_are_refused_with_a_way_out():
     with pytest.raises(
         SettingsError, match=r"10000 coefficients are learnt together, expected at most 5000.*or use dfhpg"
     ):
-        policies.build("linear_thompson", Settings(), problem)
-    assert policies.build("linear_thompson", Settings(), problem._replace(feedback=feedback.SemiBandit())).separable
+        policies.build("linear_thompson", problem)
+    assert policies.build("linear_thompson", Problem(oracles.top_k(1000, 2), (9,), "semi_bandit")).separable

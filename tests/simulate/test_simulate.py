@@ -5,64 +5,68 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import benchmarks, feedback, oracles, policies
+from regretless import benchmarks, feedback, keys, policies
 from regretless.benchmarks import Round, references
-from regretless.feedback import observe
-from regretless.policies import Problem
-from regretless.settings import Settings
-from regretless.simulate import programs, rounds
-from regretless.simulate.simulation import _chunk_size, _segments, simulate, simulate_all
-from regretless.types import Feedback
-from toys import DIM, Toy, make, one_hot
+from regretless.errors import SettingsError
+from regretless.keys import purpose_key
+from regretless.oracles import top_k
+from regretless.simulate import programs, stream
+from regretless.simulate.run import chunk_size
+from regretless.simulate.simulation import _segments, seeds_of, simulate, simulate_all
+from toys import DIM, Toy, make
 
 TOY = Toy()
 
 
-def plain_loop(policy, benchmark, mode, seed, horizon, delay=0, missing=0.0):
+def plain_loop(policy, benchmark, seed, horizon, delay=0, missing=0.0):
     """The same game as a Python loop over the policy's three functions."""
-    rule, key = benchmark.measurement(mode), jax.random.key(seed)
-    environment = benchmark.environment(rounds.purpose_key(key, rounds.ENVIRONMENT))
+    key, problem = jax.random.key(seed), policy.problem
+    environment = benchmark.environment(purpose_key(key, keys.ENVIRONMENT))
     policy = jax.tree.map(jnp.asarray, policy)
-    state, waiting, decisions = policy.init(rounds.purpose_key(key, rounds.START)), [], []
+    state, waiting, decisions = policy.init(purpose_key(key, keys.START)), [], []
     decide = jax.jit(lambda *arguments: policy.decide(*arguments))
     learn = jax.jit(lambda *arguments: policy.learn(*arguments))
     for t in range(1, horizon + 1):
-        played = benchmark.round(rounds.purpose_key(key, rounds.STREAM, t), environment, jnp.int32(t))
+        played = benchmark.round(purpose_key(key, keys.STREAM, t), environment, jnp.int32(t))
         context = benchmark.context(environment, played.observation)
-        decision = decide(rounds.purpose_key(key, rounds.DECIDE, t), state, context, played.instance)
+        decision = decide(purpose_key(key, keys.DECIDE, t), state, context, played.instance)
         decisions.append(np.asarray(decision.w))
-        got = observe(rule, decision, played.cost)
+        got = problem.observe(decision, played.cost)
         if missing:
-            seen = jax.random.uniform(rounds.purpose_key(key, rounds.MISSING, t), got.values.shape) >= missing
-            got = Feedback(got.operator, got.linkage, got.values, seen)
+            seen = jax.random.uniform(purpose_key(key, keys.MISSING, t), got.values.shape) >= missing
+            got = problem.with_seen(got, seen)
         waiting.append((decision, got))
         if t > delay:
             decision, got = waiting.pop(0)
             if got.seen is None or np.any(got.used()):
-                state, _ = learn(rounds.purpose_key(key, rounds.LEARN, t), state, decision, got)
+                state, _ = learn(purpose_key(key, keys.LEARN, t), state, decision, got)
     return np.array(decisions)
+
+
+def tuned(name, benchmark_name, benchmark, **more):
+    """A policy with those of the published settings that it has."""
+    published = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").values
+    known = policies.REGISTRY[name].Settings.model_fields
+    own = {key: value for key, value in published.items() if key.partition(".")[0] in known}
+    return policies.build(name, benchmark.problem(), policies.settings_for(name, {**own, **more}))
 
 
 @pytest.mark.parametrize("name", ["dfhpg", "epsilon_greedy"])
 @pytest.mark.parametrize("benchmark_name", ["topk", "shortest_path"])
 def test_unbatched_scan_makes_the_decisions_of_a_plain_loop(name, benchmark_name):
     benchmark = benchmarks.build(benchmark_name)
-    settings = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").settings
-    policy = policies.build(name, settings, Problem(benchmark.oracle, benchmark.context_shape, feedback.Bandit()))
+    policy = tuned(name, benchmark_name, benchmark)
     trace = simulate(policy, benchmark, seeds=[5], horizon=100, vectorized=False, keep_decisions=True)
     with jax.enable_x64(True):
-        expected = plain_loop(policy, benchmark, "bandit", 5, 100)
+        expected = plain_loop(policy, benchmark, 5, 100)
     assert np.array_equal(trace.decisions[0], expected)
 
 
 @pytest.mark.parametrize("benchmark_name", ["topk", "shortest_path", "pricing"])
 def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float64(benchmark_name):
     benchmark = benchmarks.build(benchmark_name)
-    tuned = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").settings
-    problem = Problem(benchmark.oracle, benchmark.context_shape, feedback.Bandit())
-    both = {
-        name: policies.build(name, tuned.updated(nuisance_precision="double"), problem) for name in ("dfhpg", "dfhpg_0")
-    }
+    double = {"nuisance.precision": "double"}
+    both = {name: tuned(name, benchmark_name, benchmark, **double) for name in ("dfhpg", "dfhpg_0")}
     batched = simulate_all(both, benchmark, seeds=range(3), horizon=100, keep_decisions=True)
     for name, policy in both.items():
         alone = simulate(policy, benchmark, seeds=range(3), horizon=100, keep_decisions=True, vectorized=False)
@@ -107,10 +111,10 @@ def test_segments_and_chunks_are_even_where_possible():
     assert _segments(2000) == [250] * 8
     assert _segments(395) == [79] * 5
     assert sum(_segments(1999)) == 1999
-    assert _chunk_size(30, 15, 2) == 10
-    assert _chunk_size(30, 30, 1) == 30
-    assert _chunk_size(3, 100, 2) == 4
-    assert _chunk_size(300, 7, 2) <= 8
+    assert chunk_size(30, 15, 2) == 10
+    assert chunk_size(30, 30, 1) == 30
+    assert chunk_size(3, 100, 2) == 4
+    assert chunk_size(300, 7, 2) <= 8
 
 
 @pytest.mark.parametrize("name", ["dfhpg", "greedy"])
@@ -118,7 +122,7 @@ def test_feedback_five_rounds_late(name):
     policy = make(name, TOY)
     late = simulate(policy, TOY, seeds=[3], horizon=40, delay=5, vectorized=False, keep_decisions=True)
     with jax.enable_x64(True):
-        assert np.array_equal(late.decisions[0], plain_loop(policy, TOY, "bandit", 3, 40, delay=5))
+        assert np.array_equal(late.decisions[0], plain_loop(policy, TOY, 3, 40, delay=5))
     prompt = simulate(policy, TOY, seeds=[3], horizon=40, vectorized=False, keep_decisions=True)
     assert not np.array_equal(late.decisions, prompt.decisions)
     if name == "dfhpg":
@@ -135,37 +139,11 @@ def test_rows_that_never_arrive(name, mode):
         policy, TOY, feedback=mode, seeds=[3], horizon=40, missing=0.3, vectorized=False, keep_decisions=True
     )
     with jax.enable_x64(True):
-        expected = plain_loop(policy, TOY, mode, 3, 40, missing=0.3)
+        expected = plain_loop(policy, TOY, 3, 40, missing=0.3)
     assert np.array_equal(trace.decisions[0], expected)
     many = simulate(policy, TOY, feedback=mode, seeds=range(20), horizon=40, missing=0.3)
     assert 0 < np.mean(many.diagnostics["complete"]) < 1
     assert not many.diverged
-
-
-def test_oracle_on_the_host_gives_what_the_traceable_one_gives():
-    host = Toy(
-        oracles.external(lambda costs: one_hot(np.argsort(costs, axis=1, kind="stable")[:, :2]), DIM, batched=True)
-    )
-    runs = [
-        simulate_all({name: make(name, toy) for name in policies.REGISTRY}, toy, seeds=range(4), horizon=40)
-        for toy in (TOY, host)
-    ]
-    for name in policies.REGISTRY:
-        np.testing.assert_allclose(*(run.traces[name].regret for run in runs), rtol=1e-6, atol=1e-9)
-
-
-def test_failing_solver_ends_the_run_with_its_own_message():
-    calls = []
-
-    def solve(costs):
-        calls.append(len(costs))
-        if len(calls) > 30:
-            raise RuntimeError("licence expired")
-        return one_hot(np.argsort(costs, axis=1)[:, :2])
-
-    toy = Toy(oracles.external(solve, DIM, batched=True))
-    with pytest.raises(oracles.OracleError, match="licence expired"):
-        simulate(make("greedy", toy), toy, seeds=range(2), horizon=100)
 
 
 def test_feasible_set_that_changes_by_round():
@@ -186,7 +164,7 @@ def test_reference_lines_are_what_they_say():
     fixed, known = [], []
     for seed in range(3):
         with jax.enable_x64(True):
-            played = rounds.draw(rounds.Game(TOY, feedback.Bandit()), jax.random.key(seed), jnp.int32(0), 50).rounds
+            played = stream.draw(stream.Game(TOY), jax.random.key(seed), jnp.int32(0), 50).rounds
             costs, means = np.asarray(played.cost), np.asarray(played.mean)
         best = np.sort(costs, axis=1)[:, :2].sum()
         fixed.append(np.sort(costs.sum(axis=0))[:2].sum() - best)
@@ -219,7 +197,7 @@ def test_diverging_replication_is_counted_with_its_round_and_left_out():
 def test_wrong_linkage_is_refused_before_anything_runs():
     wrong = feedback.Linear(lambda w, aux: jnp.ones((1, DIM)), lambda w, aux: jnp.ones(1), label="everything")
     with pytest.raises(ValueError, match="'everything': expected H"):
-        simulate(make("greedy", TOY), TOY, feedback=wrong, seeds=range(2), horizon=10)
+        simulate(make("greedy", TOY, wrong), TOY, seeds=range(2), horizon=10)
 
 
 class Spoilt(Toy):
@@ -250,6 +228,11 @@ def test_streams_that_cannot_be_used_are_refused():
     [
         ({"seeds": []}, "at least one seed"),
         ({"seeds": [1, 1]}, "all different"),
+        ({"seeds": 0}, "expected 1 to 1,000,000 replications, got 0"),
+        ({"seeds": 10**9}, "expected 1 to 1,000,000 replications, got 1,000,000,000"),
+        ({"seeds": range(10**7)}, "at most 1,000,000 replications"),
+        ({"seeds": [2**32]}, "whole numbers from 0 to 4,294,967,295"),
+        ({"seeds": [0.5]}, "whole numbers"),
         ({"horizon": 0}, "horizon of at least 1"),
         ({"delay": -1}, "delay ≥ 0"),
         ({"missing": 1.0}, "missing < 1"),
@@ -262,8 +245,45 @@ def test_bad_options_are_refused(options, message):
 
 def test_precision_changes_rounding_and_not_the_stream():
     topk = benchmarks.build("topk")
-    policy = policies.build("greedy", Settings(), Problem(topk.oracle, topk.context_shape, feedback.Bandit()))
+    policy = policies.build("greedy", topk.problem())
     mixed = simulate(policy, topk, seeds=range(2), horizon=20)
     single = simulate(policy, topk, seeds=range(2), horizon=20, precision="single")
     np.testing.assert_allclose(mixed.regret[:, :3], single.regret[:, :3], rtol=1e-3, atol=1e-3)
     assert mixed.config["precision"] == "mixed"
+
+
+def test_a_number_of_seeds_stands_for_the_first_ones():
+    assert seeds_of(3) == seeds_of(range(3)) == seeds_of([0, 1, 2]) == (0, 1, 2)
+    assert seeds_of(seed for seed in (7, 3)) == (7, 3)
+
+
+class Renamed(Toy):
+    """Another world with the same shapes: its feasible set takes one item."""
+
+    def __init__(self):
+        super().__init__(top_k(DIM, 1))
+
+
+@pytest.mark.parametrize(
+    ("built", "played", "message"),
+    [
+        ({"feedback": "full"}, {"feedback": "bandit"}, "feedback: 'full' and 'bandit'"),
+        ({}, {"missing": 0.3}, "rows are never missing and rows may be missing"),
+        ({}, {"benchmark": Renamed()}, "oracle: k 2 and 1"),
+        ({}, {"benchmark": Toy(closures=True)}, r"instances: none and booleans \[4\]"),
+    ],
+    ids=["feedback", "missing", "another k", "instances"],
+)
+def test_a_policy_for_another_problem_is_refused(built, played, message):
+    policy = make("dfhpg", TOY, **built)
+    options = {"benchmark": TOY, "seeds": 2, "horizon": 5, **played}
+    with pytest.raises(
+        SettingsError, match=rf"'policy' was built for another problem .*{message}; build it for this one"
+    ):
+        simulate(policy, **options)
+
+
+def test_a_policy_for_missing_rows_may_meet_all_of_them():
+    policy = make("greedy", TOY, may_miss=True)
+    trace = simulate(policy, TOY, seeds=2, horizon=20)
+    np.testing.assert_allclose(trace.regret, simulate(make("greedy", TOY), TOY, seeds=2, horizon=20).regret, atol=1e-9)

@@ -1,5 +1,7 @@
 """Surrogates that have a loss: the gradient equals finite differences of that loss where it is differentiable."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,24 +38,34 @@ def pairwise_diff(p, c, pool, noise):
     return np.mean(((best - rest) @ (p - c)) ** 2)
 
 
-def pairwise_ltr(p, c, pool, noise):
+def pairwise_ltr(p, c, pool, noise, margin=0.0):
     best, rest = pairs(c, pool)
-    return np.mean(np.maximum(0, (best - rest) @ p))
+    return np.mean(np.maximum(0, margin + (best - rest) @ p))
 
 
-def listwise_ltr(p, c, pool, noise):
-    return -np.sum(np.asarray(jax.nn.softmax(-pool @ c) * jax.nn.log_softmax(-pool @ p)))
+def listwise_ltr(p, c, pool, noise, temperature=1.0):
+    wanted, given = -pool @ c / temperature, -pool @ p / temperature
+    return -np.sum(np.asarray(jax.nn.softmax(wanted) * jax.nn.log_softmax(given)))
 
 
-def pfyl(p, c, pool, noise):
-    return p @ solution(c) - np.mean([value(p + row) for row in noise])
+def pfyl(p, c, pool, noise, spread=1.0):
+    return p @ solution(c) - np.mean([value(p + spread * row) for row in noise])
+
+
+def pg(p, c, pool, noise, step=0.1, difference="backward"):
+    ahead, width = (p + step * c, 2.0) if difference == "central" else (p, 1.0)
+    return (value(ahead) - value(p - step * c)) / (width * step)
+
+
+def mse_spo_plus(p, c, pool, noise, share=0.5):
+    return share * np.sum((p - c) ** 2) + (1.0 - share) * spo_plus(p, c, pool, noise)
 
 
 LOSSES = {
     "mse": lambda p, c, pool, noise: np.sum((p - c) ** 2),
     "spo_plus": spo_plus,
-    "mse_spo_plus": lambda p, c, pool, noise: 0.5 * np.sum((p - c) ** 2) + 0.5 * spo_plus(p, c, pool, noise),
-    "pg": lambda p, c, pool, noise: (value(p) - value(p - 0.1 * c)) / 0.1,
+    "mse_spo_plus": mse_spo_plus,
+    "pg": pg,
     "pfyl": pfyl,
     "nce": lambda p, c, pool, noise: np.mean((solution(c) - pool) @ p),
     "nce_c": lambda p, c, pool, noise: np.mean((solution(c) - pool) @ (p - c)),
@@ -67,10 +79,22 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+# The constants of the losses at other values than their own.
+SET = {
+    "mse_spo_plus": {"share": 0.2},
+    "pg": {"step": 0.7, "difference": "central"},
+    "pfyl": {"spread": 0.3, "draws": 4},
+    "pairwise_ltr": {"margin": 0.8},
+    "listwise_ltr": {"temperature": 2.5},
+}
+
+
+@pytest.mark.parametrize(("name", "given"), [*((name, {}) for name in LOSSES), *SET.items()], ids=str)
 @pytest.mark.usefixtures("float64")
-def test_gradient_is_the_slope_of_the_loss(name):
-    surrogate = surrogates.REGISTRY[name](ORACLE)
+def test_gradient_is_the_slope_of_the_loss(name, given):
+    surrogate = surrogates.build(name, ORACLE, given)
+    constants = {key: value for key, value in given.items() if key != "draws"}
+    loss = functools.partial(LOSSES[name], **constants)
     for seed in range(5):
         prediction, target, *others = np.random.default_rng(seed).normal(size=(8, 8))
         memory = surrogate.init()
@@ -81,7 +105,7 @@ def test_gradient_is_the_slope_of_the_loss(name):
         pool = None if memory is None else np.unique(np.asarray(memory.decisions)[np.asarray(memory.present())], axis=0)
         direction = np.random.default_rng(100 + seed).normal(size=8)
         h = 1e-5
-        ahead, behind = (LOSSES[name](prediction + s * h * direction, target, pool, noise) for s in (1, -1))
+        ahead, behind = (loss(prediction + s * h * direction, target, pool, noise) for s in (1, -1))
         # The divisor of pg carries a guard of 1e-7 against zero steps: a relative difference of 1e-6.
         assert float(gradient @ direction) == pytest.approx((ahead - behind) / (2 * h), rel=1e-5, abs=1e-7)
 
@@ -92,7 +116,7 @@ def test_the_others_have_no_loss_and_say_so():
 
 def test_pairwise_diff_counts_equal_target_costs_once():
     """With target cost only in the first coordinate, decisions that agree there are equals: the oldest stands for all."""
-    surrogate = surrogates.REGISTRY["pairwise_diff"](oracles.top_k(4, 1))
+    surrogate = surrogates.build("pairwise_diff", oracles.top_k(4, 1))
     target, prediction = jnp.array([-1.0, 0.0, 0.0, 0.0]), jnp.array([0.5, 1.0, 2.0, 3.0])
     memory = surrogate.init()
     for w in (jnp.eye(4)[2], jnp.eye(4)[1]):

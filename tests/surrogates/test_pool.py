@@ -56,7 +56,7 @@ def test_decisions_that_agree_to_eight_decimals_are_one():
 def test_what_is_infeasible_now_is_hidden_and_comes_back():
     oracle = oracles.top_k(3, 1)
     pool, _ = grown([(1, 0, 0), (0, 1, 0)])
-    now = pool.available(oracle, jnp.array([False, True, True]))
+    now = pool.only(jax.vmap(lambda w: oracle.feasible(w, jnp.array([False, True, True])))(pool.decisions))
     assert now.best(jnp.array([-5.0, 0.0, 0.0])).tolist() == [0, 1, 0]
     assert pool.best(jnp.array([-5.0, 0.0, 0.0])).tolist() == [1, 0, 0]
 

@@ -12,7 +12,7 @@ from regretless.errors import SettingsError
 from regretless.policies.base import Policy, host_answer, solve
 from regretless.problem import Problem
 from regretless.testing.playing import ROUNDS, Player, Turn, problems
-from regretless.testing.words import check_numbers, close, copied, equal, finite, form_difference, name_of, require
+from regretless.testing.words import check_numbers, copied, equal, finite, form_difference, name_of, nearly, require
 from regretless.types import NOT_SAMPLED, Info
 
 UNIT = 1024.0
@@ -144,9 +144,7 @@ def _check_halves(who: str, player: Player, turn: Turn) -> None:
     oracle = player.problem.oracle
     given = host_answer(oracle, question) if oracle.on_host else solve(oracle, question)
     after, _ = player.answer(question, given)
-    require(
-        close(after, turn.state, 1e-5, 1e-6), f"{who}: ask, solve and answer must come to the state that learn returns"
-    )
+    require(nearly(after, turn.state), f"{who}: ask, solve and answer must come to the state that learn returns")
     unchanged = equal((state, turn.decision, turn.feedback), before)
     require(unchanged, f"{who}: learn changes the state, the decision or the feedback in place; return new ones")
 

@@ -70,6 +70,12 @@ def close(one: Any, other: Any, rtol: float = 1e-6, atol: float = 1e-8) -> bool:
     return all(np.allclose(a, b, rtol, atol, equal_nan=True) for a, b in pairs if not _is_key(a))
 
 
+def nearly(one: Any, other: Any) -> bool:
+    """``close`` but for one number in fifty: a step of Adam can turn with the rounding of a gradient that is almost zero."""
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(np.mean(np.isclose(a, b, 1e-4, 1e-6, equal_nan=True)) >= 0.98 for a, b in pairs if not _is_key(a))
+
+
 def _is_key(leaf: Any) -> bool:
     return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 

@@ -41,7 +41,7 @@ def real_files() -> Path:
 @pytest.mark.usefixtures("nowhere")
 def test_without_data_everything_is_synthetic_and_says_so():
     for instance, shape in (("load1", (10, 3)), ("load2", (15, 3)), ("load3", (20, 5))):
-        benchmark = benchmarks.build("energy", instance=instance)
+        benchmark = benchmarks.build("energy", {"instance": instance})
         assert (len(benchmark.oracle.plant.tasks), len(benchmark.oracle.plant.capacities)) == shape
         assert benchmark.data == "synthetic"
         assert benchmark.describe()["data"] == "synthetic"
@@ -77,23 +77,23 @@ def test_altered_and_truncated_files_are_refused(nowhere):
     whole = prices.read_text()
     prices.write_text(whole.replace("54.32", "54.33", 1))
     with pytest.raises(SettingsError, match=r"prices2013\.dat: the file was altered: expected sha256 c8086b6b"):
-        benchmarks.build("energy", data_dir=str(nowhere))
+        benchmarks.build("energy", {"data_dir": str(nowhere)})
     prices.write_text(whole[: len(whole) // 2])
     with pytest.raises(SettingsError, match=r"prices2013.dat, line 19\d\d\d: "):
-        benchmarks.build("energy", data_dir=str(nowhere))
+        benchmarks.build("energy", {"data_dir": str(nowhere)})
     prices.write_text(whole)
     load = copy / "load3.txt"
     load.write_text(load.read_text().replace("507.56", "507.57"))
     with pytest.raises(SettingsError, match=r"load3\.txt: the file was altered"):
-        benchmarks.build("energy", data_dir=str(nowhere))
-    assert benchmarks.build("energy", instance=str(load), data_dir=str(nowhere)).data == "real"
+        benchmarks.build("energy", {"data_dir": str(nowhere)})
+    assert benchmarks.build("energy", {"instance": str(load), "data_dir": str(nowhere)}).data == "real"
     load.unlink()
     with pytest.raises(SettingsError, match=r"cannot read .*load3\.txt"):
-        benchmarks.build("energy", data_dir=str(nowhere))
+        benchmarks.build("energy", {"data_dir": str(nowhere)})
 
 
 def test_days_run_in_order_of_time_and_the_splits_share_none():
-    late, early = (benchmarks.build("energy", split=split) for split in ("experiment", "validation"))
+    late, early = (benchmarks.build("energy", {"split": split}) for split in ("experiment", "validation"))
     assert late.horizon == 395
     assert early.horizon in (394, 397)  # 792 days, three of which are incomplete in the real series
     for t in (1, 395):

@@ -8,46 +8,47 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import feedback, models, nets, oracles, policies
+from regretless import models, nets, oracles, policies
 from regretless.errors import SettingsError
-from regretless.feedback import observe
 from regretless.policies.dfhpg import generative, scenarios
 from regretless.simulate.simulation import simulate
 from toys import DIM, Toy, make
 
 TOY = Toy()
-SMALL = {"scenarios": 6, "diffusion_train_steps": 6, "diffusion_sample_steps": 3, "kappa_dfl": 3.0, "lambda_reg": 0.5}
+GENERATIVE = ["flow", "diffusion"]
+SMALL = {"generative.scenarios": 6, "generative.kappa_dfl": 3.0, "generative.lambda_reg": 0.5}
+STEPS = {"flow": {}, "diffusion": {"model.train_steps": 6, "model.sample_steps": 3}}
 X, COST = jnp.array([0.4, -0.3, 1.0]), jnp.array([1.0, 2.0, 0.5, -1.0])
 
 
 def build(name="dfhpg", model="flow", mode="bandit", toy=TOY, **settings):
-    return make(name, toy, mode, model, **{**SMALL, **settings})
+    return make(name, toy, mode, model, **{**SMALL, **STEPS[model], **settings})
 
 
-def one_round(policy, mode="bandit", rounds=1):
+def one_round(policy, rounds=1):
     """State before the last round, that round's decision and feedback, and what came out."""
     state = policy.init(jax.random.key(0))
     for t in range(rounds):
-        before, (decision, seen, (state, info)) = state, play(policy, feedback.REGISTRY[mode], state, t)
+        before, (decision, seen, (state, info)) = state, play(policy, state, t)
     return before, decision, seen, state, info
 
 
 @eqx.filter_jit
-def play(policy, rule, state, t):
+def play(policy, state, t):
     decision = policy.decide(jax.random.fold_in(jax.random.key(1), t), state, X, None)
-    seen = observe(rule, decision, COST * (1.0 + t))
+    seen = policy.problem.observe(decision, COST * (1.0 + t))
     return decision, seen, policy.learn(jax.random.key(2), state, decision, seen)
 
 
-@pytest.mark.parametrize("model", models.GENERATIVE)
+@pytest.mark.parametrize("model", GENERATIVE)
 def test_the_step_is_adam_on_the_mixed_gradient(model):
     """One whole round put together from its parts: score at the played sample, K scenarios, regulariser at the target."""
-    policy = build(model=model, alpha_max=0.3, alpha_min=0.3, surrogate="spo_plus")
+    policy = build(model=model, **{"alpha.max": 0.3, "alpha.min": 0.3, "surrogate": "spo_plus"})
     before, decision, seen, after, info = one_round(policy)
     score, branch, mixed, expected, moments = expected_step(policy, before, decision, seen)
-    assert float(info["plug_in_norm"]) == pytest.approx(float(nets.tree_norm(branch)), rel=1e-4)
-    assert float(info["score_norm"]) == pytest.approx(float(nets.tree_norm(score)), rel=1e-4)
-    assert float(info["mixed_norm"]) == pytest.approx(float(nets.tree_norm(mixed)), rel=1e-4)
+    assert float(info.more["plug_in_norm"]) == pytest.approx(float(nets.tree_norm(branch)), rel=1e-4)
+    assert float(info.more["score_norm"]) == pytest.approx(float(nets.tree_norm(score)), rel=1e-4)
+    assert float(info.more["mixed_norm"]) == pytest.approx(float(nets.tree_norm(mixed)), rel=1e-4)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-6), after.optimiser.first, moments.first
     )
@@ -71,9 +72,9 @@ def expected_step(policy, before, decision, seen):
     score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, generative.SCORE))
     noise = jax.random.normal(fold(generative.SCENARIOS), (6, DIM))
     costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
-    each, _ = scenarios.slopes(
-        policy.surrogate, None, costs, target, fold(generative.SURROGATE), None, "own", "minimise"
-    )
+    plan = "own", "minimise"
+    queries, asked = scenarios.questions(policy.surrogate, None, costs, target, fold(generative.SURROGATE), *plan)
+    each, _ = scenarios.slopes(policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, None, 6, *plan)
     branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, generative.REGULARISER))
     unit = lambda tree: jax.tree.map(lambda g: g / nets.tree_norm(tree), tree)  # noqa: E731
     mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))
@@ -86,19 +87,19 @@ def learnt(**change):
     toy = Toy(
         oracles.top_k(DIM, 1)
     )  # with two of four both orientations of spo_plus are one: the dearest are the others
-    settings = {"surrogate": "spo_plus", "alpha_max": 0.3, "alpha_min": 0.3, **change}
-    return jax.tree.leaves(one_round(build(mode="full", toy=toy, **settings), "full", rounds=3)[3].theta)
+    settings = {"surrogate": "spo_plus", "alpha.max": 0.3, "alpha.min": 0.3, **change}
+    return jax.tree.leaves(one_round(build(mode="full", toy=toy, **settings), rounds=3)[3].theta)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"scenario_gradient": "averaged"},
-        {"scenario_gradient": "saa"},
-        {"regulariser_at": "sample"},
-        {"orientation": "published"},
-        {"kappa_dfl": 1.0},
-        {"lambda_reg": 0.0},
+        {"generative.scenario_gradient": "averaged"},
+        {"generative.scenario_gradient": "saa"},
+        {"generative.regulariser_at": "sample"},
+        {"generative.orientation": "published"},
+        {"generative.kappa_dfl": 1.0},
+        {"generative.lambda_reg": 0.0},
         {"normalize_gradients": False},
     ],
     ids=lambda change: "-".join(map(str, next(iter(change.items())))),
@@ -108,17 +109,23 @@ def test_every_choice_makes_a_difference(change):
     assert not all(np.allclose(a, b, rtol=1e-3) for a, b in both)
 
 
-@pytest.mark.parametrize("change", [{"diffusion_weights": "elbo"}, {"diffusion_sample_steps": 2}], ids=str)
+@pytest.mark.parametrize("change", [{"model.weights": "elbo"}, {"model.sample_steps": 2}], ids=str)
 def test_options_of_the_diffusion_make_a_difference(change):
     both = zip(learnt(model="diffusion"), learnt(model="diffusion", **change), strict=True)
     assert not all(np.allclose(a, b, rtol=1e-3) for a, b in both)
 
 
 def test_semi_bandit_puts_what_was_seen_into_the_target_and_full_needs_no_nuisance():
-    settings = {"surrogate": "mse", "lambda_reg": 0.0, "alpha_max": 0.0, "alpha_min": 0.0, "scenarios": 1}
+    settings = {
+        "surrogate": "mse",
+        "generative.lambda_reg": 0.0,
+        "alpha.max": 0.0,
+        "alpha.min": 0.0,
+        "generative.scenarios": 1,
+    }
     for mode in ("semi_bandit", "full"):
         policy = build(mode=mode, normalize_gradients=False, **settings)
-        before, decision, seen, _, info = one_round(policy, mode)
+        before, decision, seen, _, info = one_round(policy)
         costs = jnp.zeros(DIM) if policy.nuisance is None else new_prediction(policy, before, seen)
         target = seen.overwrite(costs)
         chosen = np.asarray(decision.w) > 0 if mode == "semi_bandit" else slice(None)
@@ -126,12 +133,12 @@ def test_semi_bandit_puts_what_was_seen_into_the_target_and_full_needs_no_nuisan
         noise = jax.random.normal(jax.random.fold_in(jax.random.key(2), generative.SCENARIOS), (1, DIM))
         sampled, pull = policy.model.scenarios(before.theta, X, noise)
         expected = nets.tree_norm(pull(3.0 * 2.0 * (sampled - target)))
-        assert float(info["plug_in_norm"]) == pytest.approx(float(expected), rel=1e-4)
+        assert float(info.more["plug_in_norm"]) == pytest.approx(float(expected), rel=1e-4)
 
 
 @pytest.mark.usefixtures("float64")
 def test_the_state_of_a_mixed_program_keeps_its_types():
-    for model in models.GENERATIVE:
+    for model in GENERATIVE:
         policy = build(model=model, surrogate="map_c")
         before, _, _, after, _ = one_round(policy)
         kinds = lambda state: [leaf.dtype for leaf in jax.tree.leaves(state)]  # noqa: E731
@@ -144,16 +151,16 @@ def test_late_feedback_uses_the_flows_density_and_leaves_the_diffusions_score_ou
     for model, trusted in (("flow", True), ("diffusion", False)):
         policy = build(model=model, policy_lr=1e-3)
         _, old, seen, state, info = one_round(policy)
-        assert info["trust"] == 1
+        assert info.more["trust"] == 1
         _, info = eqx.filter_jit(policy.learn)(jax.random.key(3), state, old, seen)
-        assert (0 < float(info["trust"]) < 10) if trusted else (info["trust"] == 0)
+        assert (0 < float(info.more["trust"]) < 10) if trusted else (info.more["trust"] == 0)
         if trusted:
             ratio = jnp.exp(policy.model.log_density(state.theta, X, old.cost_sample) - old.log_density)
-            assert float(info["trust"]) == pytest.approx(float(ratio), rel=1e-4)
+            assert float(info.more["trust"]) == pytest.approx(float(ratio), rel=1e-4)
 
 
 def test_mean_is_that_of_scenarios():
-    policy = build(scenarios=400)
+    policy = build(**{"generative.scenarios": 400})
     state = policy.init(jax.random.key(0))
     noise = jax.random.normal(jax.random.key(9), (4000, DIM))
     costs, _ = policy.model.scenarios(state.theta, X, noise)
@@ -161,17 +168,21 @@ def test_mean_is_that_of_scenarios():
     assert np.all(np.abs(policy.mean(state, X) - costs.mean(axis=0)) < 5 * error)
 
 
-@pytest.mark.parametrize("name", sorted(set(policies.REGISTRY) - set(policies.GENERATIVE)))
-@pytest.mark.parametrize("model", models.GENERATIVE)
+@pytest.mark.parametrize("name", ["greedy", "epsilon_greedy", "thompson"])
+@pytest.mark.parametrize("model", GENERATIVE)
 def test_policies_of_point_models_refuse_generative_ones(name, model):
-    with pytest.raises(SettingsError, match=f"policy '{name}' exists for point models only .* got model '{model}'"):
-        build(name, model)
+    with pytest.raises(SettingsError, match=rf"expected a point model \(gaussian_linear, gaussian_nn\), got '{model}'"):
+        policies.build(name, TOY.problem(), {"model": model})
+    with pytest.raises(SettingsError, match="expected a point model, got "):
+        policies.build(name, TOY.problem(), model=models.REGISTRY[model].build(DIM, TOY.context_shape))
 
 
-@pytest.mark.parametrize("change", [{"variant": "plug_in"}, {"surrogate_at": "sample"}], ids=str)
-def test_choices_that_only_point_models_have_are_refused(change):
-    with pytest.raises(SettingsError, match="exists for point models only"):
-        build(**change)
+def test_choices_that_only_point_models_have_are_refused():
+    with pytest.raises(SettingsError, match="variant 'plug_in' exists for point models only"):
+        build(variant="plug_in")
+    for given in ({"surrogate_at": "sample"}, {"exploration_scale": 0.5}):
+        with pytest.raises(SettingsError, match="has no effect on policy 'dfhpg' here: the model 'flow'"):
+            policies.build("dfhpg", TOY.problem(), {"model": "flow", **given})
 
 
 def test_a_setting_that_diverges_is_told_with_its_round():
@@ -183,6 +194,6 @@ def test_a_setting_that_diverges_is_told_with_its_round():
 
 def test_learns_to_decide():
     """A flow with the whole cost shown loses far less than random decisions do."""
-    policy = build(mode="full", surrogate="spo_plus", policy_lr=0.02, scenarios=16)
+    policy = build(mode="full", surrogate="spo_plus", policy_lr=0.02, **{"generative.scenarios": 16})
     regret = simulate(policy, TOY, feedback="full", seeds=range(4), horizon=400).regret
     assert regret[:, 300:].mean() < 0.35 * regret[:, :10].mean()

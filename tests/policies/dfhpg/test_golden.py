@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, nets, policies
-from regretless.feedback import observe
-from regretless.policies import Problem
-from regretless.settings import Settings
 
 # Largest deviation allowed, relative to the largest value of the quantity in the trace: what is computed in float64 on both
 # sides is held to 1e-9, what inherits the recorded nuisance's float32 to the tolerances that came with the values.
@@ -36,13 +33,22 @@ NAMES = {
 }
 
 
-def settings_of(trace: dict[str, np.ndarray], mode: str, **others: str) -> Settings:
+# The recorded names of settings that are called otherwise here.
+DOTTED = {"alpha_max": "alpha.max", "alpha_min": "alpha.min", "nuisance_lr": "nuisance.lr"}
+
+
+def settings_of(trace: dict[str, np.ndarray], mode: str, **others: str) -> dict[str, object]:
     given = {
         key.removeprefix(f"{mode}/hp_"): value[()] for key, value in trace.items() if key.startswith(f"{mode}/hp_")
     }
     baseline = "moving_average" if given.pop("baseline") == "ema" else "nuisance_induced"
     values = {key: value.item() if hasattr(value, "item") else str(value) for key, value in given.items()}
-    return Settings(**values, **others, baseline=baseline, nuisance_precision="double")
+    own = {DOTTED.get(key, key): value for key, value in values.items()}
+    if mode == "full":  # no nuisance
+        own = {key: value for key, value in own.items() if not key.startswith("nuisance")}
+    else:
+        own["nuisance.precision"] = "double"
+    return {**own, **others, "baseline": baseline}
 
 
 @pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])
@@ -57,7 +63,7 @@ def test_follows_the_recorded_rounds(golden, name, mode):
 def test_follows_the_recorded_rounds_on_real_prices(golden, mode, rounds):
     """As many rounds as rounding leaves comparable; the recorded contexts and prices are also what the loader reads."""
     trace = golden.energy(mode)
-    follow("energy", mode, trace, rounds, alpha_gate="exponential")
+    follow("energy", mode, trace, rounds, **{"alpha.gate": "exponential"})
     benchmark = benchmarks.build("energy")
     assert np.array_equal(benchmark.prices[:120], trace["cost"])
     np.testing.assert_allclose(benchmark.features[:120], trace["context"], rtol=1e-12, atol=1e-12)
@@ -66,9 +72,8 @@ def test_follows_the_recorded_rounds_on_real_prices(golden, mode, rounds):
 def follow(name, mode, trace, rounds=None, **settings):
     """Plays the recorded rounds and holds every quantity against the recorded one."""
     benchmark = benchmarks.build(name)
-    rule = benchmark.measurement(mode)
-    problem = Problem(benchmark.oracle, benchmark.context_shape, rule)
-    policy = policies.build("dfhpg", settings_of(trace, mode, **settings), problem)
+    problem = benchmark.problem(mode)
+    policy = policies.build("dfhpg", problem, settings_of(trace, mode, **settings))
     state = eqx.tree_at(lambda s: s.theta, policy.init(jax.random.key(0)), jnp.asarray(trace["theta"]))
     if policy.nuisance is not None:
         layers = [
@@ -82,10 +87,11 @@ def follow(name, mode, trace, rounds=None, **settings):
     def play(state, observation, cost, noise):
         context = observation if name == "energy" else benchmark.context(environment, observation)
         mean = policy.model.mean(state.theta, context)
-        decision = policy.act(noise, state, context, None)
-        state, info = policy.learn(jax.random.key(0), state, decision, observe(rule, decision, cost))
+        sample = policy.sample_with(noise, state, context)
+        decision = problem.record(sample, problem.oracle.solve_one(sample.cost), context, None)
+        state, info = policy.learn(jax.random.key(0), state, decision, problem.observe(decision, cost))
         after = mean if policy.nuisance is None else policy.nuisance.predict(state.phi, context)
-        return state, decision.w, info, mean, after
+        return state, decision.w, info.scalars(), mean, after
 
     worst: dict[str, float] = {}
 

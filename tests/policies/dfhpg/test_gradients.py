@@ -9,20 +9,19 @@ from scipy.special import ndtr
 
 from regretless import models, oracles
 from regretless.policies.dfhpg import gradients
-from regretless.types import Decision
+from regretless.problem import Problem
+from regretless.types import Sample
 
 ORACLE = oracles.top_k(2, 1)
-MODEL = models.GaussianLinear(2, (1,), np.array(0.7))
+MODEL = models.GaussianLinear.build(2, (1,), 0.7)
 THETA = np.array([[0.3], [0.1]])
 CONTEXT = jnp.ones(1)
 
 
 def decided(noise, theta=THETA, version=0):
-    sample = MODEL.sample(theta, CONTEXT, noise)
-    solution = ORACLE.solve_one(sample)
-    zero = jnp.zeros((), jnp.int32)
-    density = MODEL.log_density(theta, CONTEXT, sample)
-    return Decision(zero, CONTEXT, None, sample, noise, solution.w, None, solution.status, density, zero + version)
+    cost = MODEL.sample(theta, CONTEXT, noise)
+    sample = Sample(cost, jnp.int32(version), noise, MODEL.log_density(theta, CONTEXT, cost))
+    return Problem(ORACLE, (1,)).record(sample, ORACLE.solve_one(cost), CONTEXT, None)
 
 
 @pytest.mark.usefixtures("float64")
@@ -75,6 +74,6 @@ def test_trust_is_one_when_fresh_the_clipped_ratio_when_late_and_nothing_when_to
     assert trust(3, clip=0.5 * float(ratio)) == pytest.approx(0.5 * float(ratio), rel=1e-9)
     assert trust(101) == 0.0
     assert trust(0, known=False) == 0.0
-    without = eqx.tree_at(lambda d: d.log_density, decision, None)
+    without = eqx.tree_at(lambda d: d.log_density, decision, jnp.asarray(jnp.nan))
     assert trust(0, decision=without) == 1.0
     assert trust(1, decision=without) == 0.0

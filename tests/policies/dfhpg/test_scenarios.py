@@ -29,14 +29,20 @@ def warm(surrogate):
     return memory
 
 
-def slopes(surrogate, memory, variant="own", orientation="minimise"):
-    call = jax.jit(lambda memory: scenarios.slopes(surrogate, memory, COSTS, TARGET, KEY, None, variant, orientation))
-    return call(memory)
+def slopes(surrogate, memory, variant="own", orientation="minimise", costs=COSTS, target=TARGET):
+    """Questions, solves and slopes of one round, in one program where the oracle allows it."""
+
+    def whole(memory):
+        queries, seen = scenarios.questions(surrogate, memory, costs, target, KEY, variant, orientation)
+        solved = surrogate.oracle.solve(queries).w if len(queries) else queries
+        return scenarios.slopes(surrogate, memory, seen, solved, None, None, COUNT, variant, orientation)
+
+    return whole(memory) if surrogate.oracle.on_host else jax.jit(whole)(memory)
 
 
 def test_own_gradients_are_those_of_single_calls(name):
     """Each scenario's gradient is the surrogate's there, with the memory from before the round and ``w*(c̃)`` in it."""
-    surrogate = surrogates.REGISTRY[name](ORACLE)
+    surrogate = surrogates.build(name, ORACLE)
     memory = warm(surrogate)
     got, _ = slopes(surrogate, memory)
     keys = jax.random.split(KEY, COUNT)
@@ -44,13 +50,13 @@ def test_own_gradients_are_those_of_single_calls(name):
         noise = surrogate.draw(keys[k])
         queries = surrogate.queries(memory, COSTS[k], TARGET, noise)
         solved = ORACLE.solve(queries).w if len(queries) else queries
-        seen = surrogate.prepare(memory, solved[None])
-        expected = surrogate.gradient(seen, COSTS[k], TARGET, noise, solved) / COUNT
+        seen = surrogate.before_all(memory, solved[None])
+        expected = surrogate.gradient(seen, COSTS[k], TARGET, noise, solved, None) / COUNT
         np.testing.assert_allclose(got[k], expected, rtol=1e-5, atol=1e-6)
 
 
 def test_averaged_and_saa_give_every_scenario_the_same(name):
-    surrogate = surrogates.REGISTRY[name](ORACLE)
+    surrogate = surrogates.build(name, ORACLE)
     memory = warm(surrogate)
     own, _ = slopes(surrogate, memory)
     averaged, _ = slopes(surrogate, memory, "averaged")
@@ -61,15 +67,15 @@ def test_averaged_and_saa_give_every_scenario_the_same(name):
 
 
 def test_the_published_orientation_is_the_surrogate_of_the_maximisation_problem(name):
-    surrogate = surrogates.REGISTRY[name](ORACLE)
+    surrogate = surrogates.build(name, ORACLE)
     memory = surrogate.init()
     got, _ = slopes(surrogate, memory, orientation="published")
-    mirrored, _ = scenarios.slopes(surrogate, memory, -COSTS, -TARGET, KEY, None, "own", "minimise")
+    mirrored, _ = slopes(surrogate, memory, costs=-COSTS, target=-TARGET)
     np.testing.assert_allclose(got, -mirrored, rtol=1e-5, atol=1e-6)
 
 
 def test_published_spo_plus_takes_the_dearest_decisions():
-    surrogate = surrogates.REGISTRY["spo_plus"](ORACLE)
+    surrogate = surrogates.build("spo_plus", ORACLE)
     got, _ = slopes(surrogate, None, orientation="published")
     dearest = lambda cost: np.isin(np.arange(6), np.argsort(cost)[-2:]).astype(float)  # noqa: E731
     expected = [2 * (dearest(2 * c - TARGET) - dearest(TARGET)) / COUNT for c in np.asarray(COSTS)]
@@ -77,7 +83,7 @@ def test_published_spo_plus_takes_the_dearest_decisions():
 
 
 def test_the_pool_takes_the_solutions_after_the_gradients():
-    surrogate = surrogates.REGISTRY["pairwise_diff"](ORACLE)
+    surrogate = surrogates.build("pairwise_diff", ORACLE)
     _, pool = slopes(surrogate, surrogate.init())
     added = {tuple(w) for w in np.asarray(pool.decisions)[np.asarray(pool.present())]}
     assert added == {tuple(w) for w in np.asarray(ORACLE.solve(jnp.concatenate([TARGET[None], COSTS])).w)}
@@ -89,7 +95,7 @@ def test_the_pool_takes_the_solutions_after_the_gradients():
 
 
 def test_aimle_adapts_once_per_scenario():
-    surrogate = surrogates.REGISTRY["aimle"](ORACLE)
+    surrogate = surrogates.build("aimle", ORACLE)
     each, memory = slopes(surrogate, surrogate.init())
     expected = surrogate.init()
     for gradient in each * COUNT:
@@ -108,20 +114,20 @@ def test_all_solves_of_a_round_are_one_batch():
         np.put_along_axis(w, np.argsort(costs, axis=1)[:, :2], 1.0, axis=1)
         return w
 
-    surrogate = surrogates.REGISTRY["spo_plus"](oracles.external(cheapest_two, 6, batched=True))
+    surrogate = surrogates.build("spo_plus", oracles.external(cheapest_two, 6, batched=True))
     got, _ = slopes(surrogate, None)
     assert len(sizes) == 1
-    np.testing.assert_allclose(got, slopes(surrogates.REGISTRY["spo_plus"](ORACLE), None)[0], atol=1e-6)
+    np.testing.assert_allclose(got, slopes(surrogates.build("spo_plus", ORACLE), None)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["spo_plus", "map_c", "aimle"])
 @pytest.mark.usefixtures("float64")
 def test_a_memory_keeps_its_precision(name):
-    surrogate = surrogates.REGISTRY[name](ORACLE)
+    surrogate = surrogates.build(name, ORACLE)
     half = lambda leaf: leaf.astype(jnp.float32) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf  # noqa: E731
     memory = jax.tree.map(half, surrogate.init())
     costs = COSTS.astype(jnp.float32)
     for variant in ("own", "saa"):
-        each, after = scenarios.slopes(surrogate, memory, costs, TARGET, KEY, None, variant, "minimise")
+        each, after = slopes(surrogate, memory, variant, costs=costs)
         assert each.dtype == jnp.float32
         assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(memory)]

@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import feedback, models, surrogates
-from regretless.simulate import rounds
+from regretless import models, surrogates
+from regretless.simulate import rounds, stream
 from toys import DIM, Toy, make
 
 TOY = Toy()
-GAME = rounds.Game(TOY, feedback.Full(), keep_decisions=True)
+GAME = stream.Game(TOY, keep_decisions=True)
+POINT = [name for name in models.REGISTRY if not models.is_generative(name)]
 REPLICATIONS, HORIZON = 16, 150
 ALPHAS = (0.3, 0.0)  # the hybrid, and the surrogate by itself: numbers of one program
 
@@ -28,14 +29,14 @@ def played(policy, key, segment):
 
 
 @functools.cache
-def stream():
+def world():
     """Keys, rounds, and the regret per round of random decisions, the same for all."""
     keys = jax.vmap(jax.random.key)(np.arange(REPLICATIONS, dtype=np.uint32))
-    segment = jax.jit(jax.vmap(lambda key: rounds.draw(GAME, key, jnp.int32(0), HORIZON)))(keys)
+    segment = jax.jit(jax.vmap(lambda key: stream.draw_and_solve(GAME, key, jnp.int32(0), HORIZON)))(keys)
     return keys, segment, np.asarray(segment.tally.random - segment.tally.best) / HORIZON
 
 
-@pytest.mark.parametrize("model", models.POINT)
+@pytest.mark.parametrize("model", POINT)
 @pytest.mark.parametrize("name", surrogates.REGISTRY)
 @pytest.mark.usefixtures("float64")
 def test_learns(name, model):
@@ -45,11 +46,18 @@ def test_learns(name, model):
     """
     policies = [
         make(
-            "dfhpg", TOY, "full", model, surrogate=name, alpha_max=a, alpha_min=a, policy_lr=0.1, exploration_scale=0.1
+            "dfhpg",
+            TOY,
+            "full",
+            model,
+            surrogate=name,
+            policy_lr=0.1,
+            exploration_scale=0.1,
+            **{"alpha.max": a, "alpha.min": a},
         )
         for a in ALPHAS
     ]
-    keys, segment, random = stream()
+    keys, segment, random = world()
     before, end, record = played(jax.tree.map(lambda *leaves: jnp.stack(leaves), *policies), keys, segment)
     w = np.asarray(record.w)
     assert w.shape == (len(ALPHAS), REPLICATIONS, HORIZON, DIM)

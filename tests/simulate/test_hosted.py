@@ -1,0 +1,141 @@
+"""A solver on the host in simulations: the same runs as with its twin in pure JAX, and failures with their own words."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import keys, oracles, policies
+from regretless.errors import OracleError
+from regretless.keys import purpose_key
+from regretless.policies.base import answer, ask, host_answer, solution_of
+from regretless.simulate.simulation import simulate, simulate_all
+from toys import DIM, Toy, are_two, cheapest_two, make
+
+TWIN = oracles.external(cheapest_two, DIM, batched=True, contains=are_two)
+TWIN_WITH_CLOSURES = oracles.external(cheapest_two, DIM, batched=True, takes_instance=True, contains=are_two)
+MILP = oracles.milp(A_eq=[[1.0] * DIM], b_eq=[2.0], integrality=1)
+
+
+def both(names, twin, closures=False, feedback="bandit", may_miss=False, settings=(), **options):
+    """The runs of the same policies with the pure JAX oracle and with the one on the host."""
+    runs = []
+    for oracle in (oracles.top_k(DIM, 2), twin):
+        toy = Toy(oracle, closures)
+        everyone = {name: make(name, toy, feedback, may_miss=may_miss) for name in names}
+        everyone |= {
+            str(i): make("dfhpg", toy, feedback, may_miss=may_miss, **given) for i, given in enumerate(settings)
+        }
+        runs.append(simulate_all(everyone, toy, seeds=3, horizon=12, keep_decisions=True, **options))
+    return runs
+
+
+def agree(pure, hosted):
+    for name, trace in pure.traces.items():
+        np.testing.assert_allclose(trace.regret, hosted.traces[name].regret, rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(trace.decisions, hosted.traces[name].decisions)
+        assert not hosted.traces[name].diverged
+        assert trace.diagnostics.keys() == hosted.traces[name].diagnostics.keys()
+    for one, other in zip(pure.references, hosted.references, strict=True):
+        assert one.name == other.name
+        assert one.mean == pytest.approx(other.mean, rel=1e-9, abs=1e-9)
+
+
+def test_every_policy_plays_as_with_the_pure_jax_oracle():
+    """Greedy, epsilon_greedy and thompson are one group of several, dfhpg and dfhpg_0 another."""
+    agree(*both(policies.REGISTRY, TWIN))
+
+
+def test_late_and_missing_feedback():
+    agree(*both(["dfhpg", "greedy"], TWIN, feedback="semi_bandit", may_miss=True, delay=3, missing=0.3))
+
+
+@pytest.mark.parametrize("surrogate", ["pairwise_diff", "map_c", "imle"])
+def test_instances_and_what_is_remembered_under_them(surrogate):
+    """Pools hold decisions that the present instance forbids; of two policies in a group each asks about its own."""
+    settings = [{"surrogate": surrogate, "policy_lr": rate} for rate in (0.05, 0.5)]
+    agree(*both([], TWIN_WITH_CLOSURES, closures=True, settings=settings))
+
+
+def test_a_generative_model_asks_for_all_scenarios_at_once():
+    settings = [{"model": "flow", "generative.scenarios": 4, "baseline": "nuisance_induced"}]
+    agree(*both([], TWIN, settings=settings))
+
+
+def test_a_mixed_integer_programme_with_every_policy():
+    agree(*both(["greedy", "dfhpg", "linear_thompson"], MILP))
+
+
+def test_in_chunks_it_is_the_same():
+    toy = Toy(TWIN)
+    whole = simulate(make("dfhpg", toy), toy, seeds=4, horizon=10)
+    parts = simulate(make("dfhpg", toy), toy, seeds=4, horizon=10, chunk=2)
+    np.testing.assert_allclose(whole.regret, parts.regret, rtol=1e-6, atol=1e-9)
+
+
+def test_a_plain_python_loop_makes_the_same_decisions():
+    """Sample, call the solver, record, ask, call it again, answer: with nothing but the policy and the oracle."""
+    toy = Toy(TWIN)
+    policy = jax.tree.map(jnp.asarray, make("dfhpg", toy))
+    trace = simulate(policy, toy, seeds=[5], horizon=12, keep_decisions=True)
+    key, decisions = jax.random.key(5), []
+    with jax.enable_x64(True):
+        environment = toy.environment(purpose_key(key, keys.ENVIRONMENT))
+        state = policy.init(purpose_key(key, keys.START))
+        halves = jax.jit(lambda *given: ask(policy, *given)), jax.jit(lambda *given: answer(policy, *given))
+        for t in range(1, 13):
+            played = toy.round(purpose_key(key, keys.STREAM, t), environment, jnp.int32(t))
+            sample = policy.sample(purpose_key(key, keys.DECIDE, t), state, played.observation, None)
+            solution = solution_of(TWIN, np.asarray(sample.cost), None)
+            decision = policy.problem.record(sample, solution, played.observation, None)
+            decisions.append(np.asarray(decision.w))
+            seen = policy.problem.observe(decision, played.cost)
+            question = halves[0](purpose_key(key, keys.LEARN, t), state, decision, seen)
+            state, _ = halves[1](question, host_answer(TWIN, question))
+    assert np.array_equal(trace.decisions[0], np.array(decisions))
+
+
+def test_one_call_solves_all_replications_of_a_group():
+    sizes = []
+
+    def counted(costs):
+        sizes.append(len(costs))
+        return cheapest_two(costs)
+
+    toy = Toy(oracles.external(counted, DIM, batched=True))
+    group = {name: make(name, toy) for name in ("greedy", "epsilon_greedy", "thompson")}
+    simulate_all(group, toy, seeds=4, horizon=6)
+    assert sizes.count(3 * 4) == 6, "three policies times four replications, once a round"
+    assert len(sizes) == 6 + 2, "and the reference lines in two calls"
+
+
+def test_failing_solver_ends_the_run_with_its_own_message():
+    calls = []
+
+    def solve(costs):
+        calls.append(len(costs))
+        if len(calls) > 5:
+            raise RuntimeError("licence expired")
+        return cheapest_two(costs)
+
+    toy = Toy(oracles.external(solve, DIM, batched=True))
+    with pytest.raises(OracleError, match="RuntimeError: licence expired"):
+        simulate(make("greedy", toy), toy, seeds=range(2), horizon=100)
+
+
+def test_a_solver_that_does_not_come_back_ends_the_run():
+    calls = []
+
+    def solve(costs):
+        calls.append(len(costs))
+        if len(calls) > 3:
+            waiting.wait(20)
+        return cheapest_two(costs)
+
+    import threading
+
+    waiting = threading.Event()
+    toy = Toy(oracles.external(solve, DIM, batched=True, time_limit=0.3))
+    with pytest.raises(OracleError, match="no answer within the time limit of 0.3 s"):
+        simulate(make("greedy", toy), toy, seeds=2, horizon=20)
+    waiting.set()
