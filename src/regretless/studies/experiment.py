@@ -4,7 +4,7 @@ It is what ``run`` plays, what a cell of a study is, and what ``tune`` searches 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -91,7 +91,7 @@ class Experiment(Settings):
     @field_validator("seeds", mode="before")
     @classmethod
     def _some_seeds(cls, seeds: int | Iterable[int]) -> tuple[int, ...]:
-        if isinstance(seeds, str | bool) or not isinstance(seeds, int | Iterable):
+        if isinstance(seeds, str | bool) or not isinstance(seeds, SupportsIndex | Iterable):
             raise SettingsError(f"expected a number of replications or seeds, got {seeds!r}")
         return seeds_of(seeds)
 
