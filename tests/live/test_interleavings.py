@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from regretless import oracles
-from regretless.errors import FeedbackError
+from regretless.errors import FeedbackError, SettingsError
 from regretless.live.learner import Learner
 
 DIM, FEATURES, LIMIT = 3, 2, 4
@@ -40,7 +40,9 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(x=contexts, explore=st.booleans())
     def decide(self, x, explore):
-        choice = self.learner.decide(x, explore=explore)
+        self.note(self.learner.decide(x, explore=explore), x)
+
+    def note(self, choice, x):
         self.made += 1
         assert choice.id == self.made
         assert ORACLE.feasible(choice.w)
@@ -48,6 +50,24 @@ class Interleavings(RuleBasedStateMachine):
         while len(self.waiting) > LIMIT or (self.max_age is not None and self.made - min(self.waiting) > self.max_age):
             del self.waiting[min(self.waiting)]
             self.expired += 1
+
+    @rule(xs=st.lists(contexts, min_size=1, max_size=3), explore=st.booleans())
+    def decide_several(self, xs, explore):
+        for choice, x in zip(self.learner.decide(xs, explore=explore), xs, strict=True):
+            self.note(choice, x)
+
+    @rule(bad=st.sampled_from([[1.0], [np.nan, 1.0], ["1", "2"], [True, False], np.array([1.0, 2.0j])]))
+    def decide_on_nonsense(self, bad):
+        with pytest.raises(SettingsError, match="context"):
+            self.learner.decide(bad)
+
+    @precondition(lambda self: self.waiting or self.learnt)
+    @rule(data=st.data())
+    def explain(self, data):
+        id = data.draw(st.sampled_from([*sorted(self.waiting), *self.remembered()]))
+        assert self.learner.explain(id).gap >= -1e-9
+        residual = self.learner.explain(id).residual
+        assert (residual is None) == (id in self.waiting)
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), total=totals)
@@ -102,7 +122,8 @@ class Interleavings(RuleBasedStateMachine):
         assert self.learner.waiting == sorted(self.waiting)
         health = self.learner.health()
         assert (health.decisions, health.learnt, health.expired) == (self.made, len(self.learnt), self.expired)
-        assert int(self.learner._state.version) == len(self.learnt)
+        state = self.learner._books.state  # None before the first decision
+        assert (0 if state is None else int(state.version)) == len(self.learnt)
 
     def teardown(self):
         if not getattr(self, "learnt", None):
@@ -111,7 +132,7 @@ class Interleavings(RuleBasedStateMachine):
             np.array([row for row, _ in self.learnt.values()]),
             np.array([v for _, v in self.learnt.values()]),
         )
-        state = self.learner._state
+        state = self.learner._books.state
         precision = np.diag(np.asarray(state.ridge)[0]) + rows.T @ rows
         np.testing.assert_allclose(np.asarray(state.theta)[0], np.linalg.solve(precision, rows.T @ values), atol=1e-8)
         factor = np.asarray(state.factor)[0]

@@ -1,1 +1,1 @@
-"""What a live learner is made of beside its policy: feedback as it arrives, waiting decisions, scaling, health, checkpoints."""
+"""What a live learner is made of beside its policy: feedback as it arrives, programs, bookkeeping, health, checkpoints."""

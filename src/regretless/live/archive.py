@@ -1,8 +1,10 @@
-"""A learner as a checkpoint and back: state, waiting decisions, what was learnt, scales, health, configuration."""
+"""A learner as a checkpoint and back: the policy's state, waiting and learnt decisions, health, configuration."""
 
 import importlib.metadata
+import json
 import math
 import os
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,129 +12,154 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live import assembly, checkpoint
-from regretless.live.inputs import OPEN
+from regretless.live import checkpoint
+from regretless.live.assembly import config_entry
+from regretless.live.books import LearnerState
+from regretless.live.health import NAMES, WINDOW
+from regretless.live.inputs import LAST_ID, said
+from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt
-from regretless.live.snapshot import named, rebuilt, restored, stacked, unstacked
+from regretless.live.snapshot import describe, named, rebuilt, restored, stacked, unstacked
+from regretless.oracles.base import Oracle
+from regretless.policies import settings_for
 
 LARGEST_CONTEXT = 10**6
 """Numbers in a context that a file may ask memory for."""
 
 PACKAGES = ("regretless", "jax", "numpy")
 
+OPEN = "open"
+"""The form of instances before the first decision."""
 
-def save(learner: Any, path: str | os.PathLike[str]) -> None:
-    """Writes ``learner``."""
-    pending = learner._pending
+MAY_BE_NAN = ("waiting.log_density", "learnt.decision.log_density", "learnt.residual")
+
+
+def save(
+    path: str | os.PathLike[str], kernel: Kernel, config: dict[str, Any], form_fixed: bool, saved: LearnerState
+) -> None:
+    """Writes a learner's state and configuration."""
     arrays = {
-        **named("state", learner._state),
-        **named("numbers", learner._kernel.numbers),
-        **named("scales", _scales(learner)),
-        **named("health", vars(learner._recorder)),
-        **stacked("waiting", list(pending.waiting.values())),
-        **stacked("learnt", list(pending.learnt.values())),
-        **({} if learner._last is None else named("last", learner._last)),
-        "ids/waiting": np.fromiter(pending.waiting, np.int64),
-        "ids/learnt": np.fromiter(pending.learnt, np.int64),
-        "counts": np.array([pending.made, pending.expired], np.int64),
+        **named("state", kernel.init() if saved.policy is None else saved.policy),
+        **named("numbers", kernel.numbers),
+        **stacked("waiting", list(saved.waiting.values())),
+        **stacked("learnt", list(saved.learnt.values())),
+        **({} if saved.last is None else named("last", saved.last)),
+        "ids/waiting": np.fromiter(saved.waiting, np.int64),
+        "ids/learnt": np.fromiter(saved.learnt, np.int64),
+        "health/steps": saved.steps,
+        "health/known": saved.known,
+        "counts": np.array([saved.made, saved.expired, saved.learnt_count], np.int64),
     }
-    config = {
-        **learner.config,
-        "instances": learner._form,
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-    }
-    checkpoint.write(path, arrays, config)
+    with jax.enable_x64(True):
+        form = describe(kernel.problem.example_instance()) if form_fixed else OPEN
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    checkpoint.write(path, arrays, {**config, "instances": form, "versions": versions})
 
 
 def load(cls: Any, path: str | os.PathLike[str], oracle: Any, given: dict[str, Any]) -> Any:
     """The learner that ``save`` wrote, with the objects that it was built from."""
+    if not isinstance(oracle, Oracle):
+        raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     arrays, config = checkpoint.read(path)
     try:
-        learner = _rebuilt(cls, oracle, config, given)
-        _fill(learner, arrays, config)
+        _require_oracle(oracle, config["oracle"])
+        arguments, form = _arguments(config, given), config["instances"]
+        instance = None if form == OPEN else rebuilt(form)
+        try:
+            learner = cls(oracle, **arguments)
+            return learner._restored(form != OPEN, instance, partial(_state, arrays))
+        except SettingsError as error:
+            raise CheckpointError(f"its configuration cannot be used: {error}") from None
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise CheckpointError(f"{path}: the checkpoint cannot be understood: {error!r}") from None
-    return learner
+    except Exception as error:  # a configuration that parses can still be of any form
+        raise CheckpointError(f"{path}: the checkpoint cannot be understood: {error!r}") from error
 
 
-def _rebuilt(cls: Any, oracle: Any, config: dict[str, Any], given: dict[str, Any]) -> Any:
-    """A fresh learner of the same configuration."""
-    found = assembly.fingerprint(oracle)
-    if found != config["oracle"]:
-        raise CheckpointError(f"expected the oracle that it was saved with, {config['oracle']}, got {found}")
-    parts = {}
+def _require_oracle(oracle: Oracle, saved: dict[str, Any]) -> None:
+    found = json.loads(json.dumps(oracle.fingerprint()))
+    differing = [key for key in {**saved, **found} if saved.get(key) != found.get(key)]
+    if differing:
+        told = "; ".join(f"{key} {said(saved.get(key))}, got {said(found.get(key))}" for key in differing)
+        raise CheckpointError(f"expected the oracle that it was saved with: {told}")
+
+
+def _arguments(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What the learner was made with; objects are those that are ``given`` again."""
+    arguments: dict[str, Any] = {}
     for name, thing in given.items():
         saved = config[name]
         if isinstance(saved, dict) and thing is None:
             raise CheckpointError(f"it was saved with a {name} of your own ({saved['object']}): give it as {name}=")
         if not isinstance(saved, dict) and thing is not None:
             raise CheckpointError(f"it was saved with {name} {saved!r}: give no {name}=")
-        if isinstance(saved, dict) and assembly.spoken(thing) != saved:
-            raise CheckpointError(
-                f"expected a {name} of type {saved['object']}, got {assembly.spoken(thing)['object']}"
-            )
-        parts[name] = saved if thing is None else thing
-    options = dict(config["options"])
-    shape = tuple(options.pop("context_shape"))
-    if math.prod(shape) > LARGEST_CONTEXT:
+        if isinstance(saved, dict) and config_entry(thing) != saved:
+            got = type(thing).__qualname__
+            raise CheckpointError(f"expected a {name} of type {saved['object']}, got {got}")
+        arguments[name] = saved if thing is None else thing
+    shape = tuple(config["context_shape"])
+    if not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > LARGEST_CONTEXT:
         raise CheckpointError(f"its contexts have the shape {shape}, expected at most {LARGEST_CONTEXT} numbers")
-    settings = None if isinstance(config["policy"], dict) else config["settings"]
-    try:
-        return cls(oracle, context_shape=shape, settings=settings, offset=config["offset"], **parts, **options)
-    except SettingsError as error:
-        raise CheckpointError(f"its configuration cannot be used: {error}") from None
+    if config["settings"] is not None:
+        try:
+            arguments["settings"] = settings_for(arguments["policy"], config["settings"])
+        except SettingsError as error:
+            raise CheckpointError(f"its configuration cannot be used: {error}") from None
+    return {**config["options"], **arguments, "context_shape": shape, "offset": config["offset"]}
 
 
-def _fill(learner: Any, arrays: dict[str, np.ndarray], config: dict[str, Any]) -> None:
-    numbers = restored("numbers", learner._kernel.numbers, arrays)
-    if not jax.tree.all(jax.tree.map(np.array_equal, numbers, learner._kernel.numbers)):
+def _state(arrays: dict[str, np.ndarray], kernel: Kernel, limit: int) -> LearnerState:
+    """What the arrays hold, checked against the forms of the kernel's decisions and states, and against each other."""
+    if not jax.tree.all(jax.tree.map(np.array_equal, restored("numbers", kernel.numbers, arrays), kernel.numbers)):
         raise CheckpointError("it was saved with a policy of other numbers (settings)")
+    for name, array in arrays.items():
+        _require_finite(name, array)
+    number, form = partial(jax.ShapeDtypeStruct, dtype=np.int64), kernel.decision_form
+    counted = restored("counts", number((3,)), arrays)
+    ids = {name: restored(f"ids/{name}", number(arrays[f"ids/{name}"].shape), arrays) for name in ("waiting", "learnt")}
+    steps = restored("health/steps", jax.ShapeDtypeStruct((WINDOW, len(NAMES)), np.float64), arrays)
+    known = restored("health/known", jax.ShapeDtypeStruct((WINDOW, len(NAMES)), bool), arrays)
+    signature = arrays["learnt.signature"].shape[1:] if len(ids["learnt"]) else ()
+    learnt_form = Learnt(form, *(jax.ShapeDtypeStruct(shape, np.float64) for shape in (signature, ())))
+    forms = {"waiting": form, "learnt": learnt_form}
+    kept = {
+        name: dict(zip(ids[name].tolist(), unstacked(name, each, len(ids[name]), arrays), strict=True))
+        for name, each in forms.items()
+    }
+    last = restored("last", (form.w, form.aux), arrays) if "last[0]" in arrays else None
+    policy = restored("state", kernel.state_form, arrays)
     with jax.enable_x64(True):
-        state = jax.tree.map(jnp.asarray, restored("state", learner._state, arrays))
-    for leaf in jax.tree.leaves(state):
-        if jnp.issubdtype(leaf.dtype, jnp.floating) and not np.all(np.isfinite(np.asarray(leaf))):
-            raise CheckpointError("its state holds numbers that are not finite")
-    learner._state = state
-    for scale, values in zip(
-        *(tree.values() for tree in (_objects(learner), _restored_scales(learner, arrays))), strict=True
-    ):
-        vars(scale).update(values)
-    vars(learner._recorder).update(restored("health", vars(learner._recorder), arrays))
+        policy = jax.tree.map(jnp.asarray, policy)
+    made, expired, learnt = counted.tolist()
+    found = LearnerState(policy, kept["waiting"], kept["learnt"], last, made, expired, steps, known, learnt)
+    _require_consistent(found, limit)
+    return found
 
-    learner._form = config["instances"]
-    instance = None if learner._form == OPEN else rebuilt(learner._form)
-    template = learner._kernel.shape_of(state, np.zeros(learner.options.context_shape), learner._shown(instance))
-    pending = learner._pending
-    pending.made, pending.expired = map(int, arrays["counts"])
-    ids, old = arrays["ids/waiting"], arrays["ids/learnt"]
-    waiting = unstacked("waiting", template, len(ids), arrays)
-    signature = next((a for name, a in arrays.items() if name == "learnt.signature"), np.zeros((0, 0)))
-    learnt_form = Learnt(
-        template.w,
-        template.aux,
-        jax.ShapeDtypeStruct(signature.shape[1:], np.float64),
-        jax.ShapeDtypeStruct((), np.float64),
+
+def _require_consistent(found: LearnerState, limit: int) -> None:
+    """Refuses decisions and counts that contradict each other: every decision waits, was learnt or has expired."""
+    ids = [*found.waiting, *found.learnt]
+    decisions = [*found.waiting.values(), *(learnt.decision for learnt in found.learnt.values())]
+    counts = (found.made, found.expired, found.learnt_count)
+    fits = (
+        all(0 <= count <= LAST_ID for count in counts)
+        and found.made == len(found.waiting) + found.expired + found.learnt_count
+        and len(set(ids)) == len(ids)
+        and all(1 <= id <= found.made for id in ids)
+        and list(found.waiting) == sorted(found.waiting)
+        and len(found.waiting) <= limit
+        and len(found.learnt) == min(limit, found.learnt_count)
+        and all(int(decision.id) == id for id, decision in zip(ids, decisions, strict=True))
+        and not np.any(found.known[found.learnt_count :])
     )
-    learnt = unstacked("learnt", learnt_form, len(old), arrays)
-    known = [*map(int, ids), *map(int, old)]
-    if len(set(known)) != len(known) or any(not 1 <= id <= pending.made for id in known) or len(ids) > pending.limit:
-        raise CheckpointError("its waiting decisions contradict each other")
-    pending.waiting.update(zip(map(int, ids), waiting, strict=True))
-    pending.learnt.update(zip(map(int, old), learnt, strict=True))
-    if "last[0]" in arrays:
-        learner._last = restored("last", (template.w, template.aux), arrays)
+    if not fits:
+        raise CheckpointError("its waiting and learnt decisions contradict each other")
 
 
-def _objects(learner: Any) -> dict[str, Any]:
-    scales = {"contexts": learner._contexts, "costs": learner._costs}
-    return {name: scale for name, scale in scales.items() if scale is not None}
-
-
-def _scales(learner: Any) -> dict[str, Any]:
-    return {name: vars(scale) for name, scale in _objects(learner).items()}
-
-
-def _restored_scales(learner: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    return restored("scales", _scales(learner), arrays)
+def _require_finite(name: str, array: np.ndarray) -> None:
+    """Refuses numbers that no learner writes; what the aux means is the solver's affair, a right-hand side may be infinite."""
+    if array.dtype.kind != "f" or ".aux" in name or name.startswith(("numbers", "last[1]")):
+        return
+    wrong = np.isinf(array) if name in MAY_BE_NAN else np.isnan(array) if ".instance" in name else ~np.isfinite(array)
+    if np.any(wrong):
+        raise CheckpointError(f"array {name!r} holds numbers that are not finite")

@@ -1,36 +1,39 @@
-"""A learner's policy from names or objects, and the configuration that a checkpoint keeps of them."""
+"""A learner's problem and policy from names or objects, and the configuration that a checkpoint keeps of them."""
 
-import dataclasses
-import hashlib
-from collections.abc import Mapping
-from typing import Any, Literal
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, NamedTuple
 
+import jax
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from regretless import feedback as feedbacks
-from regretless import models, policies, surrogates
+from regretless import policies
 from regretless.errors import SettingsError
-from regretless.feedback import Measurement
-from regretless.live.arrivals import FreeRows
+from regretless.feedback import Measurement, RowsTold
+from regretless.live.inputs import said
+from regretless.live.kernel import Kernel
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
+from regretless.policies.offset import Offset
+from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
 from regretless.registry import require_known
-from regretless.settings import Settings
+from regretless.settings import Settings, merged
 from regretless.surrogates.base import Surrogate
+from regretless.types import Instance
 
 
 class Options(BaseModel):
     """The choices of a learner that are plain data."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    context_shape: tuple[int, ...] = Field(min_length=1, max_length=2)
     scaling: bool = True
     may_miss: bool = True
-    rows: int | None = Field(None, ge=1)
+    rows: int | None = Field(None, ge=1, le=10**6)
     max_pending: int = Field(1000, ge=1, le=10**7)
     max_age: int | None = Field(None, ge=0)
     on_failure: Literal["raise", "last"] = "raise"
@@ -39,32 +42,74 @@ class Options(BaseModel):
     @classmethod
     def checked(cls, **values: Any) -> "Options":
         """Options from raw values; every problem is told in one SettingsError."""
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
         try:
-            return cls(**values)
+            return cls(**plain)
         except ValidationError as error:
-            told = (f"{'.'.join(map(str, p['loc']))}: {p['msg']}, got {p['input']!r}" for p in error.errors())
+            told = (f"{'.'.join(map(str, p['loc']))}: {p['msg']}, got {said(p['input'])}" for p in error.errors())
             raise SettingsError("learner: " + "; ".join(told)) from None
 
 
-def context_shape(oracle: Oracle, dim: int | None, shape: tuple[int, ...] | None) -> tuple[int, ...]:
+class Plan(NamedTuple):
+    """Everything that a learner's programs are built from, but for the form of its instances."""
+
+    oracle: Oracle
+    context_shape: tuple[int, ...]
+    rule: Measurement
+    policy: str | Policy
+    settings: Settings | Mapping[str, Any] | None
+    model: str | Model | None
+    surrogate: str | Surrogate | None
+    offset: Any  # [d], or None
+    options: Options
+
+    def kernel(self, instance: Instance) -> Kernel:
+        """The programs for instances like this one: the policy, with scaling and the known part of the cost around it."""
+        may_miss = self.options.may_miss or self.rule.rows_told is not None
+        problem = Problem(self.oracle, self.context_shape, self.rule, may_miss=may_miss, instance=instance)
+        with jax.enable_x64(True):
+            if isinstance(self.policy, Policy):
+                self.policy.problem.require_played_on(problem, "learner: the policy object")
+                policy, problem = self.policy, self.policy.problem
+            else:
+                policy = policies.build(self.policy, problem, self.settings, surrogate=self.surrogate, model=self.model)
+            if self.options.scaling and not isinstance(policy, Scaled):
+                policy = Scaled(problem, policy)
+            if self.offset is not None:
+                policy = Offset(problem, policy, self.offset)
+            return Kernel(policy, self.options.seed)
+
+    def setting_names(self) -> dict[str, Any] | None:
+        """Every setting of a policy by name, by dotted name; None for a policy object."""
+        if isinstance(self.policy, Policy):
+            return None
+        given = self.settings.names() if isinstance(self.settings, Settings) else dict(self.settings or {})
+        chosen = {"surrogate": self.surrogate, "model": self.model}
+        names = {part: name for part, name in chosen.items() if isinstance(name, str)}
+        return policies.settings_for(self.policy, merged(given, names)).names()
+
+
+def refuse_unknown(given: Collection[str], valid: Collection[str]) -> None:
+    """Refuses arguments that there are not; names the nearest one and lists all."""
+    for name in given:
+        near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise SettingsError(f"learner: unknown argument {name!r}; {hint}Expected some of {', '.join(valid)}")
+
+
+def context_shape(dim: Any, shape: Any) -> tuple[Any, ...]:
     """``(p,)`` or ``(d, p)`` from whichever of the two was given."""
     if (dim is None) == (shape is None):
         raise SettingsError(
             "learner: expected context_dim=p for a context vector or context_shape=(d, p) for feature rows"
         )
-    whole = (dim,) if shape is None else tuple(shape)
-    if (
-        not all(isinstance(n, int) and n >= 1 for n in whole)
-        or (len(whole) == 2 and whole[0] != oracle.dim)
-        or len(whole) > 2
-    ):
-        raise SettingsError(
-            f"learner: expected a context of shape (p,) or ({oracle.dim}, p) with p ≥ 1, a row per cost coordinate, got {whole}"
-        )
-    return whole  # type: ignore[return-value]
+    found = (dim,) if shape is None else tuple(shape) if isinstance(shape, tuple | list) else (shape, None)
+    if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in found):
+        raise SettingsError(f"learner: expected whole numbers for the shape of a context, got {said(shape or dim)}")
+    return found
 
 
-def measurement(feedback: str | Measurement, rows: int | None) -> Measurement:
+def measurement(feedback: Any, rows: int | None) -> Measurement:
     """The feedback regime."""
     if isinstance(feedback, str):
         require_known("feedback", feedback, [*feedbacks.REGISTRY, "linear"])
@@ -72,69 +117,33 @@ def measurement(feedback: str | Measurement, rows: int | None) -> Measurement:
             raise SettingsError(
                 "learner: rows= is the most rows of one feedback with feedback='linear', and only then needed"
             )
-        return FreeRows() if feedback == "linear" else feedbacks.REGISTRY[feedback]
+        return feedbacks.regime(feedback) if rows is None else RowsTold(rows)
     if not isinstance(feedback, Measurement) or rows is not None:
         raise SettingsError(
-            f"learner: expected feedback to be a name or a Measurement (without rows=), got {feedback!r}"
+            f"learner: expected feedback to be a name or a Measurement (without rows=), got {said(feedback)}"
         )
     return feedback
 
 
-def build_policy(
-    policy: str | Policy, settings: Settings | Mapping[str, Any] | None, problem: Problem,
-    model: str | Model, surrogate: str | Surrogate | None,
-) -> Policy:  # fmt: skip
-    """The policy, with a model or a surrogate of the user's own put in place."""
-    if isinstance(policy, Policy):
-        if settings is not None or surrogate is not None or not isinstance(model, str):
+def require_parts(policy: Any, settings: Any, model: Any, surrogate: Any) -> None:
+    """Refuses parts of the wrong type, and parts of a policy that is an object."""
+    for name, given, kinds in (
+        ("policy", policy, (str, Policy)),
+        ("settings", settings, (Settings, Mapping, type(None))),
+        ("model", model, (str, Model, type(None))),
+        ("surrogate", surrogate, (str, Surrogate, type(None))),
+    ):
+        if not isinstance(given, kinds):
+            words = {"settings": "the policy's Settings object, or a dictionary of its settings by dotted name"}
             raise SettingsError(
-                "learner: settings, model and surrogate are for a policy by name; this one is an object"
+                f"learner: expected {words.get(name, f'{name} to be a name or an object')}, got {said(given)}"
             )
-        return policy
-    chosen = settings if isinstance(settings, Settings) else Settings.checked(**(settings or {}))
-    if isinstance(surrogate, str):
-        require_known("surrogate", surrogate, surrogates.REGISTRY)
-        chosen = chosen.updated(surrogate=surrogate)
-    if isinstance(model, str):
-        require_known("model", model, models.REGISTRY)
-        problem = problem._replace(model_name=model)
-    built = policies.build(policy, chosen, problem)
-    own = {
-        "model": None if isinstance(model, str) else model,
-        "surrogate": None if isinstance(surrogate, str) else surrogate,
-    }
-    own = {name: thing for name, thing in own.items() if thing is not None}
-    for name in own:
-        if not hasattr(built, name):
-            raise SettingsError(f"learner: policy {policy!r} has no {name} of its own to replace")
-    return type(built)(**{**vars(built), **own}) if own else built
+    if isinstance(policy, Policy) and not (settings is None and model is None and surrogate is None):
+        raise SettingsError("learner: settings, model and surrogate are for a policy by name; this one is an object")
 
 
-def spoken(thing: Any) -> Any:
+def config_entry(thing: Any) -> Any:
     """A name as it is, an object as the mark that it was one."""
     if thing is None or isinstance(thing, str):
         return thing
     return {"object": f"{type(thing).__module__}.{type(thing).__qualname__}"}
-
-
-def fingerprint(oracle: Oracle) -> dict[str, Any]:
-    """What can be said of an oracle in plain data: its kind, its size, its choices."""
-    print_: dict[str, Any] = {"kind": type(oracle).__name__}
-    for field in dataclasses.fields(oracle):
-        value = getattr(oracle, field.name)
-        if isinstance(value, bool | int | float | str):
-            print_[field.name] = value
-        elif isinstance(value, tuple) and not any(callable(part) for part in value):
-            print_[field.name] = hashlib.sha256(repr(value).encode()).hexdigest()[:16]
-    return print_
-
-
-def vector(what: str, values: Any, length: int) -> np.ndarray:
-    """Numbers of this many coordinates."""
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise SettingsError(f"learner: expected numbers in {what}, got {values!r}") from None
-    if array.shape != (length,) or not np.all(np.isfinite(array)):
-        raise SettingsError(f"learner: expected {what} to be {length} finite numbers, got shape {array.shape}")
-    return array

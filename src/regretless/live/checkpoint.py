@@ -18,7 +18,7 @@ from regretless import files
 from regretless.errors import CheckpointError
 
 FORMAT = "regretless checkpoint"
-VERSION = 1
+VERSION = 2
 MANIFEST, DIGEST = "manifest.json", "manifest.sha256"
 
 
@@ -45,31 +45,38 @@ def write(path: str | os.PathLike[str], arrays: dict[str, np.ndarray], config: d
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Arrays and configuration of a checkpoint; refuses whatever is damaged, foreign or newer."""
+    """Arrays and configuration of a checkpoint; whatever is damaged, foreign, forged, older or newer is a CheckpointError."""
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            _require_plain(archive, os.fstat(file.fileno()).st_size)
             manifest = _manifest(archive)
-            files = [entry.get("file") for entry in manifest["arrays"].values() if isinstance(entry, dict)]
-            if len(set(files)) != len(manifest["arrays"]):
+            entries = manifest["arrays"]
+            names = [entry.get("file") for entry in entries.values() if isinstance(entry, dict)]
+            if len(set(names)) != len(entries):
                 raise CheckpointError("the manifest cannot be understood: its arrays share files")
-            arrays = {name: _array(archive, name, entry) for name, entry in manifest["arrays"].items()}
-            return arrays, manifest["config"]
+            return {name: _array(archive, name, entry) for name, entry in entries.items()}, manifest["config"]
     except OSError as error:
         raise CheckpointError(f"cannot read checkpoint {path}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {error}") from None
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
+    except Exception as error:  # a forged file can make the libraries that read it fail in any way
+        raise CheckpointError(f"{path} is no checkpoint, or a damaged one: {type(error).__name__}: {error}") from error
+
+
+def _require_plain(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuses an archive with compressed members, or with members that promise more bytes than the file has."""
+    for info in archive.infolist():
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise CheckpointError(f"{info.filename} is compressed, which no checkpoint is")
+    if sum(info.file_size for info in archive.infolist()) > size:
+        raise CheckpointError(f"damaged or forged: its members promise more than the {size} bytes of the file")
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     try:
-        info = archive.getinfo(name)
+        return archive.read(name)
     except KeyError:
         raise CheckpointError(f"no checkpoint: it has no {name}") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-        raise CheckpointError(f"{name} is compressed, which no checkpoint is")
-    return archive.read(info)
 
 
 def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -80,17 +87,26 @@ def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
         manifest = json.loads(data)
         if manifest["format"] != FORMAT:
             raise CheckpointError(f"expected a {FORMAT}, got {manifest['format']!r}")
-        if manifest["version"] > VERSION:
-            raise CheckpointError(
-                f"written in format {manifest['version']}, this program knows formats up to {VERSION}: update regretless"
-            )
+        _require_version(manifest["version"])
         if not isinstance(manifest["arrays"], dict) or not isinstance(manifest["config"], dict):
             raise TypeError("expected objects")
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, CheckpointError):
-            raise
+    except CheckpointError:
+        raise
+    except Exception as error:
         raise CheckpointError(f"the manifest cannot be understood: {error!r}") from None
     return dict(manifest)
+
+
+def _require_version(version: int) -> None:
+    if version > VERSION:
+        raise CheckpointError(
+            f"written in format {version}, this program knows format {VERSION} only: update regretless"
+        )
+    if version < VERSION:
+        raise CheckpointError(
+            f"written in format {version} by regretless 0.1, whose policies had other settings, scales and states, so that it "
+            "cannot be continued: go on with regretless 0.1, or make a new learner and let it decide and learn anew"
+        )
 
 
 def _array(archive: zipfile.ZipFile, name: str, entry: Any) -> np.ndarray:
@@ -109,6 +125,8 @@ def _array(archive: zipfile.ZipFile, name: str, entry: Any) -> np.ndarray:
         # Looked at before anything is allocated: a header may promise more than memory holds.
         if found != shape or kind.str != dtype or math.prod(shape) * kind.itemsize != len(data) - stream.tell():
             raise ValueError("it is not what the manifest says")
+        if kind.kind not in "biuf":
+            raise ValueError(f"expected numbers, got type {kind}")
         return np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:  # the header's parser fails in many ways
         raise CheckpointError(f"array {name!r} cannot be read: {error}") from None

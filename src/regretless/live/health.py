@@ -14,7 +14,7 @@ NAMES = ("residual", "total", "score_norm", "plug_in_norm")
 
 
 class Health(NamedTuple):
-    """What ``Learner.health`` tells; None stands for what this policy has not, or what is not known yet."""
+    """What ``Learner.health`` tells; None: unavailable for this policy, or not known yet."""
 
     decisions: int
     learnt: int
@@ -23,57 +23,53 @@ class Health(NamedTuple):
     feedback_share: float | None  # of the decisions that are no longer waiting
     relative_residual: float | None  # root mean square residual over root mean square total, recent half of the window
     residual_trend: float | None  # the same, recent half over earlier half: below 1 the predictions get better
-    exploration_share: float | None  # of recent decisions that differ from the greedy one
     score_norm: float | None
     plug_in_norm: float | None
     verdict: str
 
 
 class Recorder:
-    """Rings of the last WINDOW learning steps and decisions."""
+    """A ring of the last WINDOW learning steps; what is not ``known`` of a step is kept as 0."""
 
     def __init__(self) -> None:
-        self.steps = np.full((WINDOW, len(NAMES)), np.nan)
-        self.explored = np.full(WINDOW, np.nan)
-        self.learnt = np.zeros((), np.int64)
-        self.decided = np.zeros((), np.int64)
+        self.steps = np.zeros((WINDOW, len(NAMES)))
+        self.known = np.zeros((WINDOW, len(NAMES)), bool)
+        self.learnt = 0
 
     def learn(self, info: dict[str, float]) -> None:
         """Notes a learning step."""
-        self.steps[int(self.learnt) % WINDOW] = [info.get(name, np.nan) for name in NAMES]
-        self.learnt = self.learnt + 1
-
-    def decide(self, differs: float) -> None:
-        """Notes whether a decision differs from the greedy one (NaN: not known)."""
-        self.explored[int(self.decided) % WINDOW] = differs
-        self.decided = self.decided + 1
+        values = np.array([info.get(name, np.nan) for name in NAMES])
+        place = self.learnt % WINDOW
+        self.known[place] = np.isfinite(values)
+        self.steps[place] = np.where(self.known[place], values, 0.0)
+        self.learnt += 1
 
     def report(self, decisions: int, waiting: int, expired: int) -> Health:
         """The figures with their verdict."""
-        steps = np.roll(self.steps, -int(self.learnt) % WINDOW, axis=0) if self.learnt > WINDOW else self.steps
-        steps = steps[: min(int(self.learnt), WINDOW)] if self.learnt <= WINDOW else steps
+        steps = np.where(self.known, self.steps, np.nan)[: self.learnt]
+        if self.learnt > WINDOW:
+            steps = np.roll(steps, -(self.learnt % WINDOW), axis=0)
         half = len(steps) // 2
         relative = trend = None
         if half:
             early, late = (_size(part[:, 0]) / max(_size(part[:, 1]), 1e-300) for part in (steps[:half], steps[half:]))
-            relative, trend = (late if np.isfinite(late) else None), None
+            relative = late if np.isfinite(late) else None
             if np.isfinite(early) and np.isfinite(late) and early > 0:
                 trend = late / early
         settled = decisions - waiting
-        share = int(self.learnt) / settled if settled > 0 else None
-        figures = {
-            "decisions": decisions,
-            "learnt": int(self.learnt),
-            "waiting": waiting,
-            "expired": expired,
-            "feedback_share": share,
-            "relative_residual": relative,
-            "residual_trend": trend,
-            "exploration_share": _mean(self.explored),
-            "score_norm": _mean(steps[:, 2]),
-            "plug_in_norm": _mean(steps[:, 3]),
-        }
-        return Health(**figures, verdict=_verdict(int(self.learnt), share, relative, trend))  # type: ignore[arg-type]
+        share = self.learnt / settled if settled > 0 else None
+        return Health(
+            decisions=decisions,
+            learnt=self.learnt,
+            waiting=waiting,
+            expired=expired,
+            feedback_share=share,
+            relative_residual=relative,
+            residual_trend=trend,
+            score_norm=_mean(steps[:, 2]),
+            plug_in_norm=_mean(steps[:, 3]),
+            verdict=_verdict(self.learnt, share, relative, trend),
+        )
 
 
 def _verdict(learnt: int, share: float | None, relative: float | None, trend: float | None) -> str:
@@ -96,8 +92,12 @@ def _verdict(learnt: int, share: float | None, relative: float | None, trend: fl
 
 
 def _size(values: np.ndarray) -> float:
+    """Root mean square of what is known, without overflow."""
     known = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(np.square(known)))) if len(known) else float("nan")
+    if not len(known):
+        return float("nan")
+    top = max(float(np.max(np.abs(known))), 1e-300)
+    return top * float(np.sqrt(np.mean(np.square(known / top))))
 
 
 def _mean(values: np.ndarray) -> float | None:

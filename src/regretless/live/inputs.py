@@ -1,23 +1,46 @@
-"""Contexts and instances as users give them, checked before anything else happens."""
+"""Numbers, contexts, instances and ids as users give them, checked before anything else happens."""
 
+import operator
 from typing import Any
 
 import jax
 import numpy as np
 
-from regretless.errors import SettingsError
-from regretless.live.snapshot import describe
+from regretless.errors import FeedbackError, RegretlessError, SettingsError
+from regretless.oracles import inputs
+from regretless.oracles.base import Oracle
+from regretless.types import Instance
 
-OPEN = "open"
-"""The form of instances before the first one was given."""
+LONGEST = 60
+"""Characters of a value that an error repeats."""
+
+LAST_ID = 2**31 - 1
+
+_PLAIN: dict[str, Any] = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float64}
+
+
+def numbers(what: str, given: Any, error: type[RegretlessError] = SettingsError) -> np.ndarray:
+    """Real numbers as a float64 array of their own; masked arrays, dates, complex numbers, text and booleans are refused."""
+    try:
+        array = inputs.numbers(what, given)
+    except SettingsError as problem:
+        raise error(str(problem)) from None
+    if array.dtype.kind == "b" or _has_boolean(given):
+        raise error(f"{what}: expected numbers, got True or False")
+    return array.astype(np.float64)
+
+
+def vector(what: str, given: Any, length: int) -> np.ndarray:
+    """Finite numbers, so many of them."""
+    array = numbers(what, given)
+    if array.shape != (length,) or not np.all(np.isfinite(array)):
+        raise SettingsError(f"learner: expected {what} to be {length} finite numbers, got {said(given)}")
+    return array
 
 
 def contexts(context: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, bool]:
-    """Contexts with a leading axis, and whether there were several; refuses other shapes and numbers that are none."""
-    try:
-        array = np.array(context, np.float64)
-    except (TypeError, ValueError):
-        raise SettingsError(f"context: expected numbers of shape {shape}, got {context!r}") from None
+    """Contexts with a leading axis, and whether there were several; refuses other shapes and non-finite numbers."""
+    array = numbers("context", context)
     if array.shape[-len(shape) :] != shape or array.ndim not in (len(shape), len(shape) + 1):
         raise SettingsError(f"context: expected shape {shape}, or {('n', *shape)} for several, got {array.shape}")
     if not np.all(np.isfinite(array)):
@@ -28,20 +51,56 @@ def contexts(context: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, bool]:
     return (array if many else array[None]), many
 
 
-def instances(instance: Any, count: int, many: bool) -> list[Any]:
-    """One instance for each context, as arrays of their own."""
-    given = [instance] * count if not many or instance is None else list(instance)
-    if len(given) != count:
-        raise SettingsError(f"instance: expected one for each of {count} contexts, got {len(given)}")
-    return [jax.tree.map(np.array, own) for own in given]
+def instances(oracle: Oracle, given: Any, count: int, many: bool) -> list[Instance]:
+    """One instance for each context, in the form that the oracle's programs expect."""
+    if not many or given is None:
+        return [instance(oracle, given)] * count
+    if not isinstance(given, list | tuple | np.ndarray) or len(given) != count:
+        got = len(given) if isinstance(given, list | tuple | np.ndarray) else f"a {type(given).__name__}"
+        raise SettingsError(f"instance: expected a list with one for each of {count} contexts, got {got}")
+    return [instance(oracle, own) for own in given]
 
 
-def require_form(given: list[Any], form: Any) -> None:
-    """Refuses instances of another form than the earlier ones: programs are compiled for one."""
-    for own in given:
-        found = describe(own)
-        form = found if form == OPEN else form
-        if found != form:
-            raise SettingsError(
-                f"instance: expected the form of earlier ones, {form}, got {found}; give all of them, or none, an instance"
-            )
+def instance(oracle: Oracle, given: Any) -> Instance:
+    """What changes in the feasible set, checked by the oracle; integers as int64, other numbers as float64."""
+    try:
+        return jax.tree.map(_plain, oracle.instance(given))
+    except RegretlessError:
+        raise
+    except Exception as error:
+        raise SettingsError(f"instance: expected arrays of numbers, got {said(given)} ({error})") from None
+
+
+def whole(given: Any) -> int:
+    """The id of a decision."""
+    try:
+        id = None if isinstance(given, bool | np.bool) else operator.index(given)
+    except TypeError:
+        id = None
+    if id is None:
+        raise FeedbackError(f"expected the id of a decision (a whole number), got {said(given)}")
+    if abs(id) > LAST_ID:
+        raise FeedbackError(f"unknown decision: expected an id of at most {LAST_ID}, got a larger number")
+    return id
+
+
+def said(value: Any) -> str:
+    """A value as an error repeats it: not for ever, and whatever its ``repr`` does."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def _plain(leaf: Any) -> np.ndarray:
+    array = np.asarray(leaf)
+    if array.dtype.kind == "u" and np.any(array > np.iinfo(np.int64).max):
+        raise SettingsError(f"instance: expected integers below 2⁶³, got {array.max()}")
+    return array.astype(_PLAIN[array.dtype.kind])
+
+
+def _has_boolean(given: Any) -> bool:
+    if isinstance(given, list | tuple):
+        return any(_has_boolean(part) for part in given)
+    return isinstance(given, bool | np.bool) or (isinstance(given, np.ndarray) and given.dtype == bool)

@@ -1,172 +1,162 @@
-"""The compiled programs of a live learner: decide, decide greedily, learn. Pure functions of the policy's state.
+"""What a live learner computes: the steps of a decision and of learning, as programs, and the solver called between them.
 
-Learners that differ in numbers only share their programs.
+With an oracle in pure JAX a decision is one program and a learning step another. A solver on the host is called from Python
+between two programs, never from inside one. Learners that differ in numbers only share their programs.
 """
 
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.feedback import Measurement, Rows
+from regretless.errors import SettingsError
+from regretless.live import programs
 from regretless.live.arrivals import Arrival
-from regretless.policies.base import Policy
-from regretless.simulate import rounds
-from regretless.types import NOT_SAMPLED, Decision, Feedback
-
-
-class Greedy(NamedTuple):
-    """The mean prediction and what would be done if it were true."""
-
-    mean: Any
-    w: Any
-    status: Any
+from regretless.oracles.status import check
+from regretless.policies.base import Answer, Policy, Question, ask, host_answer
+from regretless.types import Decision, Instance, Solution
 
 
 class Kernel:
-    """Programs around ``policy`` with feedback ``rule``; policies compute in float64, as in ``simulate``.
+    """Programs around ``policy``; policies compute in float64, as in ``simulate``.
 
     Random keys are ``fold_in(seed, round, purpose)`` with the decision's id as the round, exactly those of a simulated run.
     """
 
-    def __init__(self, policy: Policy, rule: Measurement, seed: int):
+    def __init__(self, policy: Policy, seed: int):
+        self.problem, self.oracle = policy.problem, policy.oracle
         with jax.enable_x64(True):
             self.numbers, static = eqx.partition(jax.tree.map(jnp.asarray, policy), eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
-        self.choices = _Choices(static, rule)
+        self.choices = programs.Choices(static)
 
     def init(self) -> Any:
         """The state before the first decision."""
         with jax.enable_x64(True):
-            return _init(self.choices, self.numbers, self.seed)
+            return programs.init(self.choices, self.numbers, self.seed)
 
-    def decide(self, state: Any, id: int, context: np.ndarray, instance: Any, explore: bool) -> Decision:
-        """The policy's decision in this context, its numbers as NumPy arrays."""
-        program = _decide if explore else _act_greedily
+    def draft(
+        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+    ) -> list[Decision]:
+        """What the policy wants to do, in one program; ``solve`` makes decisions of it. Without ``explore``: by the mean."""
+        count = len(ids)
+        size = 1 << (count - 1).bit_length()  # 1, 2, 4, …: few programs for all numbers of contexts
+        rows = [min(i, count - 1) for i in range(size)]
+        arguments: Any = (
+            np.array([ids[i] for i in rows], np.int32),
+            contexts[rows],
+            jax.tree.map(lambda *leaves: np.stack([leaves[i] for i in rows]), *instances),
+        )
+        program = programs.draft_many
+        if count == 1:
+            program, arguments = programs.draft, jax.tree.map(lambda leaf: leaf[0], arguments)
         with jax.enable_x64(True):
-            decision = program(self.choices, self.numbers, state, self.seed, np.int32(id), context, instance)
-            return jax.tree.map(np.asarray, decision)
-
-    def greedy(self, state: Any, context: np.ndarray, instance: Any) -> Greedy:
-        """Mean prediction and greedy decision."""
-        with jax.enable_x64(True):
-            return Greedy(*map(np.asarray, _greedy(self.choices, self.numbers, state, context, instance)))
-
-    def learn(
-        self, state: Any, decision: Decision, arrival: Arrival, offset: np.ndarray | None, size: float | None
-    ) -> tuple[Any, dict[str, float]]:
-        """The state after ``arrival``, whose values lose the known ``offset`` and are divided by the unit ``size`` of cost."""
-        seen = None if arrival.seen.all() else arrival.seen
-        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
-        unit = None if size is None else np.float64(size)
-        with jax.enable_x64(True):
-            state, info = _learn(
-                self.choices, self.numbers, state, self.seed, decision, arrival.values, seen, rows, offset, unit
+            found = jax.tree.map(np.asarray, program(self.choices, explore, self.numbers, state, self.seed, *arguments))
+        drafts = [found] if count == 1 else [jax.tree.map(lambda leaf, i=i: leaf[i], found) for i in range(count)]
+        if not all(np.all(np.isfinite(draft.cost_sample)) for draft in drafts):
+            raise SettingsError(
+                "context: expected one with finite predicted costs, got numbers so large that they overflow; "
+                "scale them, or build the learner with scaling=True"
             )
-            return state, {name: float(value) for name, value in info.items()}
+        return drafts
+
+    def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
+        """The drafts with their solutions, in one call of the solver; raises OracleError if it fails for any of them."""
+        if not self.oracle.on_host:
+            check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
+            return list(drafts)
+        costs = np.stack([draft.cost_sample for draft in drafts])
+        instances = jax.tree.map(lambda *leaves: np.stack(leaves), *(draft.instance for draft in drafts))
+        solution = self.oracle.answer(costs, instances)
+        return [
+            with_solution(draft, *jax.tree.map(lambda leaf, i=i: leaf[i], (solution.w, solution.aux)))
+            for i, draft in enumerate(drafts)
+        ]
+
+    def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
+        """The state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
+        seen = arrival.seen if self.problem.may_miss else None
+        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
+        told = (self.choices, self.numbers, state, self.seed, decision, arrival.values, seen, rows)
+        if self.oracle.on_host and self.asks:
+            with jax.enable_x64(True):
+                question = programs.ask(*told)
+                costs, points, instance = jax.tree.map(np.asarray, tuple(question)[:3])
+            found: Any = host_answer(self.oracle, Question(costs, points, instance, None))
+            given: Any = Answer(found.w.astype(costs.dtype), found.feasible)
+            with jax.enable_x64(True):
+                state, info = programs.answer(self.choices, self.numbers, question, given)
+        else:
+            with jax.enable_x64(True):
+                state, info = programs.learn(*told)
+        return state, {name: float(value) for name, value in info.scalars().items()}
+
+    def describe(self, state: Any) -> dict[str, float]:
+        """What the policy tells of itself."""
+        with jax.enable_x64(True):
+            told = programs.describe(self.choices, self.numbers, state)
+            return {name: float(value) for name, value in told.items()}
 
     def measure(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
         """``H(w)`` row by row and ``e(w)``."""
         with jax.enable_x64(True):
-            matrix, linkage = _measure(self.choices, w, aux)
+            matrix, linkage = programs.measure(self.choices, self.numbers, w, aux)
             return np.asarray(matrix), np.asarray(linkage)
 
-    def shape_of(self, state: Any, context: np.ndarray, instance: Any) -> Decision:
-        """Shapes and types of a decision, without making one."""
+    def weights(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The diagonal of ``H(w)`` and ``e(w)``, where row ``i`` measures coordinate ``i`` alone."""
         with jax.enable_x64(True):
-            return jax.eval_shape(
-                partial(_decide, self.choices), self.numbers, state, self.seed, np.int32(0), context, instance
-            )
+            diagonal, linkage = programs.weights(self.choices, self.numbers, w, aux)
+            return np.asarray(diagonal), np.asarray(linkage)
 
-    def predicts(self, state: Any, context: np.ndarray) -> bool:
+    @cached_property
+    def state_form(self) -> Any:
+        """Shapes and types of a state."""
+        with jax.enable_x64(True):
+            return jax.eval_shape(partial(programs.init, self.choices), self.numbers, self.seed)
+
+    @cached_property
+    def decision_form(self) -> Decision:
+        """Shapes and types of a decision."""
+        with jax.enable_x64(True):
+            return jax.eval_shape(self.problem.example_decision)
+
+    @cached_property
+    def predicts(self) -> bool:
         """Whether the policy has a mean prediction."""
+        mean = lambda numbers, state, x: self.choices.policy(numbers).mean(state, x)  # noqa: E731
         try:
             with jax.enable_x64(True):
-                jax.eval_shape(lambda n, s, x: self.choices.policy(n).mean(s, x), self.numbers, state, context)
+                jax.eval_shape(mean, self.numbers, self.state_form, self.decision_form.context)
         except NotImplementedError:
             return False
         return True
 
+    @cached_property
+    def asks(self) -> bool:
+        """Whether the policy needs solves while it learns."""
 
-class _Choices:
-    """A policy without its numbers, and its feedback: what programs are compiled for. Hashed once."""
+        def first(numbers: Any, state: Any) -> Question:
+            decision = self.problem.example_decision()
+            return ask(self.choices.policy(numbers), self.seed, state, decision, self.problem.example_feedback())
 
-    def __init__(self, static: Any, rule: Measurement):
-        self.static, self.rule = static, rule
-        leaves, structure = jax.tree.flatten((static, rule))
-        self.identity = (tuple(leaves), structure)
-        self.hash = hash(self.identity)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, _Choices) and self.identity == other.identity)
-
-    def policy(self, numbers: Any) -> Policy:
-        """The whole policy."""
-        return eqx.combine(numbers, self.static)
+        with jax.enable_x64(True):
+            question = jax.eval_shape(first, self.numbers, self.state_form)
+        return bool(len(question.costs.shape) and question.costs.shape[0] + question.points.shape[0])
 
 
-@partial(jax.jit, static_argnums=0)
-def _init(choices: _Choices, numbers: Any, seed: Any) -> Any:
-    return choices.policy(numbers).init(rounds.purpose_key(seed, rounds.START))
+def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> Decision:
+    """A draft with what is to be done, in the types that all decisions have, and read-only as they are."""
+    told = jax.tree.map(_frozen, (draft.w, draft.aux), (w, aux))
+    fields = {"w": told[0], "aux": told[1], "status": np.zeros_like(draft.status), **changed}
+    return Decision(**{**vars(draft), **fields})
 
 
-@partial(jax.jit, static_argnums=0)
-def _decide(choices: _Choices, numbers: Any, state: Any, seed: Any, id: Any, context: Any, instance: Any) -> Decision:
-    key = rounds.purpose_key(seed, rounds.DECIDE, id)
-    decision = choices.policy(numbers).decide(key, state, context, instance)
-    return eqx.tree_at(lambda d: d.id, decision, id)
-
-
-@partial(jax.jit, static_argnums=0)
-def _act_greedily(
-    choices: _Choices, numbers: Any, state: Any, seed: Any, id: Any, context: Any, instance: Any
-) -> Decision:
-    """``w*`` of the mean: no draw from the policy's distribution, which its version says."""
-    form = _decide(choices, numbers, state, seed, id, context, instance)
-    mean, solution = _solve_mean(choices, numbers, state, context, instance)
-    changed = {
-        "cost_sample": mean, "w": solution.w, "aux": solution.aux, "status": solution.status,
-        "version": jnp.int32(NOT_SAMPLED),
-    }  # fmt: skip
-    return Decision(**{**vars(form), **changed})
-
-
-@partial(jax.jit, static_argnums=0)
-def _greedy(choices: _Choices, numbers: Any, state: Any, context: Any, instance: Any) -> tuple[Any, Any, Any]:
-    mean, solution = _solve_mean(choices, numbers, state, context, instance)
-    return mean, solution.w, solution.status
-
-
-def _solve_mean(choices: _Choices, numbers: Any, state: Any, context: Any, instance: Any) -> tuple[Any, Any]:
-    policy = choices.policy(numbers)
-    mean = policy.mean(state, context)
-    return mean, policy.oracle.solve_one(mean, instance)
-
-
-@partial(jax.jit, static_argnums=0)
-def _learn(
-    choices: _Choices, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any,
-    offset: Any, size: Any,
-) -> tuple[Any, Any]:  # fmt: skip
-    if rows is None:
-        operator, linkage = choices.rule.measure(decision.w, decision.aux)
-    else:
-        operator, linkage = Rows(rows[0]), rows[1]
-    if offset is not None:
-        values = values - operator.matvec(offset)
-    if size is not None:
-        values = values / size
-    key = rounds.purpose_key(seed, rounds.LEARN, decision.id)
-    return choices.policy(numbers).learn(key, state, decision, Feedback(operator, linkage, values, seen))
-
-
-@partial(jax.jit, static_argnums=0)
-def _measure(choices: _Choices, w: Any, aux: Any) -> tuple[Any, Any]:
-    operator, linkage = choices.rule.measure(w, aux)
-    return jax.vmap(operator.rmatvec)(jnp.eye(linkage.shape[0])), linkage
+def _frozen(old: Any, new: Any) -> np.ndarray:
+    array = np.array(new, old.dtype)
+    array.flags.writeable = False
+    return array

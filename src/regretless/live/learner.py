@@ -1,35 +1,31 @@
 """One live learner: decide, learn, explain, save. The same policies as in ``simulate``, around your own solver and stream."""
 
-import operator
-import threading
-from collections.abc import Hashable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from regretless.errors import FeedbackError, OracleError, SettingsError
+from regretless.errors import FeedbackError, SettingsError
 from regretless.feedback import Measurement
-from regretless.live import archive, assembly, inputs
-from regretless.live.arrivals import Reader, Told
-from regretless.live.assembly import Options
-from regretless.live.health import Health, Recorder
+from regretless.live import archive, assembly, inputs, process
+from regretless.live.arrivals import RawFeedback
+from regretless.live.assembly import Options, Plan
+from regretless.live.books import Books, LearnerState
+from regretless.live.deciding import solved
+from regretless.live.health import Health
 from regretless.live.kernel import Kernel
-from regretless.live.pending import Learnt, Pending
-from regretless.live.records import Choice, Explanation, Receipt
-from regretless.live.scaling import ContextScale, CostScale
-from regretless.live.shifted import Shifted
+from regretless.live.parser import FeedbackParser
+from regretless.live.records import Choice, Explanation, Receipt, known_number
 from regretless.live.snapshot import describe
 from regretless.models.base import Model
-from regretless.oracles.base import Oracle, TraceableOracle
+from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
-from regretless.policies.linear_thompson import LinearThompson
-from regretless.problem import Problem
+from regretless.problem import Problem, form_of, form_words
 from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
-from regretless.types import NOT_SAMPLED, SOLVED, Decision
+from regretless.types import Instance
 
 
 class Learner:
@@ -37,10 +33,12 @@ class Learner:
 
     ``feedback`` is ``bandit``, ``semi_bandit``, ``full``, ``linear`` (rows told with each feedback, at most ``rows``) or a
     Measurement; ``policy``, ``model`` and ``surrogate`` are names or objects, ``settings`` those of a policy by name.
-    ``scaling`` estimates the sizes of contexts and costs while they come in; turn it off with settings that were tuned without,
-    such as the paper's. ``offset`` is a part of the cost that is known and need not be learnt. ``may_miss`` says that rows of
-    the feedback may fail to arrive. At most ``max_pending`` decisions wait for feedback, none longer than ``max_age`` further
-    decisions. ``on_failure="last"`` plays the last feasible decision again if the solver fails, instead of raising.
+    ``scaling`` brings contexts and costs to order one, also around a policy object; turn it off with settings that were tuned
+    without, such as the paper's. ``offset`` is a part of the cost that is known and need not be learnt. ``instance`` is an
+    example of what changes in the feasible set; without it the first decision, or the policy object, shows its form.
+    ``may_miss`` says that rows of the feedback may fail to arrive. At most ``max_pending`` decisions wait for feedback, none
+    longer than ``max_age`` further decisions. ``on_failure="last"`` plays the last feasible decision again if the solver fails,
+    instead of raising.
 
     >>> import numpy as np, regretless as rg
     >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3)
@@ -59,72 +57,74 @@ class Learner:
         context_shape: tuple[int, ...] | None = None,
         feedback: str | Measurement = "bandit",
         policy: str | Policy = "linear_thompson",
-        model: str | Model = "gaussian_linear",
-        surrogate: str | Surrogate | None = None,
         settings: Settings | Mapping[str, Any] | None = None,
+        model: str | Model | None = None,
+        surrogate: str | Surrogate | None = None,
         offset: Sequence[float] | None = None,
-        **options: Any,
+        instance: Instance = None,
+        scaling: bool = True,
+        may_miss: bool = True,
+        rows: int | None = None,
+        max_pending: int = 1000,
+        max_age: int | None = None,
+        on_failure: str = "raise",
+        seed: int = 0,
+        **unknown: Never,
     ):
+        process.require_own()
+        assembly.refuse_unknown(unknown, [name for name in inspect.signature(Learner).parameters if name != "unknown"])
         if not isinstance(oracle, Oracle):
             raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
-        shape = assembly.context_shape(oracle, context_dim, context_shape)
-        self.options = Options.checked(context_shape=shape, **options)
-        self.oracle = oracle
-        self.rule = assembly.measurement(feedback, self.options.rows)
-        self.offset = None if offset is None else assembly.vector("offset", offset, oracle.dim)
-        problem = Problem(
-            oracle if offset is None else Shifted(oracle), shape, self.rule, may_miss=self.options.may_miss
-        )
-        built = assembly.build_policy(policy, settings, problem, model, surrogate)
-        if isinstance(built.oracle, Shifted) != (offset is not None):
-            raise SettingsError("learner: a policy object and an offset do not go together: give the policy by name")
-        chosen = settings.model_dump() if isinstance(settings, Settings) else dict(settings or {})
-        self.config = {
-            "oracle": assembly.fingerprint(oracle), "feedback": assembly.spoken(feedback), "policy": assembly.spoken(policy),
-            "model": assembly.spoken(model), "surrogate": assembly.spoken(surrogate), "settings": chosen,
-            "offset": None if self.offset is None else self.offset.tolist(), "options": self.options.model_dump(mode="json"),
-        }  # fmt: skip
-        self._lock = threading.RLock()
-        self._kernel = Kernel(built, self.rule, self.options.seed)
-        self._reader = Reader(
-            self.rule, oracle.dim, self.options.may_miss or self.options.rows is not None, self.options.rows,
-            getattr(oracle, "edges", None), self._kernel.measure,
+        options = Options.checked(
+            scaling=scaling, may_miss=may_miss, rows=rows, max_pending=max_pending, max_age=max_age,
+            on_failure=on_failure, seed=seed,
         )  # fmt: skip
-        self._state = self._kernel.init()
-        self._pending = Pending(self.options.max_pending, self.options.max_age)
-        self._contexts = ContextScale(shape[-1]) if self.options.scaling else None
-        # Linear Thompson sampling is the same in every unit of cost.
-        self._costs = CostScale() if self.options.scaling and not isinstance(built, LinearThompson) else None
-        self._recorder = Recorder()
-        self._form: Any = inputs.OPEN  # what instances look like, once one was given
-        self._last: tuple[np.ndarray, Any] | None = None  # the last feasible decision with its aux
-        self._predicts = self._kernel.predicts(self._state, np.zeros(shape))
+        assembly.require_parts(policy, settings, model, surrogate)
+        known = None if offset is None else inputs.vector("offset", offset, oracle.dim)
+        self._plan = Plan(
+            oracle, assembly.context_shape(context_dim, context_shape), assembly.measurement(feedback, options.rows),
+            policy, settings, model, surrogate, known, options,
+        )  # fmt: skip
+        example = None if instance is None else inputs.instance(oracle, instance)
+        if isinstance(policy, Policy) and example is None:
+            example = policy.problem.example_instance()
+        form_fixed = example is not None or isinstance(policy, Policy)
+        self._books = Books(self._plan.kernel(example), form_fixed, options.max_pending, options.max_age)
+        self._config = {
+            "oracle": oracle.fingerprint(), "context_shape": list(self.problem.context_shape),
+            "feedback": assembly.config_entry(feedback), "policy": assembly.config_entry(policy),
+            "model": assembly.config_entry(model), "surrogate": assembly.config_entry(surrogate),
+            "settings": self._plan.setting_names(), "offset": None if known is None else known.tolist(),
+            "options": options.model_dump(),
+        }  # fmt: skip
+        self._turns = process.Turns()
+        self._parser = FeedbackParser(self.problem, options.may_miss, self._books.kernel)
 
-    def decide(self, context: Any, *, instance: Any = None, explore: bool = True) -> Any:
+    @property
+    def problem(self) -> Problem:
+        """What the policy is built for."""
+        return self._books.kernel.problem
+
+    def decide(self, context: Any, *, instance: Any = None, explore: bool = True) -> Choice | Any:
         """What to do in this context: a Choice; for several contexts (a leading axis) a list of them, all or none.
 
         ``instance`` is what changes in the feasible set (for several contexts a sequence, one each); its form stays the same
         from decision to decision. ``explore=False`` solves the mean prediction instead of a draw.
         """
-        contexts, many = inputs.contexts(context, self.options.context_shape)
-        instances = inputs.instances(instance, len(contexts), many)
-        with self._lock:
-            inputs.require_form(instances, self._form)
-            if not explore and not self._predicts:
+        process.require_own()
+        if not isinstance(explore, bool):
+            raise SettingsError(f"decide: expected explore to be True or False, got {inputs.said(explore)}")
+        contexts, many = inputs.contexts(context, self.problem.context_shape)
+        instances = inputs.instances(self._plan.oracle, instance, len(contexts), many)
+        with self._turns.taken():
+            kernel, state = self._ready_for(instances)
+            if not explore and not kernel.predicts:
                 raise SettingsError("learner: this policy has no mean prediction, so that it cannot decide greedily")
-            scale, drafts = self._contexts, []
-            for i, (x, own) in enumerate(zip(contexts, instances, strict=True)):
-                scale = None if scale is None else scale.after(x)
-                drafts.append(self._draft(self._pending.made + 1 + i, x, own, scale, explore))
-            choices = []
-            for choice, decision, differs in drafts:
-                self._pending.add(decision)
-                self._recorder.decide(differs)
-                if not choice.fallback:
-                    self._last = (choice.w, decision.aux)
-                choices.append(choice)
-            self._contexts = scale
-            self._form = describe(instances[-1])
+            first = self._books.pending.made + 1
+            drafts = kernel.draft(state, range(first, first + len(contexts)), contexts, instances, explore)
+            decisions = solved(kernel, drafts, self._plan.options.on_failure == "last", self._books.last)
+            self._books.keep(kernel, state, decisions)
+        choices = [Choice.of(decision, explore, fallback) for decision, fallback in decisions]
         return choices if many else choices[0]
 
     def learn(
@@ -141,76 +141,75 @@ class Learner:
         ``(H, v)``, or the values of the regime's own rows (NaN for what was not seen). A total beside another form is checked
         against it. Raises FeedbackError, and changes nothing, for feedback that cannot be used.
         """
-        told = Told(total, components, costs, linear, values)
+        process.require_own()
+        told = RawFeedback(total, components, costs, linear, values)
         told.form()
-        id = _whole(id)
-        with self._lock:
-            if id in self._pending.learnt:
-                before = self._pending.learnt[id]
-                self._pending.require_same(id, self._reader.read(told, before.w, before.aux).signature())
-                return Receipt(
-                    id, False, bool(np.isfinite(before.residual)), _known(before.residual),
-                    "the same feedback was learnt before: nothing changed",
-                )  # fmt: skip
-            decision = self._pending.get(id)
-            arrival = self._reader.read(told, decision.w, decision.aux)
-            costs_scale = None if self._costs is None else self._costs.after(*self._sizes(decision, arrival))
-            unit = None if costs_scale is None else costs_scale.size
-            self.oracle.take_failure()
-            state, info = self._kernel.learn(self._state, decision, arrival, self.offset, unit)
-            failure = self.oracle.take_failure()
-            if failure is not None:
-                raise failure
-            if not info.get("finite", 1.0):
+        id = inputs.whole(id)
+        with self._turns.taken():
+            pending = self._books.pending
+            decision: Any = pending.known(id)
+            arrival = self._parser.parse(told, decision.w, decision.aux)
+            if id in pending.learnt:
+                pending.require_same(id, arrival.signature())
+                before = known_number(pending.learnt[id].residual)
+                message = "the same feedback was learnt before: nothing changed"
+                return Receipt(id, False, before is not None, before, message)
+            state, info = self._books.kernel.learn(self._books.state, decision, arrival)
+            if not info["finite"]:
                 raise FeedbackError(
                     f"decision {id}: learning from this feedback would make the state infinite, so it was left out; "
                     "a learning rate is too large or the numbers are (scaling=True helps)"
                 )
-            complete = bool(info.get("complete", 1.0))
-            residual = info.get("residual", np.nan) * (unit or 1.0) if complete else np.nan
-            known = info if complete else {**info, "residual": np.nan, "total": np.nan}
-            self._state, self._costs = state, costs_scale
-            self._pending.settle(id, Learnt(decision.w, decision.aux, arrival.signature(), np.asarray(residual)))
-            self._recorder.learn(known)
-            return Receipt(id, True, complete, _known(residual), "learnt")
+            if not info["complete"]:
+                info = {**info, "residual": np.nan, "total": np.nan}
+            self._books.settle(id, arrival, state, info, info["residual"])
+        message = "learnt; a cost far beyond all earlier ones was cut off" if info.get("cut") else "learnt"
+        return Receipt(id, True, bool(info["complete"]), known_number(info["residual"]), message)
 
-    def explain(self, choice: Choice) -> Explanation:
-        """Why this decision: predicted mean, drawn cost, greedy decision and the distance from it."""
-        if not self._predicts:
-            raise SettingsError("learner: this policy has no mean prediction, so that it cannot explain itself")
-        with self._lock:
-            context = choice.context if self._contexts is None else self._contexts(choice.context)
-            found = self._kernel.greedy(self._state, context, self._shown(choice.instance))
-            if found.status != SOLVED:
-                self.oracle.raise_failure()
-            mean = self._in_units(found.mean)
-            learnt = self._pending.learnt.get(choice.id)
-            mixing = getattr(self._state, "mixing", None)
+    def explain(self, choice: Choice | int) -> Explanation:
+        """Why this decision (a Choice, or the id of one that waits or was learnt): predicted mean, drawn cost, greedy decision
+        and the distance from it, by what the learner knows now.
+        """
+        process.require_own()
+        id = inputs.whole(choice.id if isinstance(choice, Choice) else choice)
+        with self._turns.taken():
+            kernel, state, pending = self._books.kernel, self._books.state, self._books.pending
+            made: Any = choice if isinstance(choice, Choice) else pending.known(id)
+            form = (np.shape(made.context), np.shape(made.w), form_of(made.instance))
+            problem = kernel.problem
+            if state is None or form != (problem.context_shape, (problem.dim,), problem.instance_form):
+                raise SettingsError("learner: expected a Choice of this learner, got one of another")
+            if not kernel.predicts:
+                raise SettingsError("learner: this policy has no mean prediction, so that it cannot explain itself")
+            drafts = kernel.draft(state, [id], made.context[None], [made.instance], explore=False)
+            greedy: Any = kernel.solve(drafts)[0]
+            learnt = pending.learnt.get(id)
             return Explanation(
-                mean=mean,
-                cost_sample=choice.cost_sample,
-                greedy=found.w,
-                differs=int(np.sum(choice.w != found.w)),
-                gap=float(mean @ (choice.w - found.w)),
-                alpha=None if mixing is None else float(mixing.alpha),
-                residual=None if learnt is None else _known(learnt.residual),
+                mean=greedy.cost_sample,
+                cost_sample=made.cost_sample,
+                greedy=greedy.w,
+                differs=int(np.sum(made.w != greedy.w)),
+                gap=float(greedy.cost_sample @ (made.w - greedy.w)),
+                details=kernel.describe(state),
+                residual=None if learnt is None else known_number(learnt.residual),
             )
 
     def health(self) -> Health:
-        """How the learner is doing, with a verdict in words."""
-        with self._lock:
-            return self._recorder.report(self._pending.made, len(self._pending.waiting), self._pending.expired)
+        """How the learner is doing, with a verdict in words; answers also while another thread waits for the solver."""
+        process.require_own()
+        return self._books.health()
 
     @property
     def waiting(self) -> list[int]:
         """Ids of the decisions that wait for feedback, oldest first."""
-        with self._lock:
-            return list(self._pending.waiting)
+        process.require_own()
+        return self._books.waiting()
 
     def save(self, path: str | Path) -> None:
-        """Writes everything into one file, in one stroke; ``load`` goes on from there bit for bit."""
-        with self._lock:
-            archive.save(self, path)
+        """Writes everything into one file, atomically; ``load`` goes on from there bit for bit."""
+        process.require_own()
+        kernel, form_fixed, state = self._books.snapshot()
+        archive.save(path, kernel, self._config, form_fixed, state)
 
     @classmethod
     def load(
@@ -224,71 +223,28 @@ class Learner:
         surrogate: Surrogate | None = None,
     ) -> "Learner":
         """A learner that ``save`` wrote. The oracle, and whatever else was given as an object, has to be given again."""
+        process.require_own()
         given = {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate}
         return archive.load(cls, path, oracle, given)
 
-    def _draft(
-        self, id: int, context: np.ndarray, instance: Any, scale: ContextScale | None, explore: bool
-    ) -> tuple[Choice, Decision, float]:
-        """A decision that is not kept yet, and whether it differs from the greedy one."""
-        shown, x = self._shown(instance), context if scale is None else scale(context)
-        self.oracle.take_failure()
-        decision = self._kernel.decide(self._state, id, x, shown, explore)
-        fallback = decision.status != SOLVED
-        if fallback:
-            decision = self._instead(decision, instance)
-        differs = np.nan
-        if not explore:
-            differs = 0.0
-        elif isinstance(self.oracle, TraceableOracle) and self._predicts and not fallback:
-            differs = float(not np.array_equal(self._kernel.greedy(self._state, x, shown).w, decision.w))
-        density = None if decision.log_density is None else float(decision.log_density)
-        sample = self._in_units(np.asarray(decision.cost_sample))
-        choice = Choice(
-            id, np.asarray(decision.w), sample, density, decision.aux, context, instance, explore, bool(fallback)
-        )
-        return choice, decision, differs
+    def _restored(self, form_fixed: bool, instance: Any, state_of: Callable[[Kernel, int], LearnerState]) -> "Learner":
+        """The same learner as a checkpoint left it; ``instance`` has the form of its instances, if that was fixed."""
+        kernel = self._plan.kernel(instance) if form_fixed else self._books.kernel
+        self._books.restore(kernel, form_fixed, state_of(kernel, self._plan.options.max_pending))
+        return self
 
-    def _instead(self, decision: Decision, instance: Any) -> Decision:
-        """The last feasible decision in place of one that the solver failed to make, if the user wants that."""
-        try:
-            self.oracle.raise_failure()
-        except OracleError as error:
-            if self.options.on_failure != "last" or self._last is None:
-                raise
-            with jax.enable_x64(True):
-                possible = bool(self.oracle.feasible(jnp.asarray(self._last[0]), jax.tree.map(jnp.asarray, instance)))
-            if not possible:
-                raise OracleError(f"{error}; the last feasible decision is not feasible now") from error
-        w, aux = self._last or (None, None)
-        changed = {"w": w, "aux": aux, "status": np.zeros_like(decision.status), "version": np.int32(NOT_SAMPLED)}
-        return Decision(**{**vars(decision), **changed})
-
-    def _shown(self, instance: Any) -> Any:
-        """The instance as the policy's oracle takes it."""
-        if self.offset is None:
-            return instance
-        return instance, self.offset / (1.0 if self._costs is None else self._costs.size)
-
-    def _in_units(self, cost: np.ndarray) -> np.ndarray:
-        """A cost vector of the policy's in the user's units, with its known part."""
-        whole = cost * (1.0 if self._costs is None else self._costs.size)
-        return whole if self.offset is None else whole + self.offset
-
-    def _sizes(self, decision: Decision, arrival: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Values without their known part, and the squared norms of their rows; rows that did not arrive have none."""
-        w = np.asarray(decision.w)
-        matrix = self._kernel.measure(w, decision.aux)[0] if arrival.matrix is None else arrival.matrix
-        values = arrival.values if self.offset is None else arrival.values - matrix @ self.offset
-        return values, np.where(arrival.seen, np.sum(np.square(matrix), axis=1), 0.0)
-
-
-def _known(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _whole(id: Any) -> int:
-    try:
-        return operator.index(id)
-    except TypeError:
-        raise FeedbackError(f"expected the id of a decision (a whole number), got {id!r}") from None
+    def _ready_for(self, instances: Sequence[Instance]) -> tuple[Kernel, Any]:
+        """The kernel and the state for instances of this form; the first ones of all fix it."""
+        books, form = self._books, form_of(instances[0])
+        kernel = books.kernel
+        if not books.form_fixed and form is not None:
+            describe(instances[0])  # refuses what a checkpoint could not keep
+            kernel = self._plan.kernel(instances[0])
+        for own in instances:
+            if form_of(own) != kernel.problem.instance_form:
+                expected, got = form_words(kernel.problem.instance_form), form_words(form_of(own))
+                raise SettingsError(
+                    f"instance: expected the form of earlier ones, {expected}, got {got}; give all of them, or none, an "
+                    "instance"
+                )
+        return kernel, kernel.init() if books.state is None else books.state

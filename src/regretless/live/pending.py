@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless.errors import FeedbackError
+from regretless.types import Decision
 
 
 class Learnt(NamedTuple):
-    """What is remembered of a decision that was learnt from: enough to know its feedback again."""
+    """What is remembered of a decision that was learnt from: enough to recognise repeated feedback and to explain it."""
 
-    w: Any
-    aux: Any
+    decision: Decision
     signature: Any
     residual: Any
 
@@ -25,13 +25,13 @@ class Pending:
 
     def __init__(self, limit: int, max_age: int | None):
         self.limit, self.max_age = limit, max_age
-        self.waiting: OrderedDict[int, Any] = OrderedDict()
+        self.waiting: OrderedDict[int, Decision] = OrderedDict()
         self.learnt: OrderedDict[int, Learnt] = OrderedDict()
         self.made = 0  # decisions so far; ids are 1, 2, …
         self.expired = 0
 
-    def add(self, decision: Any) -> int:
-        """Keeps a decision and gives it the next id; the oldest ones make room."""
+    def add(self, decision: Decision) -> None:
+        """Keeps a decision under the next id; the oldest ones make room."""
         self.made += 1
         self.waiting[self.made] = decision
         while len(self.waiting) > self.limit or (
@@ -39,7 +39,6 @@ class Pending:
         ):
             self.waiting.popitem(last=False)
             self.expired += 1
-        return self.made
 
     def require_same(self, id: int, signature: np.ndarray) -> None:
         """Raises unless this very feedback is what the learnt decision ``id`` was learnt from."""
@@ -49,7 +48,7 @@ class Pending:
                 f"decision {id} has been learnt from other feedback already, which cannot be undone; this one was left out"
             )
 
-    def get(self, id: int) -> Any:
+    def get(self, id: int) -> Decision:
         """The waiting decision called ``id``."""
         if id in self.waiting:
             return self.waiting[id]
@@ -59,6 +58,10 @@ class Pending:
         kept = f"the last {self.limit} waiting decisions are kept"
         kept += "" if self.max_age is None else f", none older than {self.max_age} decisions"
         raise FeedbackError(f"decision {id} has expired or was learnt long ago: {kept} (max_pending, max_age)")
+
+    def known(self, id: int) -> Decision:
+        """The decision called ``id``, waiting or learnt."""
+        return self.learnt[id].decision if id in self.learnt else self.get(id)
 
     def settle(self, id: int, learnt: Learnt) -> None:
         """Marks a decision as learnt."""

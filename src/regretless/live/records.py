@@ -18,6 +18,14 @@ class Choice(NamedTuple):
     explored: bool  # whether ĉ was drawn; False for the greedy decision
     fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
 
+    @classmethod
+    def of(cls, decision: Any, explored: bool, fallback: bool) -> "Choice":
+        """A decision as it is handed out."""
+        return cls(
+            int(decision.id), decision.w, decision.cost_sample, known_number(decision.log_density), decision.aux,
+            decision.context, decision.instance, explored, fallback,
+        )  # fmt: skip
+
 
 class Receipt(NamedTuple):
     """What became of a piece of feedback."""
@@ -37,5 +45,10 @@ class Explanation(NamedTuple):
     greedy: np.ndarray  # the decision that the mean leads to
     differs: int  # in how many coordinates this decision is another
     gap: float  # how much more it costs than the greedy one, if the mean is right
-    alpha: float | None  # weight of the score term, for a policy that has one
+    details: dict[str, float]  # what the policy tells of itself, such as α
     residual: float | None  # of this decision's feedback, once it was learnt
+
+
+def known_number(value: Any) -> float | None:
+    """A number, None for NaN."""
+    return float(value) if np.isfinite(value) else None

@@ -1,12 +1,16 @@
-"""Trees of arrays as named arrays and back, for checkpoints; instances keep their shape as plain JSON."""
+"""Trees of arrays as named arrays and back, for checkpoints; instances keep their form as plain JSON."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from regretless.errors import CheckpointError
+from regretless.errors import CheckpointError, SettingsError
+
+MOST = 10**7
+"""Numbers that an instance of a checkpoint may have."""
 
 
 def named(prefix: str, tree: Any) -> dict[str, np.ndarray]:
@@ -19,9 +23,7 @@ def restored(prefix: str, template: Any, arrays: dict[str, np.ndarray]) -> Any:
     """The tree of the template's shape from its named arrays; refuses other shapes, types or names."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(template)
     names = [prefix + jax.tree_util.keystr(path) for path, _ in leaves]
-    extra = sorted(name for name in arrays if name.startswith(prefix) and name not in names)
-    if extra:
-        raise CheckpointError(f"expected no array {extra[0]!r}: it belongs to another policy or oracle")
+    require_no_more(prefix, names, arrays)
     found = []
     for name, (_, leaf) in zip(names, leaves, strict=True):
         if name not in arrays:
@@ -36,6 +38,13 @@ def restored(prefix: str, template: Any, arrays: dict[str, np.ndarray]) -> Any:
     return jax.tree.unflatten(structure, found)
 
 
+def require_no_more(prefix: str, names: Sequence[str], arrays: dict[str, np.ndarray]) -> None:
+    """Refuses arrays of this prefix beside those that are expected."""
+    extra = sorted(name for name in arrays if name.startswith(prefix) and name not in names)
+    if extra:
+        raise CheckpointError(f"expected no array {extra[0]!r}: it belongs to another policy or oracle")
+
+
 def stacked(prefix: str, trees: Sequence[Any]) -> dict[str, np.ndarray]:
     """Trees of one shape as named arrays with a leading axis; nothing for no trees."""
     return named(prefix, jax.tree.map(lambda *leaves: np.stack(leaves), *trees)) if trees else {}
@@ -44,6 +53,7 @@ def stacked(prefix: str, trees: Sequence[Any]) -> dict[str, np.ndarray]:
 def unstacked(prefix: str, template: Any, count: int, arrays: dict[str, np.ndarray]) -> list[Any]:
     """What ``stacked`` was given."""
     if not count:
+        require_no_more(prefix, [], arrays)
         return []
     lead = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype), template)
     together = restored(prefix, lead, arrays)
@@ -51,23 +61,23 @@ def unstacked(prefix: str, template: Any, count: int, arrays: dict[str, np.ndarr
 
 
 def describe(tree: Any) -> Any:
-    """The shape of an instance (None, an array, or dictionaries, lists and tuples of them) as plain JSON."""
+    """The form of an instance (None, an array, or dictionaries, lists and tuples of them) as plain JSON."""
     if tree is None:
         return None
-    if isinstance(tree, dict):
-        return {"dict": {str(key): describe(value) for key, value in tree.items()}}
+    if type(tree) is dict and all(isinstance(key, str) for key in tree):
+        return {"dict": {key: describe(value) for key, value in tree.items()}}
     if type(tree) in (list, tuple):
         return {type(tree).__name__: [describe(value) for value in tree]}
-    if isinstance(tree, np.ndarray | np.generic | jax.Array):
+    if isinstance(tree, np.ndarray | jax.Array):
         return {"array": [list(tree.shape), np.dtype(tree.dtype).str]}
-    raise CheckpointError(
-        f"an instance of type {type(tree).__name__} cannot be kept in a checkpoint: use arrays, or dictionaries, lists and "
-        "tuples of them"
+    raise SettingsError(
+        f"instance: expected arrays, or lists, tuples and dictionaries (by text) of them, got a {type(tree).__name__}, which "
+        "no checkpoint could keep"
     )
 
 
 def rebuilt(description: Any) -> Any:
-    """An instance of zeros with the described shape."""
+    """An instance of the described form, without its numbers."""
     if description is None:
         return None
     try:
@@ -78,9 +88,12 @@ def rebuilt(description: Any) -> Any:
             values = [rebuilt(value) for value in content]
             return values if kind == "list" else tuple(values)
         shape, dtype = content
-        kind_of_number = np.dtype(dtype)
-        if kind_of_number.kind not in "biuf" or int(np.prod(shape, dtype=np.float64)) > 10**7:
-            raise ValueError(f"{dtype} {shape}")
-        return np.zeros(tuple(shape), kind_of_number)
-    except (AttributeError, ValueError, TypeError) as error:
-        raise CheckpointError(f"the shape of its instances cannot be understood: {error}") from None
+        if not all(type(n) is int and n >= 0 for n in shape) or math.prod(shape) > MOST:
+            raise ValueError(f"shape {shape}")
+        if dtype not in ("|b1", "<i8", "<f8"):
+            raise ValueError(f"type {dtype}")
+        return jax.ShapeDtypeStruct(tuple(shape), np.dtype(dtype))
+    except CheckpointError:
+        raise
+    except Exception as error:
+        raise CheckpointError(f"the form of its instances cannot be understood: {error}") from None

@@ -60,6 +60,11 @@ def of_prepared(prepared: Prepared) -> tuple[dict[str, Any], tuple[str, ...]]:
                 f"arm {label!r} is a policy object, which a store cannot know again: register it by name"
             )
         world = prepared.benchmarks[prepared.worlds[label]]
+        if each.world.settings is None and world.describe() == {"name": world.name}:
+            raise SettingsError(
+                f"benchmark {world.name!r} is an object that only tells its name, which a store cannot know again: give it by "
+                "name, or have its describe() tell its data"
+            )
         arms[label] = {
             "policy": each.arm.policy,
             "settings": each.names(),

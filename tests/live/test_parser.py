@@ -6,6 +6,7 @@ import pytest
 
 from regretless import feedback, oracles
 from regretless.errors import FeedbackError
+from regretless.live.arrivals import RawFeedback
 from regretless.live.learner import Learner
 
 EDGES = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]
@@ -30,9 +31,7 @@ LEARNERS = {
 
 
 def read(name, w, **told):
-    from regretless.live.arrivals import Told
-
-    return LEARNERS[name]._reader.read(Told(**told), np.asarray(w), None)
+    return LEARNERS[name]._parser.parse(RawFeedback(**told), np.asarray(w), None)
 
 
 NORTH = [1.0, 0.0, 1.0, 0.0]
@@ -123,10 +122,68 @@ def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
         ),
         ("linear", {"linear": (np.ones((5, 4)), np.ones(5))}, "expected at most 4 rows, got 5"),
         ("linear", {"values": [1.0]}, r"give linear=\(H, v\) instead"),
+        ("linear", {"costs": np.ones(4), "total": 3.0}, "contradicts its own linkage"),
+        ("full", {"components": {("depot", "north"): 1.0, 0: 2.0}}, "coordinate 0 was told twice"),
     ],
 )
 def test_refuses_what_contradicts_itself_or_the_decision(name, told, message):
     with pytest.raises(FeedbackError, match=message):
+        read(name, NORTH, **told)
+
+
+MASKED = np.ma.masked_array([1.0, 99.0, 3.0, 4.0], mask=[False, True, False, False])
+DATES = np.array(["2026-01-01"] * 4, "datetime64[D]")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"total": "3.1"},
+        {"total": 10**400},
+        {"total": True},
+        {"total": 3.0 + 1.0j},
+        {"total": np.datetime64("2026-01-01")},
+        {"total": np.ma.masked},
+        {"total": [4.0]},
+        {"total": object()},
+        {"total": float("inf")},
+        {"costs": COSTS, "total": "4"},
+        {"costs": MASKED},
+        {"costs": DATES},
+        {"costs": COSTS + 0j},
+        {"costs": ["1", "2", "3", "4"]},
+        {"costs": [True, False, True, False]},
+        {"costs": [1.0, True, 3.0, 4.0]},
+        {"costs": [1.0, 10**400, 3.0, 4.0]},
+        {"costs": {0: 1.0}},
+        {"costs": 3.0},
+        {"values": "4"},
+        {"values": [[4.0]]},
+        {"values": MASKED[:1].astype("datetime64[D]")},
+        {"components": [1.0, 3.0]},
+        {"components": 3},
+        {"components": {0: "1", 2: 3.0}},
+        {"components": {0: None, 2: 3.0}},
+        {"components": {True: 1.0, 2: 3.0}},
+        {"components": {10**5000: 1.0}},
+        {"components": {0: 10**400, 2: 3.0}},
+        {"linear": 3},
+        {"linear": (NORTH,)},
+        {"linear": (NORTH, 4.0)},
+        {"linear": ([NORTH], 4.0)},
+        {"linear": ([NORTH], ["4"])},
+        {"linear": ([NORTH], DATES[:1])},
+        {"linear": (np.ma.masked_array([NORTH], mask=[[True, False, False, False]]), [4.0])},
+        {"linear": ([NORTH, [1.0]], [4.0, 1.0])},
+        {"linear": (np.zeros((0, 4)), [])},
+        {"linear": ([[True, False, True, False]], [4.0])},
+        {"linear": {"H": [NORTH], "v": [4.0]}},
+    ],
+)
+@pytest.mark.parametrize("name", LEARNERS)
+def test_refuses_what_is_no_number(name, told):
+    """Whatever is told in the place of numbers is a FeedbackError, in every regime."""
+    with pytest.raises(FeedbackError):
         read(name, NORTH, **told)
 
 
