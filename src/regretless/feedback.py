@@ -242,7 +242,11 @@ class RowsTold(Measurement):
 
 
 REGISTRY: Registry[Measurement] = Registry(
-    "feedback", "feedback", {rule.name: rule for rule in (Bandit(), SemiBandit(), Full())}
+    "feedback",
+    "feedback",
+    {rule.name: rule for rule in (Bandit(), SemiBandit(), Full())},
+    ("measure", "name"),
+    "a regretless.feedback.Measurement, or a class of them",
 )
 """Regimes by name; a plug-in's entry is a Measurement, or a class that makes one without arguments."""
 

@@ -115,19 +115,19 @@ class Problem(eqx.Module):
     ) -> Decision:
         """The decision that a policy's sample and its solution make."""
         kind = jnp.result_type(float)
-        zero = jnp.zeros((), jnp.int32)
+        drawn: Any = sample.filled()
         return Decision(
-            id=sample.version if id is None else jnp.asarray(id, jnp.int32),
+            id=drawn.version if id is None else jnp.asarray(id, jnp.int32),
             context=jnp.asarray(context, kind),
             instance=instance,
-            cost_sample=sample.cost.astype(kind),
-            noise=jnp.zeros(self.dim, kind) if sample.noise is None else sample.noise.astype(kind),
+            cost_sample=drawn.cost,
+            noise=drawn.noise,
             w=jnp.asarray(solution.w, kind),
             aux=solution.aux,
             status=jnp.asarray(solution.status, jnp.int32),
-            log_density=jnp.asarray(jnp.nan if sample.log_density is None else sample.log_density, kind),
-            version=jnp.asarray(sample.version, jnp.int32),
-            member=zero if sample.member is None else sample.member,
+            log_density=drawn.log_density,
+            version=drawn.version,
+            member=drawn.member,
         )
 
     def observe(self, decision: Decision, cost: Cost, seen: Bool[Array, " m"] | None = None) -> Feedback:

@@ -1,5 +1,6 @@
 """Names of parts: one registry per family, open to other packages through entry points."""
 
+import contextlib
 import difflib
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,8 @@ class Registry(Mapping[str, T], Generic[T]):
     """The parts of one family by name; ``kind`` is what one of them is called, such as ``surrogate``.
 
     A package that offers parts lists them in its entry points under ``regretless.<family>``; they are imported when they are
-    used, so that a broken package harms nobody who does not need it. ``register`` adds a part by hand.
+    used, so that a broken package harms nobody who does not need it. Our own names cannot be taken. ``register`` adds a part
+    by hand. ``needs`` names what every part must have, and ``expected`` says in words what such a part is.
 
     >>> shapes = Registry("shape", "shapes", {"round": 1, "square": 2})
     >>> shapes.register("flat", 3)
@@ -26,10 +28,13 @@ class Registry(Mapping[str, T], Generic[T]):
     regretless.errors.SettingsError: unknown shape 'rund'; did you mean 'round'?
     """
 
-    def __init__(self, kind: str, family: str, entries: Mapping[str, T]):
-        self.kind, self.family = kind, family
+    def __init__(
+        self, kind: str, family: str, entries: Mapping[str, T], needs: tuple[str, ...] = (), expected: str = ""
+    ):
+        self.kind, self.family, self._needs, self._expected = kind, family, needs, expected
+        self._built_in = frozenset(entries)
         self._own: dict[str, T] = dict(entries)
-        self._offered: dict[str, importlib.metadata.EntryPoint] | None = None
+        self._offered: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 
     def register(self, name: str, part: T) -> None:
         """Makes ``part`` known as ``name``; a name that is taken may only be given to the same part again."""
@@ -37,21 +42,36 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SettingsError(f"{self.kind} {name!r} exists already: choose another name")
         if not name.isidentifier():
             raise SettingsError(f"expected a name of letters, digits and underscores for a {self.kind}, got {name!r}")
-        self._own[name] = part
+        self._own[name] = self._checked(name, part)
 
     def __getitem__(self, name: str) -> T:
         if name in self._own:
             return self._own[name]
         require_known(self.kind, name, self)
-        entry = self._plug_ins()[name]
+        entry, *others = self._plug_ins()[name]
+        if others:
+            packages = have(map(_package, (entry, *others)))
+            raise SettingsError(
+                f"the {self.kind} {name!r} is not one: {packages} one of that name; uninstall all but one"
+            )
         try:
             part = entry.load()
         except Exception as error:
             raise SettingsError(
                 f"{self.kind} {name!r} of the package {_package(entry)} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
-        self._own[name] = part
+        self._own[name] = self._checked(name, part)
         return self._own[name]
+
+    def _checked(self, name: str, part: Any) -> Any:
+        """The part, if it has what it needs."""
+        for needed in self._needs:
+            if not hasattr(part, needed):
+                got = getattr(part, "__qualname__", type(part).__name__)
+                raise SettingsError(
+                    f"{self.kind} {name!r}: expected {self._expected}, got {got}, which has no {needed!r}"
+                )
+        return part
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
@@ -63,15 +83,30 @@ class Registry(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._plug_ins()
 
+    def built_in(self, name: str) -> bool:
+        """Whether a part is our own."""
+        return name in self._built_in
+
     def origin(self, name: str) -> str:
         """The package that offers a part by entry point; empty for our own and for registered ones."""
-        entry = self._plug_ins().get(name)
-        return "" if entry is None else _package(entry)
+        entries = [] if self.built_in(name) else self._plug_ins().get(name, [])
+        return ", ".join(map(_package, entries))
 
-    def _plug_ins(self) -> dict[str, importlib.metadata.EntryPoint]:
+    def usable(self) -> dict[str, T]:
+        """The parts that can be loaded, by name: for looking through all of them, where a broken one does not matter."""
+        found = {}
+        for name in self:
+            with contextlib.suppress(SettingsError):
+                found[name] = self[name]
+        return found
+
+    def _plug_ins(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
         if self._offered is None:
+            self._offered = {}
             found = importlib.metadata.entry_points(group=f"regretless.{self.family}")
-            self._offered = {entry.name: entry for entry in sorted(found, key=lambda entry: (entry.name, entry.value))}
+            for entry in sorted(found, key=lambda entry: (entry.name, entry.value)):
+                same = self._offered.setdefault(entry.name, [])
+                same += [] if any(entry.value == other.value for other in same) else [entry]
         return self._offered
 
 
@@ -81,8 +116,13 @@ def _package(entry: importlib.metadata.EntryPoint) -> str:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two parts are the same thing, one of them perhaps from a module that was imported again."""
-    name = lambda part: (getattr(part, "__module__", None), getattr(part, "__qualname__", None))  # noqa: E731
-    return one is other or (name(one) == name(other) != (None, None))
+    return one is other or (_place(one) == _place(other) is not None)
+
+
+def _place(part: Any) -> tuple[str, str] | None:
+    """Where the class or function that a part is, or is built by, is defined; None for any other object."""
+    named = part if hasattr(part, "__qualname__") else getattr(part, "build", None)
+    return None if named is None else (named.__module__, named.__qualname__)
 
 
 def have(names: Iterable[str]) -> str:

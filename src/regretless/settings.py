@@ -91,7 +91,7 @@ def chosen_from(registry: Registry[Any]) -> Any:
         if isinstance(value, Choice):
             return Choice(name=value.name, settings=_checked(registry, value.name, value.settings.names()))
         if isinstance(value, Settings):
-            names = [name for name in registry if registry[name].Settings is type(value)]
+            names = [name for name, part in registry.usable().items() if part.Settings is type(value)]
             if len(names) != 1:
                 raise SettingsError(
                     f"expected the name of a {registry.kind}, got settings of {names or 'another part'}"
@@ -117,7 +117,9 @@ def _checked(registry: Registry[Any], name: str, values: Mapping[str, Any]) -> S
     settings = registry[name].Settings
     for key in values:
         if key.split(".")[0] not in settings.model_fields:
-            others = [other for other in registry if key.split(".")[0] in registry[other].Settings.model_fields]
+            others = [
+                other for other, part in registry.usable().items() if key.split(".")[0] in part.Settings.model_fields
+            ]
             if others:
                 raise SettingsError(f"{registry.kind} {name!r} has no setting {key!r}; {have(others)} it")
             require_known("setting", key, settings.model_fields, f" of {registry.kind} {name!r}")

@@ -46,6 +46,17 @@ class Sample(eqx.Module):
     log_density: Float[Array, ""] | None = None  # log p_θ(ĉ|x); None: not known, kept as NaN
     member: Int[Array, ""] | None = None  # which policy of a mixture drew; None: the only one, 0
 
+    def filled(self) -> "Sample":
+        """The same with an array in place of each None, in the types of a Decision: all samples of a problem are alike."""
+        kind, whole = jnp.result_type(float), jnp.int32
+        return Sample(
+            cost=self.cost.astype(kind),
+            version=jnp.asarray(self.version, whole),
+            noise=jnp.zeros(self.cost.shape, kind) if self.noise is None else self.noise.astype(kind),
+            log_density=jnp.asarray(jnp.nan if self.log_density is None else self.log_density, kind),
+            member=jnp.zeros((), whole) if self.member is None else jnp.asarray(self.member, whole),
+        )
+
 
 class Decision(eqx.Module):
     """Everything ``learn`` needs to know about a decision, so that feedback may come late, out of order or never.

@@ -11,10 +11,11 @@ import pytest
 import extra
 from regretless.errors import SettingsError
 from regretless.studies.campaign import Silent, carry_out
-from regretless.studies.definitions import QUICK
+from regretless.studies.definitions import study
 from regretless.studies.plan import Plan
 from regretless.studies.play import play
 from regretless.studies.store import Store
+from regretless.studies.study import QUICK
 
 extra.required("ray")
 
@@ -22,7 +23,7 @@ extra.required("ray")
 @pytest.fixture
 def plan():
     """A part of the quick campaign: one cell per benchmark. All of it: tools/kill_ray_workers.py."""
-    return Plan(["semi_bandit"], QUICK)
+    return Plan([study("semi_bandit", QUICK)], QUICK)
 
 
 @pytest.fixture

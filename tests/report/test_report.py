@@ -36,7 +36,7 @@ def test_every_study_has_its_place(written):
     for study in page.studies:
         assert f'<section id="{study.name}">' in text or f'id="{study.name}"' in text
     drawn = specs(folder)
-    benchmarks = definitions.present()
+    benchmarks = definitions.BENCHMARKS
     for name in ("convergence", "models", "surrogates", "alpha", "feedback"):
         assert {f"chart-{name}-{each}" for each in benchmarks} <= set(drawn)
     assert {f"chart-degree-{each}" for each in benchmarks if each != "energy"} <= set(drawn)
@@ -101,7 +101,7 @@ def test_tables_tell_z_and_verdict(written):
     assert "`--set surrogate_at=sample`" in text
     reproduced, compared = tally(page)
     assert f"{reproduced} of {compared} published cells" in text
-    assert compared == 11 * len(definitions.present()), "six bandit and five semi-bandit cells a benchmark"
+    assert compared == 11 * len(definitions.BENCHMARKS), "six bandit and five semi-bandit cells a benchmark"
 
 
 def test_tables_for_print(written):
@@ -111,8 +111,8 @@ def test_tables_for_print(written):
     assert {line["study"] for line in lines} == {study.name for study in page.studies} - {"theory"}
     assert any(line["policy"] == "best_fixed" for line in lines)
     source = (folder / "tables" / "main.tex").read_text()
-    assert source.count(r"\\") == source.count("&") // len(definitions.present())
-    assert source.count(r"\boldsymbol") == len(definitions.present())
+    assert source.count(r"\\") == source.count("&") // len(definitions.BENCHMARKS)
+    assert source.count(r"\boldsymbol") == len(definitions.BENCHMARKS)
 
 
 def test_figures_for_print(written, tmp_path):
@@ -214,7 +214,7 @@ def test_the_tables_of_configurations_are_the_papers(written):
     assert len(presets_section.rows("Point models")) == len(presets_section.rows("Generative models")) == 8
     assert len(presets_section.rows("Point models", every_degree=True)) == 32
     energy = dict(zip(presets_section.head("Point models"), presets_section.rows("Point models")[6], strict=True))
-    assert (energy["surrogate"], energy["alpha_time_scale"], energy["nuisance_lr"]) == ("map_c", "100", "0.025")
+    assert (energy["surrogate"], energy["alpha.time_scale"], energy["nuisance.lr"]) == ("map_c", "100", "0.025")
     source = (folder / "tables" / "configurations_generative.tex").read_text()
     assert source.count(r"\\") == 9
     assert "_" not in source.replace(r"\_", "")

@@ -10,10 +10,11 @@ import invented
 from regretless.simulate import programs
 from regretless.studies import campaign
 from regretless.studies.campaign import InProcess, carry_out
-from regretless.studies.definitions import QUICK, Scale
+from regretless.studies.definitions import study
 from regretless.studies.estimate import Estimate, cost
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
+from regretless.studies.study import QUICK, Scale
 from regretless.studies.verdicts import verdict
 
 
@@ -45,7 +46,7 @@ def store(tmp_path):
     return Store(tmp_path / "store")
 
 
-PLAN = Plan(["main", "alpha"], QUICK)
+PLAN = Plan([study("main", QUICK), study("alpha", QUICK)], QUICK)
 
 
 def test_finished_work_is_never_redone_and_damage_is(store):
@@ -152,13 +153,13 @@ def test_what_another_process_computed_in_the_meantime_is_not_counted(store):
 def far(cell, progress):
     """Results with one policy far from its published value, as long as the seeds are the first thirty."""
     result = invented.invent(cell, progress)
-    if cell.first_seed == 0 and "dfhpg" in result.traces:
+    if cell.seeds[0] == 0 and "dfhpg" in result.traces:
         result.traces["dfhpg"].regret[:] *= 9.0
     return result
 
 
 def test_a_cell_far_from_its_published_value_is_run_on_a_second_range(store):
-    plan = Plan(["main"], Scale())
+    plan = Plan([study("main", Scale())], Scale())
     summary = carry_out(plan, store, InProcess(far), Log())
     assert summary.cells == 2 * len(plan.cells)
     for key in plan.cells:
@@ -177,7 +178,7 @@ def test_a_cell_far_on_both_ranges_is_not_reproduced(store):
         result.traces["dfhpg"].regret[:] *= 9.0
         return result
 
-    plan = Plan(["main"], Scale())
+    plan = Plan([study("main", Scale())], Scale())
     carry_out(plan, store, InProcess(farther), Log())
     key = next(iter(plan.cells))
     assert verdict(store.record(key), "dfhpg", store.record(plan.second[key].key)).word == "not reproduced"
@@ -200,8 +201,8 @@ def test_estimate_follows_the_machine():
 
 def test_compiled_programs_are_dropped_when_memory_maps_run_short():
     """Every program takes hundreds of the 65,530 maps that Linux allows; a long campaign would end in a crash."""
-    lanes = programs.Lanes(2)
-    lanes.run(lambda shared, own: shared + own, jnp.float32(1), lanes.place(jnp.zeros(2)))
+    replicas = programs.Replicas(2)
+    replicas.run(lambda shared, own: shared + own, jnp.float32(1), replicas.place(jnp.zeros(2)))
     assert programs._cache
     assert not programs.make_room(used=0.4)
     assert programs._cache

@@ -1,38 +1,85 @@
 """Cells: what their results' addresses depend on."""
 
-from regretless.studies.cells import Arm, Cell
-from regretless.studies.identity import address
+import pytest
 
-CELL = Cell(
-    benchmark="topk", arms=(Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg")), seeds=3, horizon=40
-)
+from regretless import benchmarks, policies
+from regretless.benchmarks import presets
+from regretless.errors import SettingsError
+from regretless.studies.cells import TheoryCell, describe, key
+from regretless.studies.engines.processes import CELLS
+from regretless.studies.experiment import Arm, Experiment
+from regretless.studies.outcome import prepare
+
+ARMS = (Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg"))
+CELL = Experiment(benchmark="topk", arms=ARMS, seeds=3, horizon=40)
+
+
+def renamed(**changes):
+    return (Arm(label="a", policy="greedy", **changes), ARMS[1])
+
+
+CHANGES = [
+    {"seeds": 4},
+    {"seeds": range(1, 4)},
+    {"seeds": (0, 2, 1)},
+    {"horizon": 41},
+    {"degree": 4},
+    {"feedback": "full"},
+    {"arms": ARMS[:1]},
+    {"arms": (Arm(label="c", policy="greedy"), ARMS[1])},
+    {"arms": renamed(settings={"policy_lr": 0.123})},
+    {"arms": renamed(settings={"benchmark.k": 3})},
+    {"arms": renamed(preset={"policy_lr": 0.1})},
+    {"arms": renamed(feedback="full")},
+    {"arms": renamed(model="gaussian_nn")},
+    {"settings": {"policy_lr": 0.123}},
+    {"settings": {"benchmark.items": 16}},
+    {"settings": {"scaling": True}},
+    {"model": "gaussian_nn"},
+    {"delay": 1},
+    {"missing": 0.25},
+]
 
 
 def test_addresses_depend_on_everything_that_matters():
-    base = address(CELL.identity(), "1")
-    assert base == address(Cell(**CELL.model_dump()).identity(), "1")
-    changes = [
-        {"seeds": 4},
-        {"first_seed": 1},
-        {"horizon": 41},
-        {"degree": 4},
-        {"feedback": "full"},
-        {"arms": CELL.arms[:1]},
-    ]
-    others = [address(CELL.model_copy(update=change).identity(), "1") for change in changes]
-    assert len({base, address(CELL.identity(), "2"), *others}) == len(changes) + 2
-    assert base == address(CELL.model_copy(update={"degree": 8}).identity(), "1"), "8 is the default degree"
+    keys = [key(CELL.changed(**change)) for change in CHANGES]
+    assert len({key(CELL), *keys}) == len(CHANGES) + 1
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        {"degree": 8},
+        {"settings": {"benchmark.k": "2"}},
+        {"settings": {"policy_lr": presets.preset("topk", "gaussian_linear", 8, "bandit").values["policy_lr"]}},
+        {"arms": (Arm(label="a", policy="greedy", benchmark="topk"), ARMS[1])},
+    ],
+)
+def test_words_that_say_the_same_have_the_same_address(same):
+    assert key(CELL.changed(**same)) == key(CELL)
 
 
 def test_a_preset_that_changes_moves_the_address(monkeypatch):
-    from regretless.studies import cells
+    before = key(CELL)
+    rows = presets.read("presets.csv")
+    monkeypatch.setattr(
+        presets, "read", lambda name: tuple({**row, "policy_lr": "0.123"} for row in rows) if name == "presets.csv" else ()
+    )
+    assert key(CELL) != before
 
-    before = address(CELL.identity(), "1")
-    original = cells.settle
 
-    def other(experiment):
-        settled = original(experiment)
-        return settled._replace(settings=settled.settings.updated(policy_lr=0.123))
+@pytest.mark.parametrize("cell", [CELL, CELL.changed(arms=renamed(feedback="full")), TheoryCell(short=True)])
+def test_a_worker_gets_the_same_cell(cell):
+    (again,) = CELLS.validate_python(CELLS.dump_python([cell], mode="json"))
+    assert key(again) == key(cell)
+    assert describe(again) == describe(cell)
 
-    monkeypatch.setattr(cells, "settle", other)
-    assert address(CELL.identity(), "1") != before
+
+def test_a_store_refuses_a_policy_object_and_knows_a_benchmark_object():
+    world = benchmarks.build("topk")
+    mine = policies.build("greedy", world.problem("bandit"))
+    with pytest.raises(SettingsError, match="arm 'mine' is a policy object, which a store cannot know again: register it"):
+        key(Experiment(benchmark="topk", policies={"mine": mine}, seeds=2, horizon=20))
+    made = Experiment(benchmark=world, policies=("greedy",), seeds=2, horizon=20)
+    assert key(made) == key(made.changed())
+    assert prepare(made).benchmark is world

@@ -1,15 +1,26 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
-from regretless import benchmarks, policies
+from regretless import benchmarks
 from regretless.benchmarks.presets import read
 from regretless.errors import SettingsError
 from regretless.studies import definitions
-from regretless.studies.cells import Cell
-from regretless.studies.definitions import QUICK, Scale, study
+from regretless.studies.definitions import BENCHMARKS, study
+from regretless.studies.experiment import Experiment
 from regretless.studies.plan import Plan
+from regretless.studies.settling import settle
+from regretless.studies.study import QUICK, Scale
 from regretless.studies.verdicts import SECOND_RANGE
 
+STATIC = ("baseline", "surrogate", "normalize_gradients", "alpha.gate")
 SIMULATED = [name for name in definitions.REGISTRY if name != "theory"]
+
+
+def plan(names, scale=QUICK):
+    return Plan([study(name, scale) for name in names], scale)
 
 
 @pytest.mark.parametrize("name", SIMULATED)
@@ -18,10 +29,9 @@ def test_every_cell_can_be_settled(name, scale):
     made = study(name, scale)
     assert made.panels
     for cell in made.cells():
-        assert isinstance(cell, Cell)
-        assert cell.seeds == scale.seeds
-        assert len({arm.label for arm in cell.arms}) == len(cell.arms)
-        cell.identity()
+        assert isinstance(cell, Experiment)
+        assert cell.seeds == tuple(range(scale.seeds or 30))
+        assert [each.arm.label for each in settle(cell)] == [arm.label for arm in cell.arms]
 
 
 def test_the_tables_hold_every_published_cell():
@@ -43,25 +53,30 @@ def test_heat_maps_have_the_papers_eighteen_surrogates():
 
 def test_fixed_alpha_keeps_the_presets_baseline_and_shares_the_schedules_program():
     cell = study("alpha", Scale()).panels[0].cells[0][1]
-    settings = [settled.settings for settled in cell.settled().values()]
-    assert [s.alpha_max for s in settings] == [0.3, 0.0, 0.25, 0.5, 0.75, 1.0]
-    assert len({(s.baseline, s.surrogate, s.normalize_gradients, s.alpha_gate) for s in settings}) == 1
+    names = [each.names() for each in settle(cell)]
+    assert [each["alpha.max"] for each in names] == [0.3, 0.0, 0.25, 0.5, 0.75, 1.0]
+    assert len({tuple(each[name] for name in STATIC) for each in names}) == 1
 
 
 def test_studies_share_cells():
-    plan = Plan(["main", "convergence", "degree", "feedback"], QUICK)
-    count = len(definitions.present())
-    assert len(Plan(["main", "convergence"], QUICK).cells) == count
-    assert len(plan.cells) == count + 4 * len(definitions.present(definitions.BENCHMARKS[:3])) + 2 * count
+    count = len(BENCHMARKS)
+    assert len(plan(["main", "semi_bandit"]).cells) == 8
+    assert len(plan(["main", "convergence"]).cells) == count
+    assert len(plan(["main", "convergence", "degree", "feedback"]).cells) == count + 4 * 3 + 2 * count
 
 
-def test_what_is_missing_is_named(monkeypatch):
-    monkeypatch.delitem(benchmarks.REGISTRY, "pricing")
-    monkeypatch.delitem(policies.REGISTRY, "thompson")
-    made = study("main", QUICK)
-    assert {"benchmark pricing", "policy thompson"} <= set(made.missing)
-    assert "pricing" not in [panel.benchmark for panel in made.panels]
-    assert all(arm.policy != "thompson" for cell in made.cells() for arm in cell.arms)
+def test_every_cell_of_the_paper_has_a_key_of_its_own_in_every_process():
+    """57 cells, none of which is another's; the keys are those of a process with other hashes of strings."""
+    whole = plan(definitions.REGISTRY)
+    cells = {cell.model_dump_json() for made in whole.studies for cell in made.cells()}
+    assert len(whole.cells) == len(cells) == 57
+    program = (
+        "from regretless.studies.definitions import REGISTRY, study; from regretless.studies.plan import Plan\n"
+        "from regretless.studies.study import QUICK; print(*Plan([study(n, QUICK) for n in REGISTRY], QUICK).cells)"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == list(whole.cells), done.stderr
 
 
 def test_unknown_study():
@@ -70,7 +85,7 @@ def test_unknown_study():
 
 
 def test_second_range_is_planned_for_tables_only():
-    plan = Plan(["main", "alpha"], Scale())
-    assert len(plan.second) == len(definitions.present())
-    assert {again.cell.first_seed for again in plan.second.values()} == {SECOND_RANGE}
-    assert Plan(["main"], Scale(first_seed=5)).second == {}
+    made = plan(["main", "alpha"], Scale())
+    assert len(made.second) == len(BENCHMARKS)
+    assert {again.cell.seeds for again in made.second.values()} == {tuple(range(SECOND_RANGE, SECOND_RANGE + 30))}
+    assert plan(["main"], Scale(first_seed=5)).second == {}

@@ -1,116 +1,86 @@
-import json
+"""An experiment as data: what it takes, and what it refuses with a sentence."""
 
+import numpy as np
 import pytest
 
-from regretless import benchmarks
+from regretless import benchmarks, policies
 from regretless.errors import SettingsError
-from regretless.studies.experiment import Experiment, prepare, read_preset, run
+from regretless.studies.experiment import Arm, Experiment, available
 
 
-def test_result_has_the_promised_form():
-    outcome = run(Experiment(benchmark="topk", policies=("greedy", "dfhpg"), seeds=3, first_seed=7, horizon=40))
-    result = json.loads(json.dumps(outcome.to_dict(), allow_nan=False))
-    expected = {
-        "benchmark", "feedback", "degree", "model", "horizon", "seeds", "first_seed", "results", "references", "seconds",
-        "settings", "notices", "data",
-    }  # fmt: skip
-    assert set(result) == expected
-    assert (result["benchmark"], result["degree"], result["horizon"], result["seeds"]) == ("topk", 8, 40, 3)
-    assert [row["policy"] for row in result["results"]] == ["greedy", "dfhpg"]
-    for row in result["results"]:
-        assert row["z"] is None, "40 rounds are not the published horizon"
-        assert row["mean"] > 0
-        assert row["diverged"] == 0
-    assert [line["name"] for line in result["references"]] == ["random", "best_fixed", "clairvoyant"]
-    assert set(result["seconds"]) == {"compile", "run"}
-    assert outcome.simulation.traces["greedy"].seeds == (7, 8, 9)
-    assert outcome.simulation.traces["greedy"].config["settings"]["surrogate"] == "pairwise_diff"
+def labels(**words):
+    return {arm.label: arm.policy for arm in Experiment(**{"benchmark": "topk", **words}).arms}
 
 
-def test_one_replication_has_no_standard_error_and_no_z():
-    outcome = run(Experiment(benchmark="topk", policies=("greedy",), seeds=1, horizon=40))
-    assert outcome.to_dict()["results"][0]["standard_error"] is None
+def test_policies_may_be_names_objects_or_either_by_label():
+    mine = policies.build("greedy", benchmarks.build("topk").problem("bandit"))
+    assert labels(policies="greedy") == labels(policies=["greedy"]) == {"greedy": "greedy"}
+    assert labels(policies=(name for name in ("greedy", "dfhpg"))) == {"greedy": "greedy", "dfhpg": "dfhpg"}
+    assert labels(policies=mine) == {"RegressionBandit": mine}
+    assert labels(policies={"mine": mine, "theirs": "dfhpg"}) == {"mine": mine, "theirs": "dfhpg"}
+    assert labels(policies="greedy", arms=[Arm(label="more", policy="greedy")]) == {"greedy": "greedy", "more": "greedy"}
+    assert labels(arms=[{"label": "more", "policy": "greedy"}]) == {"more": "greedy"}
 
 
-def test_overrides_reach_the_policy_and_the_benchmark():
-    changed = prepare(
-        Experiment(benchmark="topk", overrides={"k": "3", "alpha_max": "0.9", "surrogate": "dbb", "sign": "-1"})
-    )
-    assert changed.benchmark.oracle.k == 3
-    assert changed.benchmark.sign == -1
-    assert changed.settings.alpha_max == 0.9
-    assert type(changed.policies["dfhpg"].surrogate).__name__ == "DBB"
-    assert not changed.comparable
-    assert prepare(Experiment(benchmark="topk")).comparable
-    assert not prepare(Experiment(benchmark="topk", degree=4)).comparable
-
-
-def test_presets_follow_degree_model_and_feedback():
-    assert prepare(Experiment(benchmark="pricing", feedback="semi_bandit")).settings.policy_lr == 0.05
-    assert prepare(Experiment(benchmark="pricing")).settings.policy_lr == pytest.approx(0.0098471)
-    assert prepare(Experiment(benchmark="topk", feedback="semi_bandit")).settings.thompson_scale == 0.01
-    assert prepare(Experiment(benchmark="pricing", model="gaussian_nn")).settings.exploration_scale < 1e-5
-
-
-def test_generative_presets_and_the_policies_that_exist_for_them():
-    flow = prepare(Experiment(benchmark="topk", model="flow"))
-    assert list(flow.policies) == ["dfhpg_1", "dfhpg", "dfhpg_0"]
-    assert (flow.settings.scenarios, flow.settings.kappa_dfl, flow.settings.lambda_reg) == (32, 3.0, 1.0)
-    assert not flow.comparable
-    diffusion = prepare(Experiment(benchmark="pricing", model="diffusion", policies=("dfhpg",)))
-    assert diffusion.policies["dfhpg"].count == 64
-    assert diffusion.policies["dfhpg"].model.sample_steps == 50
-    tuned = benchmarks.preset("energy", "diffusion", None, "bandit").settings
-    assert (tuned.diffusion_train_steps, tuned.diffusion_sample_steps, tuned.diffusion_weights) == (20, 8, "elbo")
-    assert len(prepare(Experiment(benchmark="topk")).policies) > 3
+def test_without_policies_all_that_exist_for_the_model_are_played():
+    assert set(labels()) == set(policies.REGISTRY)
+    assert tuple(labels(model="flow")) == available("flow") == ("dfhpg_1", "dfhpg", "dfhpg_0")
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("given", "seeds"),
     [
-        ({"benchmark": "topkk"}, "unknown benchmark 'topkk'; did you mean 'topk'"),
-        ({"policies": ("dfhgp",)}, "unknown policy 'dfhgp'; did you mean 'dfhpg'"),
-        ({"feedback": "bandits"}, "unknown feedback 'bandits'"),
-        ({"model": "gauss"}, "unknown model 'gauss'"),
-        ({"model": "diffusion", "policies": ("thompson",)}, "policy 'thompson' exists for point models only"),
-        ({"model": "flow", "overrides": {"scenarios": "0"}}, "'scenarios': Input should be greater than or equal to 1"),
-        ({"degree": 0}, "degree of at least 1, got 0"),
-        ({"overrides": {"kk": "3"}}, "unknown setting 'kk'"),
-        ({"overrides": {"k": "three"}}, "option 'k' of topk: expected int, got 'three'"),
-        ({"overrides": {"k": "99"}}, "1 ≤ k ≤ number of items, got k = 99 with 15 items"),
-        ({"overrides": {"alpha_max": "7"}}, "'alpha_max': Input should be less than or equal to 1, got '7'"),
-        ({"overrides": {"surrogate": "spoplus"}}, "unknown surrogate 'spoplus'; did you mean 'spo_plus'"),
-        ({"preset": {"policy_rate": 1}}, "unknown setting 'policy_rate'"),
-        ({"data_dir": "."}, "benchmark 'topk' reads no data"),
-        ({"benchmark": "energy", "degree": 2}, "benchmark 'energy' has no degree"),
-        ({"benchmark": "energy", "horizon": 396}, "'energy' has 395 rounds, got a horizon of 396"),
-        ({"benchmark": "energy", "data_dir": "/dev/null"}, "no energy data in /dev/null: expected prices2013.dat"),
-        ({"benchmark": "energy", "overrides": {"split": "train"}}, "unknown split of energy 'train'"),
-        ({"benchmark": "energy", "overrides": {"instance": "load4"}}, "unknown instance 'load4'; expected load1"),
-        ({"benchmark": "energy", "overrides": {"data_dir": "."}}, "unknown setting 'data_dir'"),
-        (
-            {"benchmark": "pricing", "overrides": {"budget": "-1"}},
-            "infeasible promotion budget -1, expected at least 0",
-        ),
+        (3, (0, 1, 2)),
+        (range(7, 10), (7, 8, 9)),
+        ([5, 2], (5, 2)),
+        (iter((4, 1)), (4, 1)),
+        (np.arange(3), (0, 1, 2)),
+        (np.int64(2), (0, 1)),
+        ({9}, (9,)),
     ],
 )
-def test_bad_input_is_refused_before_anything_runs(change, message):
-    with pytest.raises(SettingsError, match=message):
-        prepare(Experiment(**{"benchmark": "topk", **change}))
+def test_seeds_are_a_number_or_any_iterable(given, seeds):
+    assert Experiment(benchmark="topk", seeds=given).seeds == seeds
 
 
-def test_a_degree_without_a_preset_takes_the_nearest_and_says_so():
-    prepared = prepare(Experiment(benchmark="topk", degree=9))
-    assert "no preset was tuned at degree 9: using the one of degree 8" in prepared.notices[0]
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"policy": "greedy"}, "unknown setting 'policy' of Experiment; did you mean 'policies'?"),
+        ({"first_seed": 3}, "unknown setting 'first_seed' of Experiment"),
+        ({"benchmark": 3}, "expected the name of a benchmark, or a Benchmark, got 3"),
+        ({"benchmark": None}, "expected the name of a benchmark, or a Benchmark, got None"),
+        ({"policies": 3}, "expected names of policies or Policy objects, perhaps by label, got 3"),
+        ({"policies": ("greedy", 3)}, "expected names of policies or Policy objects"),
+        ({"policies": {"mine": None}}, "expected names of policies or Policy objects"),
+        ({"policies": ("greedy", "greedy")}, "two arms are called 'greedy': give each a label of its own"),
+        ({"arms": [{"label": "a", "policy": "greedy", "setings": {}}]}, "unknown setting 'setings' of Arm"),
+        ({"arms": [{"label": "", "policy": "greedy"}]}, "'label': String should have at least 1 character"),
+        ({"seeds": "3"}, "expected a number of replications or seeds, got '3'"),
+        ({"seeds": 2.5}, "expected a number of replications or seeds, got 2.5"),
+        ({"seeds": True}, "expected a number of replications or seeds, got True"),
+        ({"seeds": 0}, "expected 1 to 1,000,000 replications, got 0"),
+        ({"seeds": 10**23}, "expected 1 to 1,000,000 replications"),
+        ({"seeds": range(10**9)}, "expected at most 1,000,000 replications, got 1,000,000,000"),
+        ({"seeds": []}, "expected at least one seed"),
+        ({"seeds": (1, 1)}, "all different whole numbers"),
+        ({"seeds": (1, 2.5)}, "all different whole numbers"),
+        ({"seeds": (2**32,)}, "all different whole numbers from 0 to"),
+        ({"horizon": 0}, "'horizon': Input should be greater than or equal to 1, got 0"),
+        ({"horizon": 10**12}, "'horizon': Input should be less than or equal to 100000000"),
+        ({"missing": 1.0}, "'missing': Input should be less than 1"),
+        ({"delay": -1}, "'delay': Input should be greater than or equal to 0"),
+        ({"settings": "alpha.max=3"}, "'settings': Input should be a valid dictionary"),
+    ],
+)
+def test_what_cannot_be_an_experiment_is_refused(words, message):
+    with pytest.raises(SettingsError, match=message.replace("?", r"\?")):
+        Experiment(**{"benchmark": "topk", **words})
 
 
-def test_preset_files(tmp_path):
-    file = tmp_path / "preset.json"
-    file.write_text('{"policy_lr": 0.2, "surrogate": "dbb"}')
-    assert prepare(Experiment(benchmark="topk", preset=read_preset(file))).settings.policy_lr == 0.2
-    for text, message in (("[1]", "got list"), ("{", "expected one JSON object")):
-        file.write_text(text)
-        with pytest.raises(SettingsError, match=message):
-            read_preset(file)
-    with pytest.raises(SettingsError, match="No such file"):
-        read_preset(tmp_path / "none.json")
+def test_a_changed_experiment_is_checked_again():
+    one = Experiment(benchmark="topk", policies="greedy", seeds=2)
+    assert one.changed(seeds=(5,), degree=4).name == "topk, bandit, degree 4, seeds from 5: greedy"
+    assert one.changed() == one
+    with pytest.raises(SettingsError, match="expected 1 to"):
+        one.changed(seeds=0)

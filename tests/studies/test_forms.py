@@ -42,5 +42,11 @@ def test_json_of_another_form_counts_as_absent(store, content):
 def test_plans_are_read_oldest_first(store):
     for name, written in (("a", 2), ("b", 1.5)):
         (store.plans / f"{name}.json").write_text(json.dumps({**PLAN, "written": written, "cells": {KEY: "cell"}}))
-    assert [plan["written"] for plan in store.written_plans()] == [1.5, 2]
-    assert store.written_plans()[0]["scale"]["horizon"] == QUICK.horizon
+    assert [plan.written for plan in store.written_plans()] == [1.5, 2]
+    assert store.written_plans()[0].scale.horizon == QUICK.horizon
+
+
+def test_half_a_character_is_read_as_a_question_mark(store):
+    """A folder whose name is no UTF-8 is part of the command."""
+    (store.plans / "p.json").write_text(json.dumps({**PLAN, "command": "regretless report --store \udcff"}))
+    assert [plan.command for plan in store.written_plans()] == ["regretless report --store ?"]

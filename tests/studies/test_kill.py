@@ -17,19 +17,17 @@ import jax
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_compilation_cache_dir", sys.argv[2])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-from regretless.studies import definitions
+from regretless.studies import Experiment, Panel, Study
 from regretless.studies.campaign import InProcess, Silent, carry_out
-from regretless.studies.definitions import Panel, Scale, _Entry, arms
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
+from regretless.studies.study import Scale
 
-def panels(scale):
-    both = arms(("greedy", "thompson"))
-    return [Panel("topk", ((str(d), scale.cell("topk", both, degree=d)),)) for d in (1, 2, 3)]
-
-definitions.REGISTRY["small"] = _Entry("degree", "small", "small", panels)
+both = ("greedy", "thompson")
+cells = [(str(d), Experiment(benchmark="topk", policies=both, degree=d, seeds=3, horizon=400)) for d in (1, 2, 3)]
+study = Study("small", "lines", "small", "small", (Panel("topk", tuple(cells)),), "degree")
 print("ready", flush=True)
-summary = carry_out(Plan(["small"], Scale(3, 0, 400)), Store(Path(sys.argv[1])), InProcess(), Silent())
+summary = carry_out(Plan([study], Scale()), Store(Path(sys.argv[1])), InProcess(), Silent())
 print(summary.failed)
 """
 

@@ -16,11 +16,12 @@ import pytest
 import invented
 from regretless.errors import DamagedError, RegretlessError, SettingsError
 from regretless.results import canonical
-from regretless.studies.cells import Arm, Cell, TheoryCell
+from regretless.studies.cells import TheoryCell
+from regretless.studies.experiment import Arm, Experiment
 from regretless.studies.store import Store
 
 KEY, OTHER = "ab" * 32, "cd" * 32
-CELL = Cell(
+CELL = Experiment(
     benchmark="topk", arms=(Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg")), seeds=3, horizon=40
 )
 
@@ -95,7 +96,7 @@ def test_a_record_that_was_changed_is_damage(store):
 def test_a_result_under_another_key_is_refused(store):
     """Top-k's file copied over pricing's must not be shown as pricing's."""
     store.put(KEY, invented.invent(CELL))
-    store.put(OTHER, invented.invent(CELL.model_copy(update={"benchmark": "pricing"})))
+    store.put(OTHER, invented.invent(CELL.changed(benchmark="pricing")))
     content = store.path(KEY).read_bytes()
     store.path(OTHER).write_bytes(content)
     assert store.record(OTHER) is None

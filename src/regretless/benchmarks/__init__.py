@@ -31,6 +31,8 @@ REGISTRY: Registry[type[Benchmark]] = Registry(
         "pricing": PricingBenchmark,
         "energy": EnergyBenchmark,
     },
+    ("Settings", "build"),
+    "a class that subclasses regretless.benchmarks.Benchmark",
 )
 
 

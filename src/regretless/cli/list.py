@@ -85,14 +85,14 @@ def settings() -> list[tuple[str, str]]:
             else:
                 tell(owner, prefix + name, field)
 
-    for name in policies.REGISTRY:
-        collect(name, policies.REGISTRY[name].Settings, "")
+    for name, entry in policies.REGISTRY.usable().items():
+        collect(name, entry.Settings, "")
     for head, registry in (
         ("surrogate", surrogates.REGISTRY), ("nuisance", nuisance.REGISTRY), ("model", models.REGISTRY),
         ("benchmark", benchmarks.REGISTRY),
     ):  # fmt: skip
-        for name in registry:
-            collect(f"{head} {name}", registry[name].Settings, f"{head}.")
+        for name, part in registry.usable().items():
+            collect(f"{head} {name}", part.Settings, f"{head}.")
     return [(key.partition("\0")[0], f"{words}: {', '.join(who)}") for key, (words, who) in found.items()]
 
 

@@ -129,9 +129,10 @@ def run(
 def untuned(prepared: Any) -> list[str]:
     """What must be said where nothing was tuned."""
     alone = [label for label, each in prepared.settled.items() if not each.tuned and each.settings is not None]
-    if prepared.experiment.preset is not None or len(alone) < len(prepared.settled):
+    if prepared.experiment.preset is not None or not alone:
         return []
-    return ["nothing was tuned on this benchmark: default settings are used, contexts and costs are scaled"]
+    whom = "" if len(alone) == len(prepared.settled) else f" for {', '.join(alone)}"
+    return [f"nothing was tuned{whom} on this benchmark: default settings are used, contexts and costs are scaled"]
 
 
 def own_files(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:

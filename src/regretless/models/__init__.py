@@ -10,13 +10,15 @@
 from regretless.models.base import GenerativeModel, Model, PointModel
 from regretless.models.diffusion import Diffusion
 from regretless.models.flow import Flow
-from regretless.models.gaussian import GaussianLinear, GaussianNN
+from regretless.models.gaussian import Gaussian, GaussianLinear, GaussianNN
 from regretless.registry import Registry
 
 REGISTRY: Registry[type[Model]] = Registry(
     "model",
     "models",
     {"gaussian_linear": GaussianLinear, "gaussian_nn": GaussianNN, "flow": Flow, "diffusion": Diffusion},
+    ("Settings", "build"),
+    "a class that subclasses PointModel or GenerativeModel of regretless.models",
 )
 
 
@@ -29,4 +31,6 @@ def is_generative(name: str) -> bool:
     return issubclass(REGISTRY[name], GenerativeModel)
 
 
-__all__ = ["REGISTRY", "Diffusion", "Flow", "GaussianLinear", "GaussianNN", "GenerativeModel", "Model", "PointModel"]
+__all__ = [
+    "REGISTRY", "Diffusion", "Flow", "Gaussian", "GaussianLinear", "GaussianNN", "GenerativeModel", "Model", "PointModel",
+]  # fmt: skip

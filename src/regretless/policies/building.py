@@ -49,6 +49,8 @@ REGISTRY: Registry[Any] = Registry(
         "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
         "linear_thompson": LinearThompson,
     },
+    ("Settings", "build"),
+    "a class that subclasses regretless.Policy, or a regretless.policies.Recipe",
 )
 """Policies by name: a Recipe, or a Policy class, which has ``Settings`` and ``build`` too."""
 
@@ -73,8 +75,8 @@ def owners(key: str) -> list[str]:
     """The policies that have a setting of this name, whichever part of theirs it belongs to."""
     head, _, rest = key.partition(".")
     found = []
-    for name in REGISTRY:
-        field = REGISTRY[name].Settings.model_fields.get(head)
+    for name, entry in REGISTRY.usable().items():
+        field = entry.Settings.model_fields.get(head)
         nested = field is not None and isinstance(field.default, Settings | Choice)
         if field is not None and (not rest or nested):
             found.append(name)
@@ -99,7 +101,7 @@ def build(
     chosen = {part: value for part, value in (("surrogate", surrogate), ("model", model)) if value is not None}
     for part in chosen:
         if part not in entry.Settings.model_fields:
-            having = [other for other in REGISTRY if part in REGISTRY[other].Settings.model_fields]
+            having = [other for other, each in REGISTRY.usable().items() if part in each.Settings.model_fields]
             raise SettingsError(f"policy {name!r} has no {part}; {have(having)} one")
     names = {part: value for part, value in chosen.items() if isinstance(value, str)}
     objects = {part: value for part, value in chosen.items() if not isinstance(value, str)}

@@ -1,13 +1,16 @@
 """What a study is made of: experiments, and the check of the theorems. Each is stored as one file under its own address."""
 
+import dataclasses
+import functools
+import inspect
 from typing import Any, Literal
 
+import equinox as eqx
 from pydantic import Field
 
-from regretless import models, nuisance, policies, surrogates
+from regretless import policies
 from regretless.errors import SettingsError
-from regretless.registry import Registry
-from regretless.settings import Choice, Settings
+from regretless.settings import Settings
 from regretless.studies.experiment import Experiment
 from regretless.studies.identity import address, code_version, roots_of
 from regretless.studies.outcome import Prepared, prepare
@@ -57,6 +60,11 @@ def of_prepared(prepared: Prepared) -> tuple[dict[str, Any], tuple[str, ...]]:
                 f"arm {label!r} is a policy object, which a store cannot know again: register it by name"
             )
         world = prepared.benchmarks[prepared.worlds[label]]
+        if each.world.settings is None and world.describe() == {"name": world.name}:
+            raise SettingsError(
+                f"benchmark {world.name!r} is an object that only tells its name, which a store cannot know again: give it by "
+                "name, or have its describe() tell its data"
+            )
         arms[label] = {
             "policy": each.arm.policy,
             "settings": each.names(),
@@ -67,9 +75,7 @@ def of_prepared(prepared: Prepared) -> tuple[dict[str, Any], tuple[str, ...]]:
                 "oracle": world.oracle.fingerprint(),
             },
         }
-        parts += [prepared.policies[label], world, world.oracle, prepared.policies[label].problem.feedback]
-        parts += _parts(each.settings)
-        parts += [policies.REGISTRY[str(each.arm.policy)]]
+        parts += [*_within(prepared.policies[label]), *_within(world), policies.REGISTRY[str(each.arm.policy)]]
     about = {
         "arms": arms,
         "seeds": list(experiment.seeds),
@@ -85,27 +91,22 @@ def _named(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in settings.names().items() if name != "data_dir"}
 
 
-def _parts(settings: Settings) -> list[Any]:
-    """The classes of chosen parts."""
-    families: dict[str, Registry[Any]] = {
-        "surrogate": surrogates.REGISTRY, "model": models.REGISTRY, "nuisance": nuisance.REGISTRY,
-    }  # fmt: skip
-    found = []
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if isinstance(value, Choice) and name in families:
-            found.append(families[name][value.name])
-    return found
+def _within(part: Any) -> list[Any]:
+    """A part and all that it holds: a policy's surrogate and model, the members of a mixture, a solver's function."""
+    if isinstance(part, tuple | list):
+        return [each for one in part for each in _within(one)]
+    if isinstance(part, dict):
+        return _within(list(part.values()))
+    if isinstance(part, eqx.Module):
+        return [part, *_within([getattr(part, field.name, None) for field in dataclasses.fields(part)])]
+    return [part] if inspect.isroutine(part) or isinstance(part, functools.partial) else []
 
 
 def _definer(part: Any) -> Any:
-    """What a part is defined by: the function of a recipe, the solver of an oracle, the class of anything else."""
+    """What a part is defined by: the function of a recipe, a function itself, the class of anything else."""
     if isinstance(part, policies.Recipe):
         return part.build
-    solver = getattr(part, "fn", None)
-    if callable(solver) and not isinstance(part, type):
-        return solver
-    return part if isinstance(part, type) else type(part)
+    return type(part) if isinstance(part, eqx.Module) else part
 
 
 def describe(cell: AnyCell) -> dict[str, Any]:

@@ -4,7 +4,7 @@ It is what ``run`` plays, what a cell of a study is, and what ``tune`` searches 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
@@ -70,21 +70,36 @@ class Experiment(Settings):
     missing: float = Field(0.0, ge=0, lt=1)
     data_dir: str | None = None
 
+    @field_validator("benchmark", mode="before")
+    @classmethod
+    def _a_benchmark(cls, benchmark: Any) -> Any:
+        if not isinstance(benchmark, str | Benchmark):
+            raise SettingsError(f"expected the name of a benchmark, or a Benchmark, got {benchmark!r}")
+        return benchmark
+
+    @field_validator("policies", mode="before")
+    @classmethod
+    def _some_policies(cls, given: Any) -> Any:
+        found = (given,) if isinstance(given, str | Policy) else given
+        if isinstance(found, Iterable):
+            found = found if isinstance(found, Mapping) else tuple(found)
+            each = tuple(found.values()) if isinstance(found, Mapping) else found
+            if all(isinstance(policy, str | Policy) for policy in each):
+                return found
+        raise SettingsError(f"expected names of policies or Policy objects, perhaps by label, got {given!r}")
+
     @field_validator("seeds", mode="before")
     @classmethod
     def _some_seeds(cls, seeds: int | Iterable[int]) -> tuple[int, ...]:
-        if isinstance(seeds, str) or not isinstance(seeds, int | Iterable):
+        if isinstance(seeds, str | bool) or not isinstance(seeds, SupportsIndex | Iterable):
             raise SettingsError(f"expected a number of replications or seeds, got {seeds!r}")
         return seeds_of(seeds)
 
     @model_validator(mode="after")
     def _arms(self) -> "Experiment":
-        given = self.policies
-        if not isinstance(given, Mapping):
-            given = {_label(each): each for each in ((given,) if isinstance(given, str | Policy) else given)}
-        if not given and not self.arms:
-            given = {name: name for name in available(self.model)}
-        arms = tuple(Arm(label=label, policy=policy) for label, policy in given.items())
+        given = self.policies or (() if self.arms else available(self.model))
+        pairs = given.items() if isinstance(given, Mapping) else [(_label(each), each) for each in given]
+        arms = tuple(Arm(label=label, policy=policy) for label, policy in pairs)
         both = (*arms, *self.arms)
         labels = [arm.label for arm in both]
         for label in labels:
@@ -132,4 +147,4 @@ def available(model: str) -> tuple[str, ...]:
     """
     if not models.is_generative(model):
         return tuple(policies.REGISTRY)
-    return tuple(name for name in policies.REGISTRY if getattr(policies.REGISTRY[name], "generative", False))
+    return tuple(name for name, entry in policies.REGISTRY.usable().items() if entry.generative)

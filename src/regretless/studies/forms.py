@@ -1,5 +1,6 @@
 """The small JSON files of a store, read with care: a file that has another form counts as one that cannot be read."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Self, TypeVar
 
@@ -78,8 +79,12 @@ class PlanFile(Form):
 
 
 def read(path: Path, form: type[FormType]) -> FormType | None:
-    """What a file of this form holds; None if it is not there, cannot be read, or has another form."""
+    """What a file of this form holds; None if it is not there, cannot be read, or has another form.
+
+    Half a character, as in a path that is no UTF-8, is read as a question mark.
+    """
     try:
-        return form.model_validate_json(path.read_text(encoding="utf-8"))
+        words = json.dumps(json.loads(path.read_text(encoding="utf-8")), ensure_ascii=False)
+        return form.model_validate_json(words.encode("utf-8", "replace"))
     except (OSError, ValueError, RecursionError):  # pydantic's own error is a ValueError
         return None

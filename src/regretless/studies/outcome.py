@@ -170,6 +170,8 @@ def build_world(world: World) -> Benchmark:
 
 def _horizon(experiment: Experiment, worlds: list[Benchmark]) -> int:
     horizon = experiment.horizon or min(world.horizon for world in worlds)
+    if experiment.delay >= horizon:
+        raise SettingsError(f"expected a delay of less than the {horizon} rounds that are played, got {experiment.delay}")
     for world in worlds:
         if world.longest is not None and horizon > world.longest:
             raise SettingsError(f"benchmark {world.name!r} has {world.longest} rounds, got a horizon of {horizon}")
@@ -188,9 +190,21 @@ def _world_names(worlds: list[World]) -> list[str]:
     ]
     keys = list(dict.fromkeys(key for each in told for key in each))
     apart = [key for key in keys if len({str(each.get(key)) for each in told}) > 1]
-    shown = [(key, {each.get(key) for each in told}) for key in apart]
     word = lambda key, each: str(each[key]) if key in ("benchmark", "feedback") else f"{key} {each.get(key)}"  # noqa: E731
-    return [", ".join(word(key, each) for key, _ in shown if key in each) for each in told]
+    names: list[str] = []
+    for place, (world, each) in enumerate(zip(worlds, told, strict=True)):
+        same = next((names[i] for i in range(place) if _same(worlds[i], world)), None)
+        plain = ", ".join(word(key, each) for key in apart if key in each)
+        others = {name for name in names if name == plain or name.startswith(f"{plain} (")}
+        names.append(same if same is not None else f"{plain} ({len(others) + 1})".strip() if others else plain)
+    return names
+
+
+def _same(one: World, other: World) -> bool:
+    """Whether two arms meet in one world; an object is the same world as itself only."""
+    if isinstance(one.benchmark, str) and isinstance(other.benchmark, str):
+        return one == other
+    return one.benchmark is other.benchmark and one.feedback == other.feedback
 
 
 def data_notices(benchmark: Benchmark) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def _experiment(common: dict[str, Any], cell: dict[str, Any]) -> Experiment:
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as dotted names: ``[settings.alpha] max = 0.3`` and ``"alpha.max" = 0.3`` are the same."""
-    found: dict[str, Any] = Field(default_factory=dict)
+    found: dict[str, Any] = {}
     for name, value in values.items():
         found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return found

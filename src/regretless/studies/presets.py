@@ -41,27 +41,28 @@ def read_preset(path: Path) -> tuple[dict[str, Any], list[str]]:
     if not isinstance(values, dict) or any(isinstance(value, dict | list) for value in values.values()):
         raise SettingsError(f"preset {path}: expected one JSON object of settings by dotted name")
     converted = convert(values)
-    if converted == values:
-        return values, []
-    old = ", ".join(name for name in values if name not in converted) or "nuisance"
-    return converted, [f"preset {path} has names of version 0.1, which were converted: {old}"]
+    if converted != values:
+        old = ", ".join(name for name in values if name not in converted) or "nuisance"
+        return converted, [f"preset {path} has names of version 0.1, which were converted, without scaling: {old}"]
+    if "scaling" not in values:
+        return values, [f"preset {path} says nothing of 'scaling': contexts and costs are scaled"]
+    return values, []
 
 
 def convert(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings of version 0.1 by their present names; others stay as they are.
+    """Settings of version 0.1, which scaled nothing, by their present names; others stay as they are.
 
-    >>> convert({"alpha_max": 0.3, "nuisance": "linear_constant", "policy_lr": 0.1})
-    {'alpha.max': 0.3, 'nuisance': 'linear', 'nuisance.rule': 'constant', 'policy_lr': 0.1}
+    >>> convert({"alpha_max": 0.3, "nuisance": "linear_constant"})
+    {'alpha.max': 0.3, 'nuisance': 'linear', 'nuisance.rule': 'constant', 'scaling': False}
     """
     found: dict[str, Any] = {}
     for name, value in values.items():
         if name == "nuisance" and value in NUISANCES:
             found |= {"nuisance": "linear", "nuisance.rule": NUISANCES[value]}
-        elif value is not None:
+        else:
             found[RENAMED.get(name, name)] = value
-    old = found.keys() != values.keys()
-    if old and "model.train_steps" in found and "model" not in found:  # 0.1 wrote every setting, used or not
-        found = {name: each for name, each in found.items() if not name.startswith(("model.", "generative."))}
-    if old and found.get("nuisance") == "mlp":
-        found.pop("nuisance.radius", None)
-    return found
+    if found.keys() == values.keys():
+        return values
+    found = {name: value for name, value in found.items() if value is not None}
+    found.pop("nuisance.radius" if found.get("nuisance", "mlp") == "mlp" else "nuisance.precision", None)  # not its own
+    return {**found, "scaling": False}

@@ -1,6 +1,6 @@
 """From an experiment's words to settings: preset and changes together, each name handed to its owner, none without effect."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from regretless import benchmarks, models, policies
@@ -54,11 +54,10 @@ def settle(experiment: Experiment) -> list[Settled]:
             raise SettingsError(f"setting {name!r}: give it as {ELSEWHERE[name]}, because presets depend on it")
     settled = [_arm(experiment, arm) for arm in experiment.arms]
     for name in experiment.settings:
-        if name != SCALING and not name.startswith(WORLD) and not any(name in each.given for each in settled):
+        if not name.startswith(WORLD) and not any(name in each.given for each in settled):
             _refuse(name, experiment)
-    if experiment.model != PUBLISHED_MODEL and not any(_has(each.arm, "model") for each in settled):
-        chosen = ", ".join(arm.label for arm in experiment.arms)
-        raise SettingsError(f"model {experiment.model!r} has no effect: {chosen} has no model of the cost")
+    if experiment.model != PUBLISHED_MODEL and not any(_has(arm, "model") for arm in experiment.arms):
+        raise SettingsError(f"model {experiment.model!r} has no effect: {_labels(experiment)} has none to choose")
     return settled
 
 
@@ -72,19 +71,24 @@ def _arm(experiment: Experiment, arm: Arm) -> Settled:
         notices.append(f"no preset was tuned at degree {world.degree}: using the one of degree {degree}")
     scaling = _flag(changes.get(SCALING, preset.pop(SCALING, not tuned)))
     if not isinstance(arm.policy, str):
-        if arm.settings.keys() - {SCALING}:
-            raise SettingsError(f"arm {arm.label!r}: settings are for a policy by name; this one is an object")
-        return Settled(arm, world, None, (), scaling, False, ())
+        if arm.preset or arm.model or any(not name.startswith(WORLD) for name in arm.settings):
+            raise SettingsError(f"arm {arm.label!r}: settings, preset and model are for a policy by name, not an object")
+        return Settled(arm, world, None, (), False, False, ())
     entry = policies.REGISTRY[arm.policy]
+    if arm.model is not None and not _has(arm, "model"):
+        raise SettingsError(f"arm {arm.label!r}: model {arm.model!r} has no effect: policy {arm.policy!r} has none")
     mine = lambda values: {name: each for name, each in values.items() if _owns(entry, name)}  # noqa: E731
     strict = {name: each for name, each in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
     asked = mine(changes) | strict
     values = merged(mine(preset), asked)
+    _require_single(entry.Settings, values)
     if "model" in entry.Settings.model_fields:
-        models.REGISTRY[model]
-        values = merged({"model": model}, values)
+        own = {f"model.{name}" for name in models.REGISTRY[model].Settings.model_fields}
+        idle = {name for name in preset if name.startswith("model.") and name not in {*own, *asked}}
+        values = {"model": model, **{name: each for name, each in values.items() if name not in idle}}
     settings = policies.settings_for(arm.policy, values)
-    return Settled(arm, world, settings, tuple(asked), scaling, tuned and not arm.settings, tuple(notices))
+    given = (*asked, *(name for name in (SCALING,) if name in changes))
+    return Settled(arm, world, settings, given, scaling, tuned and not arm.settings, tuple(notices))
 
 
 def _world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any]) -> World:
@@ -116,11 +120,16 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
     given = experiment.preset if arm.preset is None else arm.preset
     if given is not None:
         for name in given:
-            known = name == SCALING or owners(name)
-            if not known:
+            if name == "model":
+                raise SettingsError("a preset has no 'model': give it as model (--model), because presets depend on it")
+            if name != SCALING and not owners(name):
                 require_known("setting", name, _every_name(), " of the preset")
+            if name.startswith("model."):
+                every = {key for each in models.REGISTRY for key in models.REGISTRY[each].Settings.model_fields}
+                require_known("setting", name.removeprefix("model."), every, " of a model, in the preset")
         return dict(given), None, False
-    if isinstance(world.benchmark, str):
+    ours = not isinstance(arm.policy, str) or policies.REGISTRY.built_in(arm.policy)  # nothing was tuned for other ones
+    if ours and isinstance(world.benchmark, str):
         tuned = benchmarks.preset(world.benchmark, model, world.degree, world.feedback)
         if tuned is not None:
             return dict(tuned.values), tuned.degree, True
@@ -132,7 +141,20 @@ def _owns(entry: Any, name: str) -> bool:
 
 
 def _has(arm: Arm, field: str) -> bool:
-    return not isinstance(arm.policy, str) or field in policies.REGISTRY[arm.policy].Settings.model_fields
+    return isinstance(arm.policy, str) and field in policies.REGISTRY[arm.policy].Settings.model_fields
+
+
+def _labels(experiment: Experiment) -> str:
+    return ", ".join(arm.label for arm in experiment.arms)
+
+
+def _require_single(settings: type[Settings], names: Iterable[str]) -> None:
+    """Refuses a name that stands for several settings."""
+    for name in names:
+        field = settings.model_fields.get(name)
+        if field is not None and isinstance(field.default, Settings):
+            inner = ", ".join(f"{name}.{each}" for each in field.default.names())
+            raise SettingsError(f"setting {name!r} stands for several settings: expected one of {inner}")
 
 
 def _flag(value: Any) -> bool:
@@ -143,13 +165,14 @@ def _flag(value: Any) -> bool:
 
 def _every_name() -> list[str]:
     """Every setting that some policy has, apart from those of chosen parts."""
-    names = [name for policy in policies.REGISTRY for name in policies.REGISTRY[policy].Settings().names()]
+    names = [name for entry in policies.REGISTRY.usable().values() for name in entry.Settings().names()]
     return sorted({*names, SCALING})
 
 
 def _refuse(name: str, experiment: Experiment) -> None:
-    chosen = ", ".join(arm.label for arm in experiment.arms)
-    having = owners(name)
+    chosen, having = _labels(experiment), owners(name)
+    if name == SCALING:
+        raise SettingsError(f"setting {name!r} has no effect on {chosen}: wrap policy objects in rg.policies.Scaled")
     if having:
         raise SettingsError(f"setting {name!r} has no effect on {chosen}; {have(having)} it")
     benchmark = experiment.benchmark

@@ -42,7 +42,9 @@ _OWN: dict[str, type[Surrogate]] = {
     "spo_caching": SPOCaching,
 }
 
-REGISTRY: Registry[type[Surrogate]] = Registry("surrogate", "surrogates", _OWN)
+REGISTRY: Registry[type[Surrogate]] = Registry(
+    "surrogate", "surrogates", _OWN, ("Settings", "build"), "a class that subclasses regretless.surrogates.Surrogate"
+)
 
 
 def build(name: str, oracle: Oracle, settings: Settings | Mapping[str, Any] | None = None) -> Surrogate:

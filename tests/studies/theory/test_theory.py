@@ -1,6 +1,5 @@
 """The theory study: verdicts that can go either way, estimators against exact gradients, mistakes that are noticed."""
 
-import importlib
 import json
 
 import equinox as eqx
@@ -9,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless.feedback import Bandit, observe
+from regretless.keys import DECIDE, STREAM, purpose_key
+from regretless.policies.dfhpg import point
 from regretless.report.theory import theory_figure
-from regretless.simulate import programs, rounds
+from regretless.simulate import programs
 from regretless.studies.theory import claims as theory
 from regretless.studies.theory import runs as theory_runs
 from regretless.studies.theory import world as world
@@ -20,7 +20,6 @@ from regretless.studies.theory.points import compare, sample_steps
 from regretless.studies.theory.slopes import Estimate
 
 SAMPLES = 2**18
-dfhpg = importlib.import_module("regretless.policies.dfhpg")  # the package has a function of the same name
 quiet = lambda what, done, total: None  # noqa: E731
 
 
@@ -60,8 +59,8 @@ def test_averages_stay_below_the_explicit_bounds(small):
 
 
 def test_a_flipped_sign_is_noticed(monkeypatch, float64):
-    honest = dfhpg.score_gradient
-    monkeypatch.setattr(dfhpg, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
+    honest = point.score_gradient
+    monkeypatch.setattr(point, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
     programs.forget()
     try:
         claims = estimator_claims(2**16, 0, quiet)
@@ -102,17 +101,17 @@ def test_the_verdict_goes_both_ways(relation, expected, high, extra, verdict):
 
 def test_what_is_summed_has_the_theorems_quantities_as_means(float64):
     """At a fixed state: the excess nuisance loss and ‖∇V‖², both exact by quadrature."""
-    one = theory_runs.Watched(world.World().oracle, theory_runs.policy("constant", 0.25, 1.0, 0.0))
-    one = jax.tree.map(jnp.asarray, one)
+    inner = theory_runs.policy("constant", 0.25, 1.0, 0.0)
+    one = jax.tree.map(jnp.asarray, theory_runs.Watched(inner.problem, inner))
     theta = jax.random.normal(jax.random.key(5), (3, 3))
     phi = 0.1 * jax.random.normal(jax.random.key(6), (3, 3))
     state = eqx.tree_at(lambda s: (s.inner.theta, s.inner.phi.phi), one.init(jax.random.key(0)), (theta, phi))
 
     def step(t):
         key = jax.random.key(7)
-        played = world.World().round(rounds.purpose_key(key, rounds.STREAM, t), None, t)
-        decision = one.decide(rounds.purpose_key(key, rounds.DECIDE, t), state, played.observation, None)
-        new, _ = one.learn(key, state, decision, observe(Bandit(), decision, played.cost))
+        played = world.World().round(purpose_key(key, STREAM, t), None, t)
+        decision = one.decide(purpose_key(key, DECIDE, t), state, played.observation, None)
+        new, _ = one.learn(key, state, decision, one.problem.observe(decision, played.cost))
         return jnp.stack([new.excess, new.stationarity])
 
     sums = np.asarray(jax.jit(jax.vmap(step))(jnp.arange(200_000)))

@@ -102,7 +102,7 @@ def candidate(values: Mapping[str, Any]) -> dict[str, Any]:
     {'policy_lr': 0.1, 'alpha.max': 0.3, 'alpha.min': 0.02}
     """
     chosen = dict(values)
-    if PAIR in chosen:
+    if "/" in str(chosen.get(PAIR, "")):  # another policy may have a number of that name
         maximum, _, minimum = str(chosen.pop(PAIR)).partition("/")
         chosen |= {"alpha.max": float(maximum), "alpha.min": float(minimum)}
     return chosen

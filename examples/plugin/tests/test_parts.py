@@ -1,0 +1,70 @@
+"""What the parts do, beyond the contract."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from regretless_garden.feedback import PairSums
+from regretless_garden.mixture import _seen_by
+from regretless_garden.models import GaussianIntercept
+from regretless_garden.oracles import OneOfEach
+from regretless_garden.replay import KEPT
+
+import regretless as rg
+from regretless.types import NOT_SAMPLED
+
+PROBLEM = rg.Problem(rg.oracles.top_k(4, 2), (3,))
+
+
+def test_replay_keeps_the_last_rounds_and_overwrites_the_oldest():
+    policy = rg.policies.build("replay", PROBLEM)
+    rounds = KEPT + 10
+
+    def play(state, t):
+        decision = policy.decide(jax.random.key(t), state, jnp.full(3, t, float))
+        state, _ = policy.learn(jax.random.key(t), state, decision, PROBLEM.observe(decision, jnp.ones(4)))
+        return state, None
+
+    state, _ = jax.jit(lambda: jax.lax.scan(play, policy.init(jax.random.key(0)), jnp.arange(rounds)))()
+    assert sorted(np.asarray(state.contexts)[:, 0]) == list(range(10, rounds))
+    assert np.all(np.asarray(state.feedback.values) == 2.0)  # two items of cost one
+
+
+def test_a_mixture_says_who_decided_and_the_other_sees_a_decision_that_nobody_sampled():
+    policy = rg.policies.build("mixture", PROBLEM, {"share": 0.25, "first": "replay"})
+    state = policy.init(jax.random.key(0))
+    draw = lambda key: policy.sample(key, state, jnp.ones(3), None).member  # noqa: E731
+    members = np.asarray(jax.vmap(draw)(jax.random.split(jax.random.key(1), 4000)))
+    assert set(members) == {0, 1}
+    assert abs(members.mean() - 0.25) < 0.04  # six standard errors
+    decision = eqx.tree_at(lambda d: d.version, PROBLEM.example_decision(), jnp.int32(7))
+    assert int(_seen_by(0, decision).version) == 7
+    assert int(_seen_by(1, decision).version) == NOT_SAMPLED
+
+
+def test_a_mixture_of_mixtures_tells_all_its_members_apart():
+    policy = rg.policies.build("mixture", PROBLEM, {"first": "mixture", "share": 0.5, "first.share": 0.5})
+    state = policy.init(jax.random.key(0))
+    draw = lambda key: policy.sample(key, state, jnp.ones(3), None).member  # noqa: E731
+    assert set(np.asarray(jax.vmap(draw)(jax.random.split(jax.random.key(1), 100)))) == {0, 1, 2}
+
+
+def test_one_of_each_is_the_best_of_all_plantings():
+    oracle, costs = OneOfEach(3, 2), np.random.default_rng(0).normal(size=(20, 6))
+    every = [np.eye(2)[list(choice)].reshape(-1) for choice in itertools.product(range(2), repeat=3)]
+    best = np.min(costs @ np.transpose(every), axis=1)
+    assert np.allclose(np.sum(costs * oracle.answer(costs).w, axis=1), best)
+
+
+def test_pair_sums_of_an_odd_number_of_items():
+    operator, linkage = PairSums().measure(jnp.array([1.0, 1.0, 0.0, 1.0, 1.0]), None)
+    assert operator.matvec(jnp.arange(1.0, 6.0)).tolist() == [3.0, 4.0, 5.0]
+    assert linkage.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_intercept_needs_no_feature():
+    model = GaussianIntercept.build(2, (3,))
+    theta = jnp.zeros((2, 4)).at[:, -1].set(jnp.array([5.0, 7.0]))
+    assert model.mean(theta, jnp.zeros(3)).tolist() == [5.0, 7.0]
