@@ -21,7 +21,7 @@ from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import Simulation, quiet, simulate_all
 from regretless.studies.experiment import Experiment
 from regretless.studies.outcome import build_world
-from regretless.studies.settling import SCALING, settle
+from regretless.studies.settling import SCALING, require_effect, settle
 from regretless.studies.tuning import spaces
 from regretless.studies.tuning.trials import Trials, drawn
 from regretless.studies.verdicts import SECOND_RANGE
@@ -112,10 +112,12 @@ class Setup(NamedTuple):
 
 
 def setup(task: Task) -> Setup:
-    """Builds the world of a tuning."""
+    """Builds the world of a tuning; refuses a fixed setting without effect."""
     (settled,) = settle(task.experiment)
     benchmark = build_world(settled.world)
-    return Setup(benchmark, benchmark.problem(task.experiment.feedback), settled.scaling)
+    problem = benchmark.problem(task.experiment.feedback)
+    require_effect([settled], {settled.arm.label: problem}, task.experiment)
+    return Setup(benchmark, problem, settled.scaling)
 
 
 def chosen(task: Task, values: Mapping[str, Any]) -> Settings:
@@ -142,8 +144,8 @@ def tune(task: Task, trials: int, database: Path, progress: Progress = quiet, bl
     """Evaluates random candidates until there are ``trials`` of them, whoever computed them, and names the best."""
     began = time.perf_counter()
     place = setup(task)
-    known = Trials(database, task.name, task.space(), task.seed)
     sizes = widths(task, trials, block, place)
+    known = Trials(database, task.name, task.space(), task.seed)
     compiling, programs, seen = 0.0, 0, set[Any]()
     while True:
         mine = known.claim(trials, block)
