@@ -160,7 +160,8 @@ def bad_study(rng: random.Random, folder: Path) -> list[str]:
     cell = "[[panels]]\n[[panels.cells]]\nbenchmark='topk'"
     path.write_text(
         rng.choice(
-            ["", "name = 'x'", "name = 3", "[[", f"name = 'main'\n{cell}", f"name = 'a b'\n{cell}", f"name='x'\nkind='pie'\n{cell}",
+            ["", "name = 'x'", "name = 3", "[[", f"name = 'main'\n{cell}", f"name = 'a b'\n{cell}",
+             f"name='x'\nkind='pie'\n{cell}",
              "name='x'\n[[panels]]\n", f"name='x'\nnope=1\n{cell}", "name='x'\n" + cell.replace("topk", "nope"),
              f"name='x'\nimports=['nowhere']\n{cell}", f"name='x'\n{cell}\nseeds=-1",
              "name='x'\n[defaults]\nbenchmark='topk'\npolicies='greedy'\n[[panels]]\nsweep = {setting = 'nope', values = [1]}"]
@@ -218,7 +219,8 @@ def bad_rest(rng: random.Random, folder: Path) -> list[str]:
 
 KINDS: tuple[Callable[[random.Random, Path], list[str]], ...] = (
     bad_number, out_of_range, unknown_name, unknown_benchmark, unknown_option, unknown_verb, bad_setting, idle_setting,
-    bad_preset, bad_module, bad_oracle, bad_history, half_history, bad_out, bad_study, bad_store, bad_reproduce, bad_tune, bad_rest,
+    bad_preset, bad_module, bad_oracle, bad_history, half_history, bad_out, bad_study, bad_store, bad_reproduce,
+    bad_tune, bad_rest,
 )  # fmt: skip
 
 

@@ -129,6 +129,8 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
             if name.startswith("model."):
                 every = {key for each in models.REGISTRY for key in models.REGISTRY[each].Settings.model_fields}
                 require_known("setting", name.removeprefix("model."), every, " of a model, in the preset")
+            if name != SCALING and "." not in name:
+                policies.settings_for(owners(name)[0], {name: given[name]})  # refuses what its owner would
         return dict(given), None, False
     ours = not isinstance(arm.policy, str) or policies.REGISTRY.built_in(arm.policy)  # nothing was tuned for other ones
     if ours and isinstance(world.benchmark, str):

@@ -1,0 +1,129 @@
+"""Runs that are interrupted at random moments: one line, exit code 130, no partial file, nothing said that is untrue.
+
+Run with ``python tools/interrupt_runs.py --runs 300``; part of ``make soak``. A third of the runs is interrupted in the first
+two seconds, a third while files are written (a spy in the child slows the atomic writer down and tells when it begins), a
+third at any moment in between.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+SPY = """
+import os, sys, time
+from regretless import files
+real = files._into_place
+def slowly(part, target):
+    open(os.environ["REGRETLESS_SPY"], "a").write(f"{target}\\n")
+    time.sleep(0.15)
+    real(part, target)
+files._into_place = slowly
+from regretless_command import main
+main()
+"""
+RUN = ["run", "topk", "--policy", "greedy", "--seeds", "2", "--horizon", "20", "--out", "out"]
+STORE = ["reproduce", "semi_bandit", "--quick", "--seeds", "1", "--horizon", "5", "--store", "store"]
+LAST_MOMENT = 6.0
+
+
+class Finding(NamedTuple):
+    """A run that did not end as it should."""
+
+    what: str
+    command: list[str]
+    after: float
+    output: str
+
+
+def interrupted(rng: random.Random, kind: int, folder: Path, cache: Path) -> Finding | None:
+    """One run, interrupted; a finding if it does not end as it should."""
+    command = rng.choice([RUN, RUN, STORE])
+    spy = folder.parent / f"{folder.name}.spy"
+    environment = {**os.environ, "REGRETLESS_CACHE": str(cache), "REGRETLESS_SPY": str(spy)}
+    start = [sys.executable, "-c", SPY if kind == 1 else "from regretless_command import main; main()", *command]
+    began = time.monotonic()
+    process = subprocess.Popen(
+        start, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )  # fmt: skip
+    if kind == 1:
+        wanted = rng.randrange(1, 4)
+        while process.poll() is None and (not spy.exists() or spy.read_text().count("\n") < wanted):
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0.0, 0.2))
+    else:
+        time.sleep(rng.uniform(0.15, 2.0) if kind == 0 else rng.uniform(2.0, LAST_MOMENT))
+    after = time.monotonic() - began
+    finished = process.poll() is not None
+    if not finished:
+        process.send_signal(signal.SIGINT)
+    try:
+        output, _ = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return Finding("did not end", command, after, output)
+    code = process.returncode
+    lines = [line for line in output.splitlines() if line.startswith("stopped")]
+    for what, wrong in (
+        ("traceback", "Traceback" in output),
+        (f"exit code {code}", not finished and code not in (0, 130)),
+        ("not one line", code == 130 and len(lines) != 1),
+        ("partial file", any(".part" in path.name for path in folder.rglob("*"))),
+        ("unreadable file", not all(map(_whole, folder.rglob("*")))),
+        ("untrue word", "nothing" in "".join(lines) and any(path.is_file() for path in folder.rglob("*"))),
+    ):
+        if wrong:
+            return Finding(what, command, after, output)
+    return None
+
+
+def _whole(path: Path) -> bool:
+    """Whether a file is complete: results have a footer, documents parse, pictures end as they should."""
+    if not path.is_file():
+        return True
+    content = path.read_bytes()
+    if path.suffix == ".parquet":
+        return content[-4:] == b"PAR1"
+    if path.suffix == ".png":
+        return content[-8:-4] == b"IEND"
+    if path.suffix == ".json":
+        try:
+            json.loads(content)
+        except ValueError:
+            return False
+    return True
+
+
+def main(runs: int, seed: int) -> int:
+    """Interrupts so many runs and prints what went wrong."""
+    rng = random.Random(seed)
+    found = []
+    with tempfile.TemporaryDirectory() as place:
+        cache = Path(place) / "cache"
+        for number in range(runs):
+            folder = Path(place) / f"{number:04d}"
+            folder.mkdir()
+            finding = interrupted(rng, number % 3, folder, cache)
+            if finding is not None:
+                found.append(finding)
+                print(
+                    f"{finding.what} after {finding.after:.2f} s: {' '.join(finding.command)}\n    {finding.output[-400:]}"
+                )
+    print(f"{runs} interrupted runs, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    sys.exit(main(options.runs, options.seed))
