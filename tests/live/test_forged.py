@@ -171,7 +171,7 @@ def header(text):
 )
 def test_headers_that_no_array_has(saved, text):
     tampered(saved, header(text))
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match=r"'state\.inner\.theta' cannot be read"):
         Learner.load(saved, ORACLE)
 
 

@@ -12,6 +12,7 @@ from regretless.live.learner import Learner
 from regretless.problem import Problem
 from regretless.simulate import stream
 from regretless.simulate.simulation import simulate
+from regretless.types import NOT_SAMPLED
 
 DIM, FEATURES = 4, 3
 ORACLE = oracles.top_k(DIM, 2)
@@ -156,6 +157,7 @@ def test_greedy_decision_solves_the_mean_and_has_no_score_term(name):
     x = np.array([0.2, 0.1, -0.5])
     choice = learner.decide(x, explore=False)
     told = learner.explain(choice)
+    assert learner._books.pending.get(choice.id).version == NOT_SAMPLED
     assert np.array_equal(choice.w, told.greedy)
     np.testing.assert_allclose(choice.cost_sample, told.mean)
     assert told.differs == 0

@@ -75,7 +75,7 @@ def whole(given: Any) -> int:
     """The id of a decision."""
     try:
         id = None if isinstance(given, bool | np.bool) else operator.index(given)
-    except TypeError:
+    except Exception:
         id = None
     if id is None:
         raise FeedbackError(f"expected the id of a decision (a whole number), got {said(given)}")
