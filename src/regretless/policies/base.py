@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.oracles.base import Oracle
@@ -134,13 +135,11 @@ def host_answer(oracle: Oracle, question: Question) -> Answer:
     batch = lambda rows: jax.tree.map(lambda leaf: _repeated(leaf, rows), question.instance)  # noqa: E731
     w, points = question.costs, question.points
     solutions: Any = oracle.answer(w, batch(len(w))).w if len(w) else w
-    feasible: Any = oracle.contained(points, batch(len(points))) if len(points) else jnp.ones(0, bool)
+    feasible: Any = oracle.contained(points, batch(len(points))) if len(points) else np.ones(0, bool)
     return Answer(solutions, feasible)
 
 
 def _repeated(leaf: Any, rows: int) -> Any:
-    import numpy as np
-
     return np.broadcast_to(leaf, (rows, *np.shape(leaf)))
 
 

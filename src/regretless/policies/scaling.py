@@ -23,8 +23,10 @@ NORMAL = 1.27
 """Standard deviation of a normal variable over that of the nine tenths of it that lie nearest to its median."""
 
 FARTHEST_CONTEXT = 10.0
-FARTHEST_COST = 1000.0
-"""Spreads and units beyond which a context and a cost are cut off."""
+"""Spreads beyond which a context is cut off."""
+
+ABSURD, NEVER_ABSURD, ALWAYS_ABSURD = 3.0, 10.0, 1000.0
+"""A cost is cut off at three times the largest one so far, but not below ten units, and in any case at a thousand."""
 
 
 class Scale(eqx.Module):
@@ -76,6 +78,7 @@ class ScaledState(eqx.Module):
     inner: Any
     contexts: Scale
     costs: Scale  # of one column: sizes of costs
+    largest: Float[Array, ""]  # size of the largest cost so far, as it was learnt from
 
     @property
     def version(self) -> Int[Array, ""]:
@@ -89,7 +92,8 @@ class Scaled(AskingPolicy):
     inner: Policy
 
     def init(self, key: Key) -> ScaledState:
-        return ScaledState(self.inner.init(key), no_scale(self.problem.context_shape[-1]), no_scale(1))
+        contexts = no_scale(self.problem.context_shape[-1])
+        return ScaledState(self.inner.init(key), contexts, no_scale(1), jnp.zeros(()))
 
     def sample(self, key: Key, state: ScaledState, context: Context, instance: Instance) -> Sample:
         inner = self.inner.sample(key, state.inner, self._shown(state, context), instance)
@@ -104,16 +108,21 @@ class Scaled(AskingPolicy):
         return {**self.inner.describe(state.inner), "cost_unit": state.costs.spread[0]}
 
     def ask(self, key: Key, state: ScaledState, decision: Decision, feedback: Feedback) -> Question:
-        size, used = _size(feedback)
-        costs = state.costs.after(size[None], centred=False, arrived=used)
+        values, cut = _cut(state, feedback)
+        sizes, used = _sizes(values, feedback)
+        size = jnp.sum(sizes / jnp.maximum(jnp.sum(used), 1))
         x = decision.context
         row = x if x.ndim == 1 else x[state.contexts.count % x.shape[0]]  # feature rows share their columns
-        later = ScaledState(state.inner, state.contexts.after(row, centred=True, arrived=jnp.asarray(True)), costs)
+        later = ScaledState(
+            state.inner,
+            state.contexts.after(row, centred=True, arrived=jnp.asarray(True)),
+            state.costs.after(size[None], centred=False, arrived=jnp.any(used)),
+            jnp.maximum(state.largest, jnp.max(sizes)),
+        )
         unit = self._unit(later)
         shown = eqx.tree_at(
             lambda d: (d.context, d.cost_sample), decision, (self._shown(state, x), decision.cost_sample / unit)
         )
-        values, cut = self._cut(feedback, costs.spread[0])
         told = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
         question = ask(self.inner, key, state.inner, shown, told)
         return Question(question.costs * unit, question.points, question.instance, (question, later, unit, cut))
@@ -123,7 +132,7 @@ class Scaled(AskingPolicy):
         state, info = answer(self.inner, inner_question, given)
         more = {**info.more, "cut": cut}
         told = Info(info.residual * unit, info.total * unit, info.complete, info.finite, more)
-        return ScaledState(state, later.contexts, later.costs), told
+        return ScaledState(state, later.contexts, later.costs, later.largest), told
 
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
         """What the policy's costs are multiplied by to be the user's."""
@@ -135,16 +144,18 @@ class Scaled(AskingPolicy):
         centre = jnp.where(state.contexts.count > 0, state.contexts.centre, own)
         return jnp.clip((context - centre) / state.contexts.spread, -FARTHEST_CONTEXT, FARTHEST_CONTEXT)
 
-    def _cut(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
-        """The values, none of them farther from zero than ``FARTHEST_COST`` units of its row, and whether one was."""
-        most = FARTHEST_COST * unit * jnp.sqrt(feedback.operator.row_squares())
-        values = jnp.clip(feedback.values, -most, most)
-        return values, jnp.any(values != feedback.values)
+
+def _cut(state: ScaledState, feedback: Feedback) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
+    """The values with what is absurd beside all earlier ones cut off, and whether anything was."""
+    unit = state.costs.spread[0]
+    most = unit * jnp.clip(ABSURD * state.largest / unit, NEVER_ABSURD, ALWAYS_ABSURD)
+    most = jnp.where(state.costs.count > 0, most, jnp.inf) * jnp.sqrt(feedback.operator.row_squares())
+    values = jnp.where(jnp.isnan(most), feedback.values, jnp.clip(feedback.values, -most, most))
+    return values, jnp.any(values != feedback.values)
 
 
-def _size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """The size of one cost in this feedback, ``|v| / ‖h‖`` on average, and whether there is any row to tell."""
+def _sizes(values: Float[Array, " m"], feedback: Feedback) -> tuple[Float[Array, " m"], Bool[Array, " m"]]:
+    """``|v| / ‖h‖`` of each row, 0 for rows that tell nothing, and which rows tell something."""
     squares = feedback.operator.row_squares()
     used = feedback.used() & (squares > 0)
-    sizes = jnp.where(used, jnp.abs(feedback.values) / jnp.sqrt(jnp.where(used, squares, 1.0)), 0.0)
-    return jnp.sum(sizes / jnp.maximum(jnp.sum(used), 1)), jnp.any(used)
+    return jnp.where(used, jnp.abs(values) / jnp.sqrt(jnp.where(used, squares, 1.0)), 0.0), used
