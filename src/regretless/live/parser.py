@@ -110,7 +110,7 @@ class FeedbackParser:
             costs = self._costs(form, told)
             hidden = np.any((matrix != 0) & np.isnan(costs), axis=1)
             values = np.where(hidden, np.nan, matrix @ np.nan_to_num(costs))
-        return self._arrived(told, values, matrix.any(axis=1), linkage)
+        return self._arrived(told, values, np.any(matrix != 0, axis=1), linkage)
 
     def _told_rows(self, form: str, told: RawFeedback, w: np.ndarray, most: int) -> Arrival:
         """Rows that differ from decision to decision, padded; a hidden last row stands for a total that is not known."""
