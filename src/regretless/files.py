@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from regretless.errors import RegretlessError
+from regretless.errors import SettingsError, WriteError
 
 SUFFIX = ".part"
 LONGEST = 200
@@ -30,7 +30,7 @@ _unfinished: set[Path] = set()
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """The path of an empty part, for writers that want a path; at the end of the block it becomes the file at ``path``.
 
-    Any error in the block removes the part. An OSError becomes a RegretlessError that names ``path`` and the reason.
+    Any error in the block removes the part. An OSError becomes a WriteError that names ``path`` and the reason.
     """
     target = Path(path)
     try:
@@ -42,7 +42,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
             _into_place(part, target)
     except OSError as error:
         kept = "the old file is as it was" if os.path.isfile(target) else "nothing was written"
-        raise RegretlessError(f"cannot write {path}: {_reason(error)}; {kept}") from None
+        raise WriteError(f"cannot write {path}: {_reason(error)}; {kept}") from None
 
 
 @contextlib.contextmanager
@@ -68,6 +68,17 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Writes a small text file in one step."""
     with atomic(path, "w") as file:
         file.write(text)
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Refuses a path that ``atomic`` could not write to, before any work is done for it."""
+    target = Path(os.path.realpath(path))
+    try:
+        _permissions(target)
+        with _locked_part(target, None):
+            pass
+    except OSError as error:
+        raise SettingsError(f"cannot write to {path}: {_reason(error)}") from None
 
 
 def remove_unfinished() -> None:

@@ -66,6 +66,7 @@ def tune(
         name = "_".join(parts)
         preset = out or Path(f"{name}.json")
         writable(preset.parent)
+        files.require_writable(preset)
         folder = Store(store)
         folder.create()
         place = store / "tuning"
