@@ -63,7 +63,9 @@ def test_a_preset_that_changes_moves_the_address(monkeypatch):
     before = key(CELL)
     rows = presets.read("presets.csv")
     monkeypatch.setattr(
-        presets, "read", lambda name: tuple({**row, "policy_lr": "0.123"} for row in rows) if name == "presets.csv" else ()
+        presets,
+        "read",
+        lambda name: tuple({**row, "policy_lr": "0.123"} for row in rows) if name == "presets.csv" else (),
     )
     assert key(CELL) != before
 
@@ -78,7 +80,9 @@ def test_a_worker_gets_the_same_cell(cell):
 def test_a_store_refuses_a_policy_object_and_knows_a_benchmark_object():
     world = benchmarks.build("topk")
     mine = policies.build("greedy", world.problem("bandit"))
-    with pytest.raises(SettingsError, match="arm 'mine' is a policy object, which a store cannot know again: register it"):
+    with pytest.raises(
+        SettingsError, match="arm 'mine' is a policy object, which a store cannot know again: register it"
+    ):
         key(Experiment(benchmark="topk", policies={"mine": mine}, seeds=2, horizon=20))
     made = Experiment(benchmark=world, policies=("greedy",), seeds=2, horizon=20)
     assert key(made) == key(made.changed())

@@ -18,7 +18,10 @@ def test_policies_may_be_names_objects_or_either_by_label():
     assert labels(policies=(name for name in ("greedy", "dfhpg"))) == {"greedy": "greedy", "dfhpg": "dfhpg"}
     assert labels(policies=mine) == {"RegressionBandit": mine}
     assert labels(policies={"mine": mine, "theirs": "dfhpg"}) == {"mine": mine, "theirs": "dfhpg"}
-    assert labels(policies="greedy", arms=[Arm(label="more", policy="greedy")]) == {"greedy": "greedy", "more": "greedy"}
+    assert labels(policies="greedy", arms=[Arm(label="more", policy="greedy")]) == {
+        "greedy": "greedy",
+        "more": "greedy",
+    }
     assert labels(arms=[{"label": "more", "policy": "greedy"}]) == {"more": "greedy"}
 
 

@@ -148,7 +148,10 @@ def test_a_setting_that_one_arm_uses_is_no_mistake():
     ("words", "message"),
     [
         ({"settings": {"alpha.max": 0.1}}, "'alpha.max' has no effect on mine; dfhpg has it"),
-        ({"settings": {"scaling": True}}, r"'scaling' has no effect on mine: wrap policy objects in rg\.policies\.Scaled"),
+        (
+            {"settings": {"scaling": True}},
+            r"'scaling' has no effect on mine: wrap policy objects in rg\.policies\.Scaled",
+        ),
         ({"model": "gaussian_nn"}, "model 'gaussian_nn' has no effect: mine has none to choose"),
         ({"feedback": "full"}, "policy 'mine'.*bandit.*full|policy 'mine'.*full.*bandit"),
         ({"settings": {"benchmark.k": 3}}, "policy 'mine'"),
@@ -163,15 +166,18 @@ def test_a_policy_object_is_played_as_it_is_or_refused(words, message):
 
 
 @pytest.mark.parametrize(
-    "arm", [{"settings": {"policy_lr": 1}}, {"settings": {"scaling": True}}, {"preset": {"policy_lr": 1}}, {"model": "flow"}]
+    "arm",
+    [{"settings": {"policy_lr": 1}}, {"settings": {"scaling": True}}, {"preset": {"policy_lr": 1}}, {"model": "flow"}],
 )
 def test_settings_of_an_arm_are_for_a_policy_by_name(arm):
     mine = policies.build("greedy", benchmarks.build("topk").problem("bandit"))
-    with pytest.raises(SettingsError, match="arm 'a': settings, preset and model are for a policy by name, not an object"):
+    with pytest.raises(
+        SettingsError, match="arm 'a': settings, preset and model are for a policy by name, not an object"
+    ):
         settle(Experiment(benchmark="topk", arms=[Arm(label="a", policy=mine, **arm)]))
 
 
 @pytest.mark.parametrize("words", [{"degree": 4}, {"data_dir": "."}, {"settings": {"benchmark.k": 3}}])
 def test_a_benchmark_object_is_set_where_it_is_made(words):
-    with pytest.raises(SettingsError, match="benchmark 'topk' is an object: .* has to be set where it is made"):
+    with pytest.raises(SettingsError, match=r"benchmark 'topk' is an object: .* has to be set where it is made"):
         settle(Experiment(benchmark=benchmarks.build("topk"), policies="greedy", **words))

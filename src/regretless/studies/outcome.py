@@ -171,7 +171,9 @@ def build_world(world: World) -> Benchmark:
 def _horizon(experiment: Experiment, worlds: list[Benchmark]) -> int:
     horizon = experiment.horizon or min(world.horizon for world in worlds)
     if experiment.delay >= horizon:
-        raise SettingsError(f"expected a delay of less than the {horizon} rounds that are played, got {experiment.delay}")
+        raise SettingsError(
+            f"expected a delay of less than the {horizon} rounds that are played, got {experiment.delay}"
+        )
     for world in worlds:
         if world.longest is not None and horizon > world.longest:
             raise SettingsError(f"benchmark {world.name!r} has {world.longest} rounds, got a horizon of {horizon}")

@@ -72,7 +72,9 @@ def _arm(experiment: Experiment, arm: Arm) -> Settled:
     scaling = _flag(changes.get(SCALING, preset.pop(SCALING, not tuned)))
     if not isinstance(arm.policy, str):
         if arm.preset or arm.model or any(not name.startswith(WORLD) for name in arm.settings):
-            raise SettingsError(f"arm {arm.label!r}: settings, preset and model are for a policy by name, not an object")
+            raise SettingsError(
+                f"arm {arm.label!r}: settings, preset and model are for a policy by name, not an object"
+            )
         return Settled(arm, world, None, (), False, False, ())
     entry = policies.REGISTRY[arm.policy]
     if arm.model is not None and not _has(arm, "model"):

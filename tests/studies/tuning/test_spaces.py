@@ -95,7 +95,10 @@ def test_a_policy_that_declares_nothing_is_searched_around_its_defaults(own):
 
 
 def test_a_policy_may_declare_what_is_searched(own):
-    own(Numbers, {"rate": ("log", 0.01, 0.1), "share": ("uniform", 0, 0.5), "count": ("int", 2, 4), "how": ("choice", "well")})
+    own(
+        Numbers,
+        {"rate": ("log", 0.01, 0.1), "share": ("uniform", 0, 0.5), "count": ("int", 2, 4), "how": ("choice", "well")},
+    )
     assert task("topk", "mine", settings={"share": 0.1}).space() == {
         "rate": FloatDistribution(0.01, 0.1, log=True),
         "count": IntDistribution(2, 4),
