@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 import invented
 from regretless.cli.main import app
 from regretless.studies import play
-from regretless.studies.cells import Arm, Cell, TheoryCell
+from regretless.studies.cells import TheoryCell
+from regretless.studies.experiment import Experiment
 from regretless.studies.store import Store
 
 runner = CliRunner()
@@ -92,8 +93,8 @@ def test_a_second_process_pool_finishes_what_is_missing(tmp_path):
 def test_a_worker_ends_with_the_process_that_started_it(tmp_path):
     """Its standard input is closed at once, as it is when the parent is killed; the campaign would take minutes."""
     Store(tmp_path / "store").create()
-    cell = Cell(benchmark="topk", arms=(Arm(label="greedy", policy="greedy"),), seeds=30, horizon=2_000_000)
-    task = json.dumps({"keys": ["ab" * 32], "cells": [cell.model_dump(mode="json")]}) + "\n"
+    cell = Experiment(benchmark="topk", policies="greedy", horizon=2_000_000)
+    task = json.dumps({"keys": ["ab" * 32], "cells": [cell.model_dump(mode="json")], "imports": []}) + "\n"
     words = [sys.executable, "-m", "regretless.cli.worker", "cpu", "1", str(tmp_path / "store")]
     done = subprocess.run(words, input=task, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
@@ -112,15 +113,24 @@ def test_help_teaches(verb):
     ("words", "message"),
     [
         (["reproduce", "theroy"], "unknown study 'theroy'; did you mean 'theory'?"),
+        (["reproduce", "main", "--seeds", "1000000000"], "expected at most 1,000,000 replications, got 1,000,000,000"),
+        (["reproduce", "main", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
+        (["reproduce", "main", "--horizon", "1" + "0" * 12], "less than or equal to 100000000"),
+        (["reproduce", "main", "--first-seed", "4294967290"], "whole numbers from 0 to 4,294,967,295"),
         (["reproduce", "--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
         (["reproduce", "--address", "here:1"], "--address is for --engine ray"),
-        (["reproduce", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
+        (["reproduce", "main", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
         (["reproduce", "theory", "--format", "xml"], "'xml' is not one of"),
         (["status", "--store", "nowhere"], "no store at nowhere: 'regretless reproduce --store nowhere' makes one"),
         (["report", "--store", "nowhere"], "run 'regretless reproduce' first"),
         (["report", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
         (["tune", "topkk"], "unknown benchmark 'topkk'; did you mean 'topk'?"),
         (["tune", "topk", "--first-seed", "10"], "overlap the reported runs"),
+        (["tune", "topk", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
+        (["tune", "topk", "--policy", "greedy", "--set", "forgetting=0.1"], "has no effect on greedy"),
+        (["tune", "topk", "--out", "/proc/nothing/preset.json"], "cannot write to /proc/nothing"),
+        (["tune", "topk", "--out", "."], "cannot write .: it is a folder, expected the name of a file"),
+        (["tune", "topk", "--out", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_input_ends_with_exit_code_2_and_a_clear_word(words, message):

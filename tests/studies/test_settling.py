@@ -179,7 +179,7 @@ def test_settings_of_an_arm_are_for_a_policy_by_name(arm):
 
 @pytest.mark.parametrize("words", [{"degree": 4}, {"data_dir": "."}, {"settings": {"benchmark.k": 3}}])
 def test_a_benchmark_object_is_set_where_it_is_made(words):
-    with pytest.raises(SettingsError, match="benchmark 'topk' is an object: .* has to be set where it is made"):
+    with pytest.raises(SettingsError, match=r"benchmark 'topk' is an object: .* has to be set where it is made"):
         settle(Experiment(benchmark=benchmarks.build("topk"), policies="greedy", **words))
 
 

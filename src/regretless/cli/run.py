@@ -165,6 +165,22 @@ def writable(folder: Path) -> None:
         raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
 
 
+def writable_file(path: Path) -> None:
+    """Refuses a file that cannot be written, before anything runs."""
+    from regretless.errors import SettingsError
+
+    writable(path.parent)
+    try:
+        folder = path.is_dir()
+        path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
+    if folder:
+        raise SettingsError(f"cannot write {path}: it is a folder, expected the name of a file")
+
+
 def show(result: dict[str, Any]) -> None:
     """Prints the table."""
     title = f"{result['benchmark']}, {result['feedback']} feedback"

@@ -13,7 +13,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies import Policy
 from regretless.settings import Settings
-from regretless.simulate.simulation import seeds_of
+from regretless.simulate.simulation import MOST_SEEDS, seeds_of
 
 PUBLISHED_DEGREE = 8
 PUBLISHED_MODEL = "gaussian_linear"
@@ -93,7 +93,10 @@ class Experiment(Settings):
     def _some_seeds(cls, seeds: int | Iterable[int]) -> tuple[int, ...]:
         if isinstance(seeds, str | bool) or not isinstance(seeds, SupportsIndex | Iterable):
             raise SettingsError(f"expected a number of replications or seeds, got {seeds!r}")
-        return seeds_of(seeds)
+        try:
+            return seeds_of(seeds)
+        except OverflowError:
+            raise SettingsError(f"expected at most {MOST_SEEDS:,} replications, got {seeds!r}") from None
 
     @model_validator(mode="after")
     def _arms(self) -> "Experiment":
