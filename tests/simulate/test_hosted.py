@@ -136,6 +136,6 @@ def test_a_solver_that_does_not_come_back_ends_the_run():
 
     waiting = threading.Event()
     toy = Toy(oracles.external(solve, DIM, batched=True, time_limit=0.3))
-    with pytest.raises(OracleError, match="no answer within the time limit of 0.3 s"):
+    with pytest.raises(OracleError, match=r"no answer within the time limit of 0\.3 s"):
         simulate(make("greedy", toy), toy, seeds=2, horizon=20)
     waiting.set()

@@ -48,7 +48,7 @@ def run(
         list[str] | None,
         typer.Option(help="A policy to play; repeat for several.  [default: all that exist for the model]"),
     ] = None,
-    feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
+    feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
     model: Annotated[str, typer.Option(help="Model of the cost; see 'regretless list models'.")] = "gaussian_linear",
     seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
