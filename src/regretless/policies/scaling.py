@@ -2,7 +2,7 @@
 
 Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learnt rounds and stay as they
 are then: a unit that moved for ever would unlearn what was learnt in it. The estimates are a median and a trimmed deviation,
-and what lies absurdly far beside all earlier numbers is cut off, so that no single number can ruin them.
+and a number that is absurd beside all earlier ones is not believed, so that no single one can ruin them or what is learnt.
 """
 
 from typing import Any
@@ -15,16 +15,18 @@ from regretless.policies.base import Answer, AskingPolicy, Policy, Question, ans
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 WINDOW = 64
-FEW = 10
-"""Observations below which none of them is left out."""
+FEW = 3
+"""Observations below which none of them is left out; from then on at least one is."""
 
 KEPT = 0.9
 NORMAL = 1.27
 """Standard deviation of a normal variable over that of the nine tenths of it that lie nearest to its median."""
 
-FARTHEST_CONTEXT = 10.0
-FARTHEST_COST = 1000.0
-"""Spreads and units beyond which a context and a cost are cut off."""
+FARTHEST = 10.0
+"""Spreads beyond which a context is cut off."""
+
+ABSURD = 1000.0
+"""Spreads and units beyond which a context and a cost are not believed: the centre and one unit stand in for them."""
 
 
 class Scale(eqx.Module):
@@ -60,11 +62,12 @@ def _spread(seen: Float[Array, "window p"], count: Int[Array, ""], centre: Float
     """Root mean square deviation of the nine tenths nearest to the centre; 1 where nothing has varied yet."""
     place = jnp.arange(WINDOW)[:, None]
     ordered = jnp.sort(jnp.where(place < count, jnp.abs(seen - centre), jnp.inf), axis=0)
-    kept = jnp.where(count < FEW, count, jnp.ceil(KEPT * count).astype(count.dtype))
+    most = jnp.minimum(jnp.ceil(KEPT * count).astype(count.dtype), count - 1)
+    kept = jnp.where(count < FEW, count, most)
     near = jnp.where(place < kept, ordered, 0.0)
     top = jnp.max(near, axis=0)
     shares = near / jnp.where(top > 0, top, 1.0)  # squares of shares cannot overflow
-    factor = jnp.where(count < FEW, 1.0 + 2.0 / jnp.maximum(count, 1), NORMAL)
+    factor = jnp.maximum(1.0 + 2.0 / jnp.maximum(count, 1), NORMAL)  # wider while little is known
     deviation = factor * top * jnp.sqrt(jnp.sum(jnp.square(shares), axis=0) / jnp.maximum(kept, 1))
     varied = (deviation > 1e-12 * (1e-300 + jnp.abs(centre))) & jnp.isfinite(deviation)
     return jnp.where(varied, deviation, 1.0)
@@ -113,33 +116,35 @@ class Scaled(AskingPolicy):
         shown = eqx.tree_at(
             lambda d: (d.context, d.cost_sample), decision, (self._shown(state, x), decision.cost_sample / unit)
         )
-        values, cut = self._cut(feedback, costs.spread[0])
+        values, absurd = self._believed(feedback, unit)
         told = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
         question = ask(self.inner, key, state.inner, shown, told)
-        return Question(question.costs * unit, question.points, question.instance, (question, later, unit, cut))
+        rest = question, later, unit, feedback.total(), absurd
+        return Question(question.costs * unit, question.points, question.instance, rest)
 
     def answer(self, question: Question, given: Answer) -> tuple[ScaledState, Info]:
-        inner_question, later, unit, cut = question.rest
+        inner_question, later, unit, total, absurd = question.rest
         state, info = answer(self.inner, inner_question, given)
-        more = {**info.more, "cut": cut}
-        told = Info(info.residual * unit, info.total * unit, info.complete, info.finite, more)
+        more = {**info.more, "absurd": absurd}
+        told = Info(info.residual * unit, total, info.complete, info.finite, more)
         return ScaledState(state, later.contexts, later.costs), told
 
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
         """What the policy's costs are multiplied by to be the user's."""
-        return jnp.ones(()) if self.inner.unit_free else state.costs.spread[0]
+        return state.costs.spread[0]
 
     def _shown(self, state: ScaledState, context: Context) -> Context:
         """The context in spreads from its centre; the first one of all is its own centre."""
         own = context if context.ndim == 1 else jnp.mean(context, axis=0)
         centre = jnp.where(state.contexts.count > 0, state.contexts.centre, own)
-        return jnp.clip((context - centre) / state.contexts.spread, -FARTHEST_CONTEXT, FARTHEST_CONTEXT)
+        z = (context - centre) / state.contexts.spread
+        return jnp.where(jnp.abs(z) > ABSURD, 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
 
-    def _cut(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
-        """The values, none of them farther from zero than ``FARTHEST_COST`` units of its row, and whether one was."""
-        most = FARTHEST_COST * unit * jnp.sqrt(feedback.operator.row_squares())
-        values = jnp.clip(feedback.values, -most, most)
-        return values, jnp.any(values != feedback.values)
+    def _believed(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
+        """The values with one unit in place of each that is absurd, and whether one was."""
+        one = unit * jnp.sqrt(feedback.operator.row_squares())
+        absurd = jnp.abs(feedback.values) > ABSURD * one
+        return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
 
 
 def _size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
