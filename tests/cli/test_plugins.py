@@ -1,4 +1,4 @@
-"""Parts from a file in the working directory, by ``--import``: listed, run, tuned, studied, reported, and known by their source."""
+"""Parts from a file in the working directory, by ``--import``: listed, run, tuned, studied, reported, known by their source."""
 
 import json
 import os

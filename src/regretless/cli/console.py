@@ -75,9 +75,14 @@ def note(words: str) -> None:
     err.print(Text.assemble(("note: ", "yellow"), words), soft_wrap=True)
 
 
-def say(words: str) -> None:
-    """A line of the result, printed literally: brackets and colons in it mean nothing to the terminal."""
-    out.print(Text(words), soft_wrap=True)
+def say(words: str, mark: str = "") -> None:
+    """A line of the result, printed literally, ``mark`` in red before it: brackets and colons in it mean nothing."""
+    out.print(Text.assemble((mark, "red"), words), soft_wrap=True)
+
+
+def log(words: str, mark: str = "") -> None:
+    """How the work goes, printed literally on standard error."""
+    err.print(Text.assemble((mark, "red"), words), soft_wrap=True)
 
 
 class LiveProgress:
@@ -90,7 +95,7 @@ class LiveProgress:
         self.logged = 0.0
         self.bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
@@ -123,7 +128,7 @@ class LiveProgress:
         now = time.monotonic()
         if what != self.what or now - self.logged > LOG_SECONDS:
             self.what, self.logged = what, now
-            err.print(f"{self.label}: {what}, {100 * done // max(total, 1)} %", highlight=False)
+            log(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
 
 
 def parse_pairs(pairs: list[str]) -> dict[str, str]:

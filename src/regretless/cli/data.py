@@ -42,13 +42,11 @@ def fetch(
         except OSError as error:
             raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
         try:
-            paths = energy_files.fetch(
-                folder, origin or energy_files.ORIGIN, lambda line: console.err.print(line, highlight=False)
-            )
+            paths = energy_files.fetch(folder, origin or energy_files.ORIGIN, console.log)
         except (OSError, ValueError) as error:
             console.complain(
                 f"{error}\nWithout a network, copy {', '.join(energy_files.FILES)} into a folder and name it with "
                 "--data-dir or REGRETLESS_DATA; without the files, energy plays on synthetic data."
             )
             raise typer.Exit(1) from None
-        console.out.print(f"{len(paths)} files in {folder}", highlight=False, soft_wrap=True)
+        console.say(f"{len(paths)} files in {folder}")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Format
@@ -29,7 +30,7 @@ def doctor(
     else:
         table = Table(title="regretless doctor", title_style="bold", show_header=False)
         for name, value in findings.items():
-            table.add_row(name, ", ".join(value) if isinstance(value, list) else str(value))
+            table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
         console.out.print(table, highlight=False)
     if findings["problems"]:
         raise typer.Exit(1)

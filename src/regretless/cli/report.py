@@ -35,10 +35,4 @@ def report(
             words += f", {absent} cells not computed yet"
         studies, cells = len(page.studies), len(page.shown())
         counted = f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}"
-        console.out.print(
-            f"{counted}{words}: open {out / 'report.html'}",
-            highlight=False,
-            soft_wrap=True,
-            markup=False,
-            emoji=False,
-        )
+        console.say(f"{counted}{words}: open {out / 'report.html'}")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from regretless.cli import console
@@ -101,26 +100,19 @@ def show(told: dict[str, Any], old: bool) -> None:
     console.out.print(table)
     for each in told["campaigns"]:
         for name, error in each["errors"].items():
-            words = escape(f"{name}: {error}")
-            console.out.print(f"[red]failed:[/] {words}", highlight=False, soft_wrap=True, emoji=False)
+            console.say(f"{name}: {error}", "failed: ")
         for name in each["running_cells"]:
-            console.out.print(f"running: {name}", highlight=False, soft_wrap=True)
+            console.say(f"running: {name}")
         if each["done"] < each["cells"]:
             if each["code"] != told["code"]:
-                console.out.print("the code has changed since: its results are computed anew", highlight=False)
-            console.out.print(f"resume with: {each['command']}", highlight=False, soft_wrap=True)
+                console.say("the code has changed since: its results are computed anew")
+            console.say(f"resume with: {each['command']}")
     past = told["old"]
     if past["results"]:
         word = "removed" if past["removed"] else "delete them with: regretless status --remove-old"
-        console.out.print(
-            f"{past['results']} results of other versions or damaged, {past['bytes'] / 2**20:.1f} MiB: {word}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        console.say(f"{past['results']} results of other versions or damaged, {past['bytes'] / 2**20:.1f} MiB: {word}")
     if old:
         for each in past["list"]:
-            console.out.print(
-                f"{each['key'][:12]}  {each['code']}  {each['bytes'] / 2**20:.1f} MiB  {shlex.quote(each['name'] or '?')}",
-                highlight=False,
-                soft_wrap=True,
+            console.say(
+                f"{each['key'][:12]}  {each['code']}  {each['bytes'] / 2**20:.1f} MiB  {shlex.quote(each['name'] or '?')}"
             )

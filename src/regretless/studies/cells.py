@@ -132,7 +132,7 @@ def describe(cell: AnyCell) -> dict[str, Any]:
     arms = [
         arm.model_copy(update={"policy": _word(arm.policy), "benchmark": _word(arm.benchmark)}) for arm in cell.arms
     ]
-    return cell.model_copy(update={"benchmark": cell.benchmark_name, "arms": arms}).model_dump(mode="json")
+    return cell.model_copy(update={"benchmark": cell.benchmark_name, "arms": tuple(arms)}).model_dump(mode="json")
 
 
 def _word(part: Any) -> str | None:
