@@ -59,6 +59,30 @@ def test_reproduce_then_status_then_report(tmp_path):
     assert (tmp_path / "report" / "figures" / "theory.pdf").exists()
 
 
+def test_brackets_in_names_and_paths_are_printed_as_they_are(tmp_path, monkeypatch):
+    """In progress, failures and commands; a terminal would take them for markup."""
+    (tmp_path / "own.toml").write_text(
+        'name = "mine"\n[[panels]]\n[[panels.cells]]\nbenchmark = "topk"\nhorizon = 20\n'
+        'arms = [{label = "[/b] :smile:", policy = "greedy"}]\n'
+    )
+    monkeypatch.setattr(sys, "argv", ["regretless", "reproduce", "own.toml", "--store", "o[/b]x"])
+
+    def broken(cell, progress):
+        progress("running", 1, 2)
+        raise RuntimeError("no [/such] luck")
+
+    monkeypatch.setattr(play, "play", broken)
+    result, _ = invoke("reproduce", "own.toml", "--store", "o[/b]x")
+    assert result.exit_code == 1, result.output
+    said = " ".join(result.stderr.split())
+    assert "failed: topk, bandit: [/b] :smile:: RuntimeError: no [/such] luck" in said
+    assert "1 failed; next: regretless report --store 'o[/b]x'" in " ".join(result.stdout.split())
+    result, words = invoke("status", "--store", "o[/b]x")
+    assert result.exit_code == 0, result.output
+    assert "failed: topk, bandit: [/b] :smile:: RuntimeError: no [/such] luck" in words
+    assert "resume with: regretless reproduce own.toml --store 'o[/b]x'" in words
+
+
 def test_failures_are_told_and_give_exit_code_1(monkeypatch):
     def broken(cell, progress):
         raise RuntimeError("no such luck")
@@ -80,14 +104,6 @@ def test_old_results_are_listed_and_removed(tmp_path):
     assert "0.0.1+other" in invoke("status", "--old")[1]
     assert "removed" in invoke("status", "--remove-old")[1]
     assert len(list(store.entries())) == 1
-
-
-def test_a_second_process_pool_finishes_what_is_missing(tmp_path):
-    """Real workers: they have no invented results, so this is a tiny campaign of its own."""
-    words = ["reproduce", "theory", "--quick", "--jobs", "2", "--store", str(tmp_path / "store"), "--format", "json"]
-    result, _ = invoke(*words)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["theory"]["replications"] == 32, "computed by a worker, not invented"
 
 
 def test_a_worker_ends_with_the_process_that_started_it(tmp_path):

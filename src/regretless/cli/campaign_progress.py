@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from regretless.cli.console import LOG_SECONDS, err, tell
+from regretless.cli.console import LOG_SECONDS, err, log
 from regretless.studies.estimate import Estimate, cost
 from regretless.studies.plan import Planned
 
@@ -22,8 +22,7 @@ class CampaignProgress:
         self.logged = 0.0
         self.bar = Progress(
             SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
-            console=err, transient=True,
+            TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=err, transient=True,
         )  # fmt: skip
         self.task = self.bar.add_task("", total=1.0, left="")
 
@@ -38,7 +37,7 @@ class CampaignProgress:
     def begin(self, planned: Sequence[Planned], finished: int) -> None:
         self.estimate = Estimate(sum(sum(cost(item.cell)) for item in planned))
         self.cells, self.done_cells, self.parts = len(planned), 0, {}
-        tell(f"{finished} cells finished before, {len(planned)} to compute, about {span(self.estimate.left())}")
+        log(f"{finished} cells finished before, {len(planned)} to compute, about {span(self.estimate.left())}")
 
     def started(self, item: Planned) -> None:
         self.now_at = item.cell.name
@@ -58,7 +57,7 @@ class CampaignProgress:
     def failed(self, item: Planned, error: str) -> None:
         self.failures += 1
         last = error.strip().splitlines()[-1] if error.strip() else "unknown"
-        tell(f"failed: {item.cell.name}: {last}")
+        log(f"{item.cell.name}: {last}", "failed: ")
         self._settled(item)
 
     def _settled(self, item: Planned) -> None:
@@ -78,7 +77,7 @@ class CampaignProgress:
             self.logged = time.monotonic()
             share = 100 * self.estimate.done / max(self.estimate.total, 1e-9)
             text = f"{self.done_cells}/{self.cells} cells, {share:.0f} %, {left}; {self.now_at}"
-            tell(text)
+            log(text)
 
 
 def span(seconds: float) -> str:

@@ -122,7 +122,8 @@ def run(
             show(result)
             if out is not None:
                 console.say(
-                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store {out}"
+                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store "
+                    f"{shlex.quote(str(out))}"
                 )
 
 
@@ -224,8 +225,8 @@ def write(outcome: Any, result: dict[str, Any], folder: Path, began: float, impo
     experiment, store = outcome.prepared.experiment, Store(folder)
     title = f"{result['benchmark']}, {result['feedback']} feedback"
     stored = result_of(outcome, began)
-    panels = (Panel(title, (("", experiment),)), Panel(title, (("", experiment),), kind="curves"))
-    study = Study("run", "table", title, f"{len(experiment.seeds)} replications.", panels)
+    panels = (Panel("Final regret", (("", experiment),)), Panel("Regret per round", (("", experiment),), kind="curves"))
+    study = Study(f"run_{stored.record['key'][:12]}", "table", experiment.where, "", panels)
     plan = Plan([study], Scale(), f"regretless {shlex.join(sys.argv[1:])}", imports)
     store.create()
     store.put(stored.record["key"], stored)

@@ -119,7 +119,7 @@ class Scaled(AskingPolicy):
         shown = eqx.tree_at(
             lambda d: (d.context, d.cost_sample), decision, (self._shown(state, x), decision.cost_sample / unit)
         )
-        values, absurd = _believed(feedback, costs.spread[0])
+        values, absurd = self._believed(feedback, unit)
         told = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
         question = ask(self.inner, key, state.inner, shown, told)
         rest = question, later, unit, feedback.total(), absurd
@@ -133,8 +133,8 @@ class Scaled(AskingPolicy):
         return ScaledState(state, later.contexts, later.costs), told
 
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
-        """What the policy's costs are multiplied by to be the user's; one for a policy that is the same in every unit."""
-        return jnp.ones(()) if self.inner.unit_free else state.costs.spread[0]
+        """What the policy's costs are multiplied by to be the user's."""
+        return state.costs.spread[0]
 
     def _shown(self, state: ScaledState, context: Context) -> Context:
         """The context in spreads from its centre; zeros while there is no spread."""
@@ -142,12 +142,11 @@ class Scaled(AskingPolicy):
         z = (context - scale.centre) / scale.spread
         return jnp.where((scale.count < 2) | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
 
-
-def _believed(feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
-    """The values with one unit in place of each that is absurd, and whether one was."""
-    one = unit * jnp.sqrt(feedback.operator.row_squares())
-    absurd = jnp.abs(feedback.values) > ABSURD * one
-    return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
+    def _believed(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
+        """The values with one unit in place of each that is absurd, and whether one was."""
+        one = unit * jnp.sqrt(feedback.operator.row_squares())
+        absurd = jnp.abs(feedback.values) > ABSURD * one
+        return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
 
 
 def _size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:

@@ -118,8 +118,8 @@ class Experiment(Settings):
         return self.benchmark if isinstance(self.benchmark, str) else self.benchmark.name
 
     @property
-    def name(self) -> str:
-        """What it is, for people."""
+    def where(self) -> str:
+        """The world and what was changed, for people."""
         words = [self.benchmark_name, self.feedback]
         if self.degree is not None:
             words.append(f"degree {self.degree}")
@@ -127,10 +127,14 @@ class Experiment(Settings):
             words.append(self.model)
         if self.seeds[0]:
             words.append(f"seeds from {self.seeds[0]}")
-        words += [f"{name} {value}" for name, value in self.settings.items()]
+        return ", ".join([*words, *(f"{name} {value}" for name, value in self.settings.items())])
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
         arms = [arm.label for arm in self.arms]
         shown = arms if len(arms) <= 3 else [*arms[:2], f"{len(arms) - 2} more"]
-        return f"{', '.join(words)}: {', '.join(shown)}"
+        return f"{self.where}: {', '.join(shown)}"
 
     def changed(self, **values: Any) -> "Experiment":
         """The same experiment with some of its fields replaced."""

@@ -19,6 +19,7 @@ from regretless.errors import SettingsError
 from regretless.results import write_result
 from regretless.startup import Device, configure
 from regretless.studies.campaign import Listener
+from regretless.studies.cells import require_portable
 from regretless.studies.engines.processes import CELLS
 from regretless.studies.identity import code_version
 from regretless.studies.plan import Planned
@@ -47,6 +48,8 @@ class RayEngine:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
+        for item in planned:
+            require_portable(item.cell)
         with contextlib.redirect_stdout(sys.stderr):  # Ray tells of workers that died; standard output is for results
             self._run(planned, store, listener)
 

@@ -1,10 +1,12 @@
 """Trials in a database: drawn by number, so that any worker draws the same, and taken over from workers that died."""
 
+import contextlib
 import datetime
+import fcntl
 import hashlib
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,27 +60,36 @@ class Trials:
 
     def __init__(self, database: Path, name: str, space: Mapping[str, BaseDistribution], seed: int):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self.space = dict(space)
+        self.space, self.database = dict(space), database
         try:
             database.parent.mkdir(parents=True, exist_ok=True)
-            storage = optuna.storages.RDBStorage(
-                f"sqlite:///{database}", engine_kwargs={"connect_args": {"timeout": 60}}
-            )
-            self.study = optuna.create_study(
-                storage=storage, study_name=name, sampler=ByNumber(seed), load_if_exists=True, direction="minimize"
-            )
+            with self._alone():
+                storage = optuna.storages.RDBStorage(
+                    f"sqlite:///{database}", engine_kwargs={"connect_args": {"timeout": 60}}
+                )
+                self.study = optuna.create_study(
+                    storage=storage, study_name=name, sampler=ByNumber(seed), load_if_exists=True, direction="minimize"
+                )
         except Exception as error:
             raise SettingsError(f"cannot use the database {database}: {str(error).splitlines()[0]}") from None
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other worker makes the database, or takes trials, at the same time."""
+        with self.database.with_suffix(".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def claim(self, wanted: int, most: int) -> dict[int, dict[str, Any]]:
         """Up to ``most`` trials for this worker: what dead workers left, then new ones until there are ``wanted`` in all."""
         mine: dict[int, dict[str, Any]] = {}
-        for frozen in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-            if len(mine) < most and _lost(frozen):
-                mine[frozen.number] = self._draw(Trial(self.study, frozen._trial_id))
-        while len(mine) < most and len(self.study.get_trials(deepcopy=False)) < wanted:
-            trial = self.study.ask()
-            mine[trial.number] = self._draw(trial)
+        with self._alone():
+            for frozen in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                if len(mine) < most and _lost(frozen):
+                    mine[frozen.number] = self._draw(Trial(self.study, frozen._trial_id))
+            while len(mine) < most and len(self.study.get_trials(deepcopy=False)) < wanted:
+                trial = self.study.ask()
+                mine[trial.number] = self._draw(trial)
         return mine
 
     def _draw(self, trial: Trial) -> dict[str, Any]:
