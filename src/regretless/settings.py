@@ -119,9 +119,18 @@ def _checked(registry: Registry[Any], name: str, values: Mapping[str, Any]) -> S
         if key.split(".")[0] not in settings.model_fields:
             others = [other for other in registry if key.split(".")[0] in registry[other].Settings.model_fields]
             if others:
-                raise SettingsError(f"{registry.kind} {name!r} has no setting {key!r}; {', '.join(others)} has it")
+                raise SettingsError(f"{registry.kind} {name!r} has no setting {key!r}; {those_who_have(others)}")
             require_known("setting", key, settings.model_fields, f" of {registry.kind} {name!r}")
     return settings(**values)
+
+
+def those_who_have(names: list[str]) -> str:
+    """Who has what somebody else was asked for.
+
+    >>> those_who_have(["imle"]), those_who_have(["imle", "dpo"])
+    ('imle has it', 'imle, dpo have it')
+    """
+    return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} it"
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Scaling as a wrapper: units and shifts do not matter, and no single number ruins what is learnt."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from regretless import oracles, policies
+from regretless.benchmarks import Round
 from regretless.policies import scaling
 from regretless.policies.scaling import WINDOW, Scaled, no_scale
 from regretless.problem import Problem
@@ -17,27 +17,21 @@ NAMES = ["greedy", "dfhpg", "linear_thompson"]
 
 
 class Changed(Toy):
-    """The toy with costs and contexts in other units, and one round whose context or cost is absurd."""
+    """The toy with costs and contexts in other units, and one round whose context or cost is absurd; all share a program."""
 
-    cost_unit: float = eqx.field(static=True)
-    context_unit: float = eqx.field(static=True)
-    shift: float = eqx.field(static=True)
-    at: int = eqx.field(static=True)
-    spike: tuple = eqx.field(static=True)
+    units: np.ndarray  # of costs, of contexts, shift of contexts
+    spike: np.ndarray  # round, context, cost
 
-    def __init__(self, cost_unit=1.0, context_unit=1.0, shift=0.0, at=0, spike=("cost", 0.0)):
+    def __init__(self, cost_unit=1.0, context_unit=1.0, shift=0.0, at=0, context=np.nan, cost=np.nan):
         super().__init__()
-        self.cost_unit, self.context_unit, self.shift, self.at, self.spike = cost_unit, context_unit, shift, at, spike
+        self.units, self.spike = np.array([cost_unit, context_unit, shift]), np.array([at, context, cost])
 
     def round(self, key, environment, t):
-        played = super().round(key, environment, t)
-        x, cost = self.context_unit * played.observation + self.shift, self.cost_unit * played.cost
-        what, size = self.spike
-        if what == "cost":
-            cost = jnp.where(t == self.at, jnp.full(DIM, size), cost)
-        else:
-            x = jnp.where(t == self.at, x.at[0].set(size), x)
-        return eqx.tree_at(lambda r: (r.observation, r.cost, r.mean), played, (x, cost, self.cost_unit * played.mean))
+        played, units, spike = super().round(key, environment, t), jnp.asarray(self.units), jnp.asarray(self.spike)
+        x, cost, mean = units[1] * played.observation + units[2], units[0] * played.cost, units[0] * played.mean
+        hit = (t == spike[0]) & ~jnp.isnan(spike)
+        x = jnp.where(hit[1] & (jnp.arange(FEATURES) == 0), spike[1], x)
+        return Round(x, jnp.where(hit[2], spike[2], cost), mean)
 
 
 def scaled(name, toy, mode="semi_bandit"):
@@ -58,15 +52,16 @@ def test_units_and_shifts_do_not_matter(name):
     np.testing.assert_allclose(2.0**30 * plain.regret, other.regret, rtol=1e-6, atol=1e-3)
 
 
-@pytest.mark.parametrize("spike", [("context", 1e300), ("cost", 1e200), ("cost", -1e12)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_one_absurd_number_ruins_nothing(name, spike):
+def test_one_absurd_number_ruins_nothing(name):
     """Among the first numbers or later: the last rounds lose about as little as without it (random decisions lose 2)."""
     calm = run(name, Changed(), horizon=250, seeds=4).regret[:, 150:].mean()
+    assert calm < 0.4
     for at in (1, 2, 5, 100):
-        trace = run(name, Changed(at=at, spike=spike), horizon=250, seeds=4)
-        assert not trace.diverged, at
-        assert trace.regret[:, 150:].mean() < 2 * calm + 0.1, at
+        for spike in ({"context": 1e300}, {"cost": 1e200}, {"cost": -1e12}):
+            trace = run(name, Changed(at=at, **spike), horizon=250, seeds=4)
+            assert not trace.diverged, (at, spike)
+            assert trace.regret[:, 150:].mean() < 2 * calm + 0.1, (at, spike)
 
 
 @pytest.mark.parametrize("at", [0, 1, 30])
@@ -110,7 +105,7 @@ def test_scale_is_the_median_and_a_trimmed_deviation_and_stays():
 
 
 @pytest.mark.usefixtures("float64")
-def test_constant_features_and_the_first_context_are_shown_as_zero():
+def test_constant_features_and_the_first_contexts_are_shown_as_zero():
     policy = scaled("greedy", Toy())
     state = policy.init(jax.random.key(0))
     assert np.all(policy._shown(state, jnp.array([7.0, -1e9, 0.0])) == 0)
@@ -150,7 +145,8 @@ def test_what_is_told_is_in_the_users_units():
         decision = policy.decide(jax.random.key(t), state, x)
         state, info = learn(jax.random.key(t), state, decision, policy.problem.observe(decision, cost))
         assert float(info.total) == float(decision.w @ cost)
-    np.testing.assert_allclose(policy.mean(state, x), cost, rtol=0.2)
+    chosen = np.array([1, 3])
+    np.testing.assert_allclose(policy.mean(state, x)[chosen], cost[chosen], rtol=0.15)
     assert decision.w.tolist() == [0.0, 1.0, 0.0, 1.0]
     assert abs(float(info.residual)) < 1e6
     assert float(policy.describe(state)["cost_unit"]) == pytest.approx(float(state.costs.spread[0]))

@@ -19,7 +19,7 @@ from regretless.policies.regression import (
 )
 from regretless.problem import Problem
 from regretless.registry import Registry, require_known
-from regretless.settings import Choice, Settings, merged
+from regretless.settings import Choice, Settings, merged, those_who_have
 from regretless.surrogates.base import Surrogate
 
 
@@ -63,7 +63,7 @@ def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings
         if key.partition(".")[0] not in owner.model_fields:
             having = owners(key)
             if having:
-                raise SettingsError(f"policy {name!r} has no setting {key!r}; {' and '.join(having)} has it")
+                raise SettingsError(f"policy {name!r} has no setting {key!r}; {those_who_have(having)}")
             require_known("setting", key, owner.model_fields, f" of policy {name!r}")
     return owner(**(values or {}))
 

@@ -43,7 +43,7 @@ class Scale(eqx.Module):
         seen = jnp.where(more & (jnp.arange(WINDOW) == self.count)[:, None], row, self.seen)
         count = self.count + more
         centre = _median(seen, count) if centred else self.centre
-        spread = _spread(seen, count, centre)
+        spread = _spread(seen, count, centre, centred)
         return Scale(seen, count, jnp.where(more, centre, self.centre), jnp.where(more, spread, self.spread))
 
 
@@ -58,7 +58,9 @@ def _median(seen: Float[Array, "window p"], count: Int[Array, ""]) -> Float[Arra
     return jnp.where(count > 0, 0.5 * low + 0.5 * high, 0.0)
 
 
-def _spread(seen: Float[Array, "window p"], count: Int[Array, ""], centre: Float[Array, " p"]) -> Float[Array, " p"]:
+def _spread(
+    seen: Float[Array, "window p"], count: Int[Array, ""], centre: Float[Array, " p"], estimated: bool
+) -> Float[Array, " p"]:
     """Root mean square deviation of the nine tenths nearest to the centre; 1 where nothing has varied yet."""
     place = jnp.arange(WINDOW)[:, None]
     ordered = jnp.sort(jnp.where(place < count, jnp.abs(seen - centre), jnp.inf), axis=0)
@@ -67,7 +69,8 @@ def _spread(seen: Float[Array, "window p"], count: Int[Array, ""], centre: Float
     near = jnp.where(place < kept, ordered, 0.0)
     top = jnp.max(near, axis=0)
     shares = near / jnp.where(top > 0, top, 1.0)  # squares of shares cannot overflow
-    factor = jnp.maximum(1.0 + 2.0 / jnp.maximum(count, 1), NORMAL)  # wider while little is known
+    # An estimated centre is too near to the few numbers that it was estimated from.
+    factor = jnp.maximum(1.0 + 2.0 / jnp.maximum(count, 1), NORMAL) if estimated else NORMAL
     deviation = factor * top * jnp.sqrt(jnp.sum(jnp.square(shares), axis=0) / jnp.maximum(kept, 1))
     varied = (deviation > 1e-12 * (1e-300 + jnp.abs(centre))) & jnp.isfinite(deviation)
     return jnp.where(varied, deviation, 1.0)
@@ -134,11 +137,10 @@ class Scaled(AskingPolicy):
         return state.costs.spread[0]
 
     def _shown(self, state: ScaledState, context: Context) -> Context:
-        """The context in spreads from its centre; the first one of all is its own centre."""
-        own = context if context.ndim == 1 else jnp.mean(context, axis=0)
-        centre = jnp.where(state.contexts.count > 0, state.contexts.centre, own)
-        z = (context - centre) / state.contexts.spread
-        return jnp.where(jnp.abs(z) > ABSURD, 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
+        """The context in spreads from its centre; zeros while there is no spread."""
+        scale = state.contexts
+        z = (context - scale.centre) / scale.spread
+        return jnp.where((scale.count < 2) | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
 
     def _believed(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
         """The values with one unit in place of each that is absurd, and whether one was."""
