@@ -181,6 +181,12 @@ class TwoMinds(AskingPolicy, Average):
         return Average.learn(self, key, state, decision, feedback)
 
 
+class Infeasible(Average):
+    def decide(self, key, state, context, instance=None):
+        decision = super().decide(key, state, context, instance)
+        return eqx.tree_at(lambda d: d.w, decision, jnp.ones(DIM))
+
+
 class Refuses(Average):
     @classmethod
     def build(cls, problem, own):
@@ -210,6 +216,7 @@ class Refuses(Average):
         (StaticNumber, "changing the setting 'noise' .* changes what would be compiled"),
         (Idle, "changing the setting 'patience' .* changes nothing"),
         (TwoMinds, "ask, solve and answer must come to the state that learn returns"),
+        (Infeasible, "decide must be sample, solve and Problem.record"),
         (Refuses, "refuses every problem"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

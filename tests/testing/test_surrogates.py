@@ -87,14 +87,14 @@ COUNTER = itertools.count()
         (Flat, r"queries must return cost vectors \[q, 6\], got shape \(6,\)"),
         (Moody, "draw must depend on its key alone"),
         (StaticShare, "changing the setting 'share' .* array leaf"),
-        (ForgetsItsForm, "available must keep the form|object has no attribute"),
+        (ForgetsItsForm, "available must keep the form"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_broken_surrogate_is_told_what_is_wrong(broken, message, monkeypatch):
     if broken not in (Ascends, Nothing):
         monkeypatch.setattr("regretless.testing.surrogates._check_descent", lambda who, surrogate: None)
-    with pytest.raises((AssertionError, AttributeError), match=message):
+    with pytest.raises(AssertionError, match=message):
         testing.check_surrogate(broken)
 
 
