@@ -22,7 +22,8 @@ class CampaignProgress:
         self.logged = 0.0
         self.bar = Progress(
             SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"), console=err, transient=True,
+            TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
+            console=err, transient=True,
         )  # fmt: skip
         self.task = self.bar.add_task("", total=1.0, left="")
 
