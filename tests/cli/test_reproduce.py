@@ -15,6 +15,7 @@ from regretless.studies.experiment import Experiment
 from regretless.studies.store import Store
 
 runner = CliRunner()
+TUNE = ["tune", "topk", "--policy", "greedy", "--trials", "1", "--seeds", "1", "--horizon", "5"]
 
 
 @pytest.fixture(autouse=True)
@@ -144,9 +145,9 @@ def test_help_teaches(verb):
         (["tune", "topk", "--first-seed", "10"], "overlap the reported runs"),
         (["tune", "topk", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
         (["tune", "topk", "--policy", "greedy", "--set", "forgetting=0.1"], "has no effect on greedy"),
-        (["tune", "topk", "--out", "/proc/nothing/preset.json"], "cannot write to /proc/nothing"),
-        (["tune", "topk", "--out", "."], "cannot write .: it is a folder, expected the name of a file"),
-        (["tune", "topk", "--out", "x" * 300], "File name too long"),
+        ([*TUNE, "--out", "/proc/nothing/preset.json"], "cannot write to /proc/nothing"),
+        ([*TUNE, "--out", "."], "cannot write .: it is a folder, expected the name of a file"),
+        ([*TUNE, "--out", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_input_ends_with_exit_code_2_and_a_clear_word(words, message):
