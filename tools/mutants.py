@@ -140,7 +140,7 @@ STUDIES = {
         "src/regretless/studies/campaign.py", "if not store.sound(item.key)]", "if not store.has(item.key)]", CAMPAIGN
     ),
     "second_range_never_needed": Mutant("src/regretless/studies/verdicts.py", "LIMIT = 3.0", "LIMIT = 30.0", CAMPAIGN),
-    "record_not_checked": Mutant("src/regretless/results.py", "if found != expected:", "if found == 0:", STORE),
+    "record_not_checked": Mutant("src/regretless/results.py", "    if found != expected:", "    if found == 0:", STORE),
     "seeds_not_in_the_address": Mutant(
         "src/regretless/studies/cells.py",
         "            **self.model_dump(),",

@@ -40,13 +40,17 @@ def played(policy, cost_of):
 
 
 @pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])
-@pytest.mark.parametrize("name", ["greedy", "dfhpg", "linear_thompson"])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("greedy", {}), ("dfhpg", {}), ("dfhpg", {"surrogate_at": "sample"}), ("linear_thompson", {})],
+    ids=["greedy", "dfhpg", "dfhpg at the sample", "linear_thompson"],
+)
 @pytest.mark.usefixtures("float64")
-def test_is_a_policy_of_the_rest_with_a_shifted_oracle(name, mode):
+def test_is_a_policy_of_the_rest_with_a_shifted_oracle(name, given, mode):
     """DFHPG asks both for solves while it learns: the surrogate sees the rest, its solutions are those of the whole."""
     problem, other = (Problem(oracle, (FEATURES,), mode) for oracle in (PLAIN, Shifted(DIM)))
-    whole = Offset(problem, policies.build(name, problem), KNOWN)
-    rest = policies.build(name, other)
+    whole = Offset(problem, policies.build(name, problem, given), KNOWN)
+    rest = policies.build(name, other, given)
     one, state, mean, info = played(whole, lambda cost: cost + KNOWN)
     two, expected, rest_mean, rest_info = played(rest, lambda cost: cost)
     assert np.array_equal(one, two)
