@@ -6,6 +6,7 @@ third at any moment in between.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -31,6 +32,7 @@ main()
 """
 RUN = ["run", "topk", "--policy", "greedy", "--seeds", "2", "--horizon", "20", "--out", "out"]
 STORE = ["reproduce", "semi_bandit", "--quick", "--seeds", "1", "--horizon", "5", "--store", "store"]
+JOBS = [*STORE, "--jobs", "2"]
 LAST_MOMENT = 6.0
 
 
@@ -45,7 +47,7 @@ class Finding(NamedTuple):
 
 def interrupted(rng: random.Random, kind: int, folder: Path, cache: Path) -> Finding | None:
     """One run, interrupted; a finding if it does not end as it should."""
-    command = rng.choice([RUN, RUN, STORE])
+    command = rng.choice([RUN, RUN, STORE, JOBS])
     spy = folder.parent / f"{folder.name}.spy"
     environment = {**os.environ, "REGRETLESS_CACHE": str(cache), "REGRETLESS_SPY": str(spy)}
     start = [sys.executable, "-c", SPY if kind == 1 else "from regretless_command import main; main()", *command]
@@ -63,7 +65,8 @@ def interrupted(rng: random.Random, kind: int, folder: Path, cache: Path) -> Fin
     after = time.monotonic() - began
     finished = process.poll() is not None
     if not finished:
-        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     try:
         output, _ = process.communicate(timeout=20)
     except subprocess.TimeoutExpired:

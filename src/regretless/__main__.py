@@ -1,6 +1,6 @@
 """``python -m regretless`` is the command ``regretless``."""
 
-from regretless.cli.main import main
+from regretless_command import main
 
 if __name__ == "__main__":
     main()

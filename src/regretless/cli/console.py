@@ -42,9 +42,13 @@ class Format(StrEnum):
 
 @contextlib.contextmanager
 def clear_errors(stopped: str = "every file that was written is complete") -> Iterator[None]:
-    """Bad input ends with exit code 2, anything else that fails with 1, Ctrl-C with 130; each with one plain message."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, functools.partial(_stop, stopped))
+    """Bad input ends with exit code 2, anything else that fails with 1, Ctrl-C with 130; each with one plain message.
+
+    A command that has come to its end is not stopped any more: what comes after it takes a moment.
+    """
+    alone = threading.current_thread() is threading.main_thread()
+    if alone:
+        before = signal.signal(signal.SIGINT, functools.partial(_stop, stopped))
     try:
         yield
     except SettingsError as error:
@@ -62,8 +66,8 @@ def clear_errors(stopped: str = "every file that was written is complete") -> It
         complain(f"{error.filename or 'a file'}: {error.strerror or error}")
         raise typer.Exit(1) from None
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if alone:
+            signal.signal(signal.SIGINT, before if before is signal.default_int_handler else signal.SIG_IGN)
 
 
 def _stop(stopped: str, signum: int, frame: Any) -> None:

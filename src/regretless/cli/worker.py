@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from typing import cast
 
+from regretless import files
 from regretless.startup import Device, configure
 
 
@@ -32,6 +33,7 @@ def main(device: str, cores: str, folder: str) -> None:
 def leave_with_parent() -> None:
     """Standard input ends when the parent is gone, however it went."""
     sys.stdin.read()
+    files.remove_unfinished()
     os._exit(1)
 
 

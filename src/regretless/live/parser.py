@@ -94,12 +94,7 @@ class FeedbackParser:
                     "build the learner with feedback='full' if it can"
                 )
             values = np.where(shown, h * costs, np.nan)
-        arrived = ~np.isnan(values) & shown
-        self._require_complete(arrived | ~shown)
-        values = np.where(arrived, values, 0.0)
-        if np.all(arrived | ~shown | (linkage == 0)):
-            told.agreed(float(linkage @ values))
-        return Arrival(values, arrived | ~shown if arrived.any() else arrived)
+        return self._arrived(told, values, shown, linkage)
 
     def _fixed_rows(self, form: str, told: RawFeedback, w: np.ndarray, aux: Any) -> Arrival:
         matrix, linkage = self.measures.measure(w, aux)
@@ -115,12 +110,7 @@ class FeedbackParser:
             costs = self._costs(form, told)
             hidden = np.any((matrix != 0) & np.isnan(costs), axis=1)
             values = np.where(hidden, np.nan, matrix @ np.nan_to_num(costs))
-        seen = ~np.isnan(values)
-        self._require_complete(seen | ~matrix.any(axis=1))
-        values = np.where(seen, values, 0.0)
-        if np.all(seen | (linkage == 0)):
-            told.agreed(float(linkage @ values))
-        return Arrival(values, seen)
+        return self._arrived(told, values, np.any(matrix != 0, axis=1), linkage)
 
     def _told_rows(self, form: str, told: RawFeedback, w: np.ndarray, most: int) -> Arrival:
         """Rows that differ from decision to decision, padded; a hidden last row stands for a total that is not known."""
@@ -156,11 +146,18 @@ class FeedbackParser:
             weights[: len(values)] = linkage
         return Arrival(np.concatenate([values, np.zeros(padding)]), seen, full, weights)
 
-    def _require_complete(self, arrived: np.ndarray) -> None:
-        if not self.may_miss and not arrived.all():
+    def _arrived(self, told: RawFeedback, values: np.ndarray, shown: np.ndarray, linkage: np.ndarray) -> Arrival:
+        """Values, NaN for what was not told; a row that shows nothing of the cost has arrived as soon as another one has."""
+        arrived = ~np.isnan(values) & shown
+        seen = arrived | ~shown
+        if not self.may_miss and not seen.all():
             raise FeedbackError(
                 "feedback: some rows are missing; build the learner with may_miss=True to learn from the rest"
             )
+        values = np.where(arrived, values, 0.0)
+        if np.all(seen | (linkage == 0)):
+            told.agreed(float(linkage @ values))
+        return Arrival(values, seen if arrived.any() else arrived)
 
     def _costs(self, form: str, told: RawFeedback) -> np.ndarray:
         """Single costs as a vector, NaN where nothing was told."""

@@ -30,10 +30,9 @@ class Processes:
         task = json.dumps({"keys": list(items), "cells": cells, "imports": list(self.imports)})
         lock = threading.Lock()
         settled: set[str] = set()
-        workers = [
-            subprocess.Popen(
-                [*self.command, str(store.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        workers = [  # in groups of their own: Ctrl-C reaches this process alone, and they leave with it
+            subprocess.Popen([*self.command, str(store.folder)], process_group=0, **pipes)
             for _ in range(min(self.jobs, len(planned)))
         ]
         ears = []

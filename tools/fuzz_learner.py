@@ -1,0 +1,271 @@
+"""Random calls of live learners, sensible and senseless ones, against a plain NumPy model of their books.
+
+Run with ``python tools/fuzz_learner.py --calls 10000 --seed 0``; part of ``make soak``. Only a RegretlessError may come out of
+a call; a call that is rejected leaves the saved state byte for byte as it was; after one that is accepted the learner says what
+the model says: ids, decisions, rows and their values, totals, counts, scales.
+"""
+
+import argparse
+import copy
+import hashlib
+import itertools
+import random
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from learner_feedback import told_about
+from learner_kinds import DIM, Kind, kinds
+from nonsense import nonsense
+
+from regretless.errors import OracleError, RegretlessError
+from regretless.live.learner import Learner
+
+EPISODE = 400
+"""Calls of one learner before the next one has its turn: enough for scales to come to rest, after 64 learnt rounds."""
+
+
+class Episode:
+    """One learner with its model; every call is checked when it ends."""
+
+    def __init__(self, kind: Kind, rng: random.Random, place: Path):
+        self.kind, self.rng, self.file = kind, rng, place / "learner.rgl"
+        self.noise = np.random.default_rng(rng.randrange(2**32))
+        self.learner, self.model = kind.learner(rng.randrange(2**32)), kind.model()
+        self.saved = self.digest()
+        self.counts: Counter[str] = Counter()
+        self.overflowed = False  # without scaling a huge number is refused, or ruins what comes after it
+
+    def digest(self) -> str:
+        """A hash of the checkpoint."""
+        self.learner.save(self.file)
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    def sized(self, size: float) -> str:
+        """Whether a call with numbers of this size is accepted."""
+        self.overflowed |= size > 1e100 and not self.model.scaling
+        return "either" if size > 1e100 or self.overflowed else "accept"
+
+    def attempt(self, call: Callable[[], Any], may: str) -> Any:
+        """What an accepted call returns, None for a rejected one; ``may`` says which of the two: accept, reject or either."""
+        failed = self.kind.solver.failed if self.kind.solver else 0
+        try:
+            answer = call()
+        except OracleError:
+            assert may != "accept" or (self.kind.solver and self.kind.solver.failed > failed), (
+                "OracleError without a failure"
+            )
+        except RegretlessError as error:
+            if may == "accept":
+                raise AssertionError(f"rejected: {error}") from None
+        else:
+            assert may != "reject", f"accepted: {answer}"
+            self.counts["accepted"] += 1
+            return answer
+        self.counts["rejected"] += 1
+        assert self.digest() == self.saved, "a rejected call changed the saved state"
+        return None
+
+    # Calls, each with what it must do.
+
+    def decide(self) -> None:
+        """One context, or several."""
+        several = self.rng.random() < 0.3
+        count = self.rng.randrange(1, 4) if several else 1
+        size = self.rng.choice([1.0] * 18 + [1e6, 1e300])
+        x = size * self.noise.normal(size=(count, *self.kind.shape))
+        instances = [self.kind.instance(self.rng) for _ in x]
+        given = None if not self.kind.limited else instances if several else instances[0]
+        context = x.tolist() if self.rng.random() < 0.3 else x
+        call = lambda: self.learner.decide(  # noqa: E731
+            context if several else context[0], instance=given, explore=self.rng.random() < 0.7
+        )
+        found = self.attempt(call, self.sized(size))
+        if found is None:
+            return
+        last = self.model.last
+        for choice, row, instance in zip(found if several else [found], x, instances, strict=True):
+            assert choice.id == self.model.made + 1, f"id {choice.id} after {self.model.made} decisions"
+            assert np.array_equal(choice.context, row), "another context"
+            if choice.fallback:
+                assert np.array_equal(choice.w, last), "a fallback that is not the last decision"
+            else:
+                open_ = self.kind.open_decisions(instance)
+                costs = open_ @ choice.cost_sample
+                assert np.any(np.all(np.isclose(open_, choice.w, atol=1e-6), axis=1)), f"infeasible: {choice.w}"
+                slack = 1e-6 * max(1e-300, float(np.max(np.abs(choice.cost_sample))))
+                assert choice.cost_sample @ choice.w <= costs.min() + slack, f"not the best: {choice.w}"
+                last = choice.w
+            self.model.decide(choice)
+
+    def decide_on_nonsense(self) -> None:
+        """A bad context, instance or option."""
+        rng, good = self.rng, self.noise.normal(size=self.kind.shape)
+        where = rng.randrange(4)
+        if where == 0:
+            instance = nonsense(rng) if rng.random() < 0.7 else None if self.kind.limited else np.ones(DIM)
+            call = lambda: self.learner.decide(good, instance=instance)  # noqa: E731
+            may = "either" if self.kind.limited and self.model.made == 0 else "reject"
+        elif where == 1:
+            call, may = lambda: self.learner.decide(good, explore=nonsense(rng)), "either"
+        else:
+            bad = nonsense(rng)
+            if where == 2:
+                good.flat[rng.randrange(good.size)] = rng.choice([np.nan, np.inf, -np.inf])
+                bad = np.array([good, good]) if rng.random() < 0.5 else good
+            call, may = lambda: self.learner.decide(bad, instance=self.kind.instance(rng)), "reject"
+        found = self.attempt(call, may)
+        if found is not None:
+            self.model.decide(found)
+
+    def learn(self) -> None:
+        """Feedback on a waiting decision: one of the five forms, all of it or a part, perhaps contradicting itself."""
+        if not self.model.waiting:
+            return
+        id = self.rng.choice(list(self.model.waiting))
+        size = self.rng.choice([1.0] * 14 + [1e3, 1e6, 1e200])
+        w, cost = self.model.waiting[id].w, size * self.noise.normal(size=DIM)
+        told, expected = told_about(self.kind, w, cost, self.rng, self.noise)
+        may = "reject" if expected is None else self.sized(size)
+        receipt = self.attempt(lambda: self.learner.learn(self.rng.choice([id, np.int64(id)]), **told), may)
+        if receipt is None:
+            return
+        assert receipt[:3] == (id, True, expected.complete), f"{receipt}"
+        total, cut = self.model.learn(id, expected, told)
+        assert ("cut off" in receipt.message) == cut, f"{receipt.message}, but the model says {cut}"
+        signature = self.learner._books.pending.learnt[id].signature
+        np.testing.assert_allclose(
+            signature, expected.signature(), rtol=1e-9, atol=1e-12, err_msg="other rows were taken"
+        )
+        place = (self.model.count - 1) % len(self.learner._books.recorder.steps)
+        found, known = (
+            array[place, 1] for array in (self.learner._books.recorder.steps, self.learner._books.recorder.known)
+        )
+        assert bool(known) == (total is not None), "a total that nobody knows, or none where there is one"
+        if total is not None:
+            np.testing.assert_allclose(found, total, rtol=1e-6, atol=1e-9 * size, err_msg="another total")
+
+    def learn_again(self) -> None:
+        """Feedback that was learnt before, or contradicts what was learnt."""
+        if not self.model.remembered():
+            return
+        id = self.rng.choice(self.model.remembered())
+        expected, told = self.model.learnt[id]
+        if self.rng.random() < 0.5:
+            receipt = self.attempt(lambda: self.learner.learn(id, **told), "accept")
+            assert receipt[:3] == (id, False, expected.complete), f"{receipt}"
+            assert self.digest() == self.saved, "a repetition changed the saved state"
+            return
+        other = copy.deepcopy(told)
+        for name in other:
+            if name == "linear":
+                other[name] = (other[name][0], np.asarray(other[name][1]) * 1.5 + 1.0)
+            elif name == "components":
+                other[name] = {key: 1.5 * value + 1.0 for key, value in other[name].items()}
+            else:
+                other[name] = np.asarray(other[name]) * 1.5 + 1.0
+        self.attempt(lambda: self.learner.learn(id, **other), "reject")
+
+    def learn_nonsense(self) -> None:
+        """Feedback of no form, on a decision that waits or on one that does not exist."""
+        rng = self.rng
+        gone = [i for i in range(1, self.model.made + 1) if i not in self.model.waiting and i not in self.model.learnt]
+        strange = [0, -1, self.model.made + 1, 10**30, 1.0, None, *gone[-3:], nonsense(rng)]
+        waiting = list(self.model.waiting)
+        forms = rng.sample(["total", "components", "costs", "linear", "values"], rng.choice([0, 1, 1, 1, 2, 3]))
+        told = {form: nonsense(rng) for form in forms}
+        if "linear" in told and rng.random() < 0.7:
+            told["linear"] = (nonsense(rng), nonsense(rng))
+        if not waiting or rng.random() < 0.3:
+            id, told = rng.choice(strange), {"total": 1.0} if rng.random() < 0.5 else told
+        else:
+            id = rng.choice(waiting)
+        self.attempt(lambda: self.learner.learn(id, **told), "reject")
+
+    def explain(self) -> None:
+        """Why a decision was made; of those that are neither waiting nor remembered nothing is known."""
+        known = [*self.model.waiting, *self.model.remembered()]
+        if known and self.rng.random() < 0.7:
+            id = self.rng.choice(known)
+            found = self.attempt(lambda: self.learner.explain(id), "accept")
+            if found is not None:
+                scale = max(1.0, float(np.max(np.abs(found.mean))))
+                assert found.gap >= -1e-6 * scale, f"better than the greedy decision by {-found.gap}"
+                complete = id in self.model.learnt and self.model.learnt[id][0].complete
+                assert (found.residual is not None) == complete, f"residual {found.residual} of {id}"
+        else:
+            self.attempt(lambda: self.learner.explain(self.rng.choice([0, 10**9, nonsense(self.rng)])), "reject")
+
+    def save_and_load(self) -> None:
+        """The loaded learner is the saved one, byte for byte."""
+        self.learner = self.attempt(lambda: Learner.load(self.file, self.kind.oracle, **self.kind.given()), "accept")
+        assert self.digest() == self.saved, "saved, loaded and saved again is another file"
+
+    def check(self) -> None:
+        """The learner says what the model says."""
+        health, model = self.learner.health(), self.model
+        found = (health.decisions, health.learnt, health.waiting, health.expired)
+        wanted = (model.made, model.count, len(model.waiting), model.expired)
+        assert found == wanted, f"made, learnt, waiting, expired: {found}, the model says {wanted}"
+        assert self.learner.waiting == sorted(model.waiting), f"waiting: {self.learner.waiting}"
+        state = self.learner._books.state
+        assert (0 if state is None else int(state.version)) == model.count, "other learning steps"
+        if state is None or not model.scaling:
+            return
+        for name, scale in (("contexts", model.contexts), ("costs", model.costs)):
+            own = getattr(state, name)
+            assert int(own.count) == len(scale.rows), f"{name}: {int(own.count)} rows, the model says {len(scale.rows)}"
+            for part in ("centre", "spread"):
+                found, wanted = np.asarray(getattr(own, part)), getattr(scale, part)
+                np.testing.assert_allclose(found, wanted, rtol=1e-9, err_msg=f"{part} of {name}")
+        np.testing.assert_allclose(float(state.largest), model.largest, rtol=1e-9, err_msg="largest cost")
+
+    def play(self) -> None:
+        """One call."""
+        calls = [self.decide, self.decide_on_nonsense, self.learn, self.learn_again, self.learn_nonsense, self.explain]
+        self.rng.choices([*calls, self.save_and_load], [6, 3, 7, 2, 4, 1, 1])[0]()
+        self.saved = self.digest()
+        self.check()
+
+
+def fuzz(calls: int, seed: int, each: int, names: list[str]) -> tuple[list[str], Counter[str]]:
+    """The findings among so many calls, and how many of them were accepted and rejected."""
+    rng = random.Random(seed)
+    chosen = itertools.cycle([kind for kind in kinds() if not names or kind.name in names])
+    found: list[str] = []
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as place:
+        while counts.total() < calls:
+            episode = Episode(next(chosen), rng, Path(place))
+            end = min(each, calls - counts.total())
+            try:
+                while episode.counts.total() < end:
+                    episode.play()
+            except Exception:
+                at = counts.total() + episode.counts.total()
+                found.append(f"{episode.kind.name}, call {at}: {traceback.format_exc(limit=-3)}")
+                episode.counts["cut short"] = max(0, end - episode.counts.total())
+            counts += episode.counts
+    return found, counts
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--episode", type=int, default=EPISODE, help="calls of one learner before the next one has its turn"
+    )
+    parser.add_argument("--kind", action="append", default=[], help="kinds of learners; all of them without it")
+    options = parser.parse_args()
+    findings, counted = fuzz(options.calls, options.seed, options.episode, options.kind)
+    for finding in findings:
+        print(finding)
+    told = ", ".join(f"{count} {what}" for what, count in sorted(counted.items()))
+    print(f"{options.calls} calls of learners ({told}), {len(findings)} findings")
+    sys.exit(1 if findings else 0)
