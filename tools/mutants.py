@@ -143,9 +143,9 @@ STUDIES = {
     "record_not_checked": Mutant("src/regretless/results.py", "    if found != expected:", "    if found == 0:", STORE),
     "seeds_not_in_the_address": Mutant(
         "src/regretless/studies/cells.py",
-        "            **self.model_dump(),",
-        '            **self.model_dump(exclude={"seeds"}),',
-        STORE,
+        '        "seeds": list(experiment.seeds),',
+        '        "seeds": [],',
+        "tests/studies/test_cells.py",
     ),
     "shared_claims": Mutant(
         "src/regretless/studies/store.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", STORE

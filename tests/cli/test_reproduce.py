@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import invented
 from regretless.cli.main import app
-from regretless.studies import play
+from regretless.studies import compute as computing
 from regretless.studies.cells import TheoryCell
 from regretless.studies.experiment import Experiment
 from regretless.studies.store import Store
@@ -21,7 +21,7 @@ TUNE = ["tune", "topk", "--policy", "greedy", "--trials", "1", "--seeds", "1", "
 @pytest.fixture(autouse=True)
 def player(tmp_path, monkeypatch):
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(play, "play", invented.invent)
+    monkeypatch.setattr(computing, "compute", invented.invent)
     monkeypatch.chdir(tmp_path)
 
 
@@ -72,7 +72,7 @@ def test_brackets_in_names_and_paths_are_printed_as_they_are(tmp_path, monkeypat
         progress("running", 1, 2)
         raise RuntimeError("no [/such] luck")
 
-    monkeypatch.setattr(play, "play", broken)
+    monkeypatch.setattr(computing, "compute", broken)
     result, _ = invoke("reproduce", "own.toml", "--store", "o[/b]x")
     assert result.exit_code == 1, result.output
     said = " ".join(result.stderr.split())
@@ -88,7 +88,7 @@ def test_failures_are_told_and_give_exit_code_1(monkeypatch):
     def broken(cell, progress):
         raise RuntimeError("no such luck")
 
-    monkeypatch.setattr(play, "play", broken)
+    monkeypatch.setattr(computing, "compute", broken)
     result, _ = invoke("reproduce", "theory", "--quick")
     assert result.exit_code == 1
     assert "failed: convergence theorems, short: RuntimeError: no such luck" in " ".join(result.stderr.split())

@@ -7,7 +7,7 @@ from typing import Any
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from regretless.cli.console import LOG_SECONDS, err, log
-from regretless.studies.estimate import Estimate, cost
+from regretless.studies.estimate import TimeLeft, cost
 from regretless.studies.plan import Planned
 
 
@@ -15,7 +15,7 @@ class CampaignProgress:
     """A bar on a terminal, a line now and then elsewhere; both say the time left."""
 
     def __init__(self) -> None:
-        self.estimate = Estimate(0.0)
+        self.estimate = TimeLeft(0.0)
         self.cells = self.done_cells = self.failures = 0
         self.parts: dict[str, float] = {}  # seconds' worth of work done, by key
         self.now_at = ""
@@ -36,7 +36,7 @@ class CampaignProgress:
         self.bar.stop()
 
     def begin(self, planned: Sequence[Planned], finished: int) -> None:
-        self.estimate = Estimate(sum(sum(cost(item.cell)) for item in planned))
+        self.estimate = TimeLeft(sum(sum(cost(item.cell)) for item in planned))
         self.cells, self.done_cells, self.parts = len(planned), 0, {}
         log(f"{finished} cells finished before, {len(planned)} to compute, about {span(self.estimate.left())}")
 

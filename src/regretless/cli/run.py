@@ -112,7 +112,7 @@ def run(
         for notice in (*notices, *prepared.notices, *untuned(prepared)):
             console.note(notice)
         with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
-            found = outcome.play(prepared, progress)
+            found = outcome.play_prepared(prepared, progress)
         result = found.to_dict()
         if out is not None:
             write(found, result, out, began, import_ or [])
@@ -217,8 +217,8 @@ def write(outcome: Any, result: dict[str, Any], folder: Path, began: float, impo
     """Leaves the result, a picture, and a store with the traces that 'regretless report' reads in ``folder``."""
     from regretless import files
     from regretless.report.curves import regret_curves
+    from regretless.studies.compute import result_of
     from regretless.studies.plan import Plan
-    from regretless.studies.play import result_of
     from regretless.studies.store import Store
     from regretless.studies.study import Panel, Scale, Study
 
