@@ -140,7 +140,7 @@ def test_help_teaches(verb):
         (["reproduce", "theory", "--format", "xml"], "'xml' is not one of"),
         (["status", "--store", "nowhere"], "no store at nowhere: 'regretless reproduce --store nowhere' makes one"),
         (["report", "--store", "nowhere"], "run 'regretless reproduce' first"),
-        (["report", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["report", "--out", "/proc/nothing"], "no results to report in results"),
         (["tune", "topkk"], "unknown benchmark 'topkk'; did you mean 'topk'?"),
         (["tune", "topk", "--first-seed", "10"], "overlap the reported runs"),
         (["tune", "topk", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
