@@ -79,8 +79,8 @@ class Scale:
         if self.centred:
             ordered = np.sort(rows, axis=0)
             self.centre = 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
-        kept = n if n < 10 else int(np.ceil(0.9 * n))
-        factor = 1 + 2 / n if n < 10 else 1.27
+        kept = n if n < 3 else min(int(np.ceil(0.9 * n)), n - 1)
+        factor = max(1 + 2 / n, 1.27) if self.centred else 1.27
         with np.errstate(over="ignore"):
             near = np.sort(np.abs(rows - self.centre), axis=0)[:kept]
         top = near.max(axis=0)
@@ -100,7 +100,6 @@ class Model:
         self.learnt: dict[int, tuple[Taken, dict[str, Any]]] = {}  # id -> what was taken, and how it was told
         self.last: np.ndarray | None = None
         self.contexts, self.costs = Scale(columns, centred=True), Scale(1, centred=False)
-        self.largest = 0.0
 
     def decide(self, choice: Any) -> None:
         """A decision was made."""
@@ -115,32 +114,25 @@ class Model:
             self.expired += 1
 
     def learn(self, id: int, found: Taken, told: dict[str, Any]) -> tuple[float | None, bool]:
-        """Feedback was taken; the total that the policy learnt from (None: it is not known), and whether any was cut off."""
+        """Feedback was taken; the total (None: it is not known), and whether any of it was too absurd to be believed."""
         choice = self.waiting.pop(id)
         self.learnt[id] = (found, told)
         self.count += 1
         known = np.zeros(found.matrix.shape[1]) if self.offset is None else self.offset
         values = np.where(found.seen, found.values, 0.0) - found.matrix @ known
-        values, cut = self._scaled(choice.context, values, found) if self.scaling else (values, False)
+        absurd = self.scaling and self._is_absurd(choice.context, values, found)
         total = float(np.sum(np.where(found.seen, found.linkage * values, 0.0)) + known @ choice.w)
-        return (total if found.complete else None), cut
+        return (total if found.complete else None), absurd
 
     def remembered(self) -> list[int]:
         """Learnt decisions whose feedback is still known."""
         return list(self.learnt)[-self.limit :]
 
-    def _scaled(self, x: np.ndarray, values: np.ndarray, found: Taken) -> tuple[np.ndarray, bool]:
-        """The values with what is absurd cut off, and whether any was; the scales move on."""
+    def _is_absurd(self, x: np.ndarray, values: np.ndarray, found: Taken) -> bool:
+        """Moves the scales on; whether a value is beyond a thousand units then."""
         norms = np.sqrt(np.sum(found.matrix**2, axis=1))
-        values, before = values.copy(), values
-        if self.costs.rows:
-            unit = float(self.costs.spread[0])
-            most = unit * min(max(3.0 * self.largest / unit, 10.0), 1000.0) * norms
-            values = np.clip(values, -most, most)
         used = found.seen & (norms > 0)
-        sizes = np.abs(values[used]) / norms[used]
         self.contexts.add(x if x.ndim == 1 else x[len(self.contexts.rows) % len(x)])
         if used.any():
-            self.costs.add(np.array([np.sum(sizes / len(sizes))]))
-            self.largest = max(self.largest, float(sizes.max()))
-        return values, bool(np.any(values != before))
+            self.costs.add(np.array([np.sum(np.abs(values[used]) / norms[used] / np.sum(used))]))
+        return bool(np.any(np.abs(values) > 1000.0 * self.costs.spread[0] * norms))

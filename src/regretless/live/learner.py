@@ -163,7 +163,7 @@ class Learner:
             if not info["complete"]:
                 info = {**info, "residual": np.nan, "total": np.nan}
             self._books.settle(id, arrival, state, info, info["residual"])
-        message = "learnt; a cost far beyond all earlier ones was cut off" if info.get("cut") else "learnt"
+        message = "learnt; a cost far beyond all earlier ones was not believed" if info.get("absurd") else "learnt"
         return Receipt(id, True, bool(info["complete"]), known_number(info["residual"]), message)
 
     def explain(self, choice: Choice | int) -> Explanation:
