@@ -66,9 +66,8 @@ def from_arrays(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(50, 3))
     >>> history = rg.benchmarks.from_arrays(x, x @ rng.normal(size=(3, 5)), rg.oracles.top_k(5, 2))
-    >>> problem = rg.Problem(history.oracle, history.context_shape, history.measurement("bandit"))
-    >>> policy = rg.policies.build("linear_thompson", rg.Settings(), problem)
-    >>> rg.simulate(policy, history, seeds=range(3)).regret.shape
+    >>> policy = rg.policies.build("linear_thompson", history.problem("bandit"))
+    >>> rg.simulate(policy, history, seeds=3).regret.shape
     (3, 50)
     """
     if not isinstance(oracle, Oracle):
