@@ -14,7 +14,7 @@ from regretless.studies.identity import ROOTS, code_version
 from regretless.studies.plan import Plan
 from regretless.studies.theory import claims as theory
 from regretless.studies.theory import world as world
-from regretless.studies.theory.slopes import Estimate
+from regretless.studies.theory.slopes import Interval
 from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
@@ -52,13 +52,13 @@ def invent(cell, progress=lambda what, done, total: None):
 
 def theorems(short=False):
     """A theory study with one claim that holds and one that does not."""
-    near, far = Estimate(-0.52, -0.53, -0.51), Estimate(-0.48, -0.49, -0.47)
+    near, far = Interval(-0.52, -0.53, -0.51), Interval(-0.48, -0.49, -0.47)
     claims = [
-        theory.Claim("score_unbiased", "α = 1", "score / exact", Estimate(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
+        theory.Claim("score_unbiased", "α = 1", "score / exact", Interval(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
         theory.Claim("stationarity", "α = 1", "slope", near, "≤", -0.5, bound_share=0.01),
         theory.Claim("stationarity", "α = 0, adaptive step", "slope", far, "≤", -0.5, bound_share=0.01),
     ]
-    levels = [Estimate(0.1, 0.09, 0.11), Estimate(0.05, 0.04, 0.06)]
+    levels = [Interval(0.1, 0.09, 0.11), Interval(0.05, 0.04, 0.06)]
     curves = [
         theory.Curve(quantity, rule, 0.5, [512, 1024], levels, [1.0, 0.5])
         for quantity in ("excess", "stationarity")

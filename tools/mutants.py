@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-GOLDEN = "tests/policies/test_golden.py"
-SURROGATES = "tests/surrogates/test_contract.py::test_agrees_with_the_recorded_gradients"
+GOLDEN = "tests/policies/dfhpg/test_golden.py"
+SURROGATES = "tests/surrogates/test_golden.py::test_agrees_with_the_recorded_gradients"
 
 
 class Mutant(NamedTuple):
@@ -25,30 +25,28 @@ class Mutant(NamedTuple):
     tests: str
 
 
-DFHPG = "src/regretless/policies/dfhpg.py"
-GRADIENTS = "src/regretless/gradients.py"
+DFHPG = "src/regretless/policies/dfhpg/algorithm.py"
+POINT = "src/regretless/policies/dfhpg/point.py"
+GRADIENTS = "src/regretless/policies/dfhpg/gradients.py"
+SCENARIOS = "src/regretless/policies/dfhpg/scenarios.py"
 DIRECT = "src/regretless/surrogates/direct.py"
 RANKING = "src/regretless/surrogates/ranking.py"
 CONTRASTIVE = "src/regretless/surrogates/contrastive.py"
 PERTURBATION = "src/regretless/surrogates/perturbation.py"
-GENERATIVE_FILE = "src/regretless/policies/generative.py"
-ROUND = "tests/policies/test_generative.py::test_the_step_is_adam_on_the_mixed_gradient"
+GENERATIVE_FILE = "src/regretless/policies/dfhpg/generative.py"
+SCENARIO_TESTS = "tests/policies/dfhpg/test_scenarios.py"
+ROUND = "tests/policies/dfhpg/test_generative.py::test_the_step_is_adam_on_the_mixed_gradient"
 
 POLICY = {
     "score_sign": Mutant(DFHPG, "decision, y - b, age == 0)", "decision, b - y, age == 0)", GOLDEN),
-    "surrogate_sign": Mutant(DFHPG, "theta, decision, slope)", "theta, decision, -slope)", GOLDEN),
+    "surrogate_sign": Mutant(POINT, "theta, decision, slope)", "theta, decision, -slope)", GOLDEN),
     "step_sign": Mutant("src/regretless/nets.py", "p - step * g, params, grads", "p + step * g, params, grads", GOLDEN),
     "target_with_old_phi": Mutant(DFHPG, "feedback.overwrite(after)", "feedback.overwrite(before)", GOLDEN),
     "residual_with_new_phi": Mutant(
-        DFHPG, "        age = state.version", "        residual = y - after @ w\n        age = state.version", GOLDEN
+        DFHPG, "residual = y - half.before @ w", "residual = y - half.after @ w", GOLDEN
     ),
     "baseline_with_new_phi": Mutant(
-        DFHPG,
-        "        age = state.version",
-        '        if self.baseline == "nuisance_induced":\n'
-        "            b = control_variates.nuisance_induced(self.oracle, after, decision.instance)\n"
-        "        age = state.version",
-        GOLDEN,
+        DFHPG, "costs = jnp.concatenate([before[None], costs", "costs = jnp.concatenate([after[None], costs", GOLDEN
     ),
     "no_baseline": Mutant(DFHPG, "decision, y - b, age == 0)", "decision, y, age == 0)", GOLDEN),
     "new_moving_average": Mutant(DFHPG, "b = state.average", "b = 0.95 * state.average + 0.05 * y", GOLDEN),
@@ -63,16 +61,16 @@ POLICY = {
         "alpha = self.mixing.update(state.mixing, y, y).alpha  #",
         GOLDEN,
     ),
-    "no_clipping": Mutant("src/regretless/nets.py", "return jnp.minimum(1.0, limit", "return jnp.minimum(1e9, limit", GOLDEN),
-    "constant_rate": Mutant("src/regretless/schedules.py", "initial * 101.0 /", "initial + 0.0 *", GOLDEN),
+    "no_clipping": Mutant("src/regretless/nets.py", "return jnp.minimum(1.0, jnp", "return jnp.minimum(1e9, jnp", GOLDEN),
+    "constant_rate": Mutant("src/regretless/schedules.py", "initial * (1.0 + offset) /", "initial + 0.0 *", GOLDEN),
     "no_overwriting": Mutant(DFHPG, "feedback.overwrite(after)", "after", GOLDEN),
-    "surrogate_at_the_sample": Mutant(DFHPG, 'if self.at == "mean"', 'if self.at != "mean"', GOLDEN),
-    "warmup_of_50": Mutant("src/regretless/schedules.py", "default=100)", "default=50)", GOLDEN),
+    "surrogate_at_the_sample": Mutant(POINT, 'if self.at == "sample"', 'if self.at != "sample"', GOLDEN),
+    "warmup_of_50": Mutant("src/regretless/schedules.py", "warmup: int = Field(100", "warmup: int = Field(50", GOLDEN),
 }  # fmt: skip
 
 SIGNS = {
     "mse": Mutant(DIRECT, "return 2.0 * (prediction - target)", "return -2.0 * (prediction - target)", SURROGATES),
-    "spo_plus": Mutant(DIRECT, "2.0 * (best - pessimistic)", "2.0 * (pessimistic - best)", SURROGATES),
+    "spo_plus": Mutant(DIRECT, "return 2.0 * (best - pess", "return -2.0 * (best - pess", SURROGATES),
     "mse_spo_plus": Mutant(DIRECT, "return self.share *", "return -self.share *", SURROGATES),
     "dbb": Mutant(DIRECT, "(perturbed - plain) / (self.strength", "(plain - perturbed) / (self.strength", SURROGATES),
     "nid": Mutant(DIRECT, "return -target", "return target", SURROGATES),
@@ -105,7 +103,7 @@ THOMPSON = "src/regretless/policies/linear_thompson.py"
 PENDING = "src/regretless/live/pending.py"
 KERNEL = "src/regretless/live/kernel.py"
 INTERLEAVINGS = "tests/live/test_interleavings.py"
-LEARNER = "tests/test_learner.py::"
+LEARNER = "tests/live/test_learner.py::"
 
 LIVE = {
     "posterior_factor": Mutant(POSTERIOR, "(size + jnp.sqrt(size))", "(size + 1.0)", "tests/test_posterior.py"),
@@ -142,12 +140,12 @@ STUDIES = {
         "src/regretless/studies/campaign.py", "if not store.sound(item.key)]", "if not store.has(item.key)]", CAMPAIGN
     ),
     "second_range_never_needed": Mutant("src/regretless/studies/verdicts.py", "LIMIT = 3.0", "LIMIT = 30.0", CAMPAIGN),
-    "record_not_checked": Mutant("src/regretless/results.py", "if found != expected:", "if found == 0:", STORE),
+    "record_not_checked": Mutant("src/regretless/results.py", "    if found != expected:", "    if found == 0:", STORE),
     "seeds_not_in_the_address": Mutant(
         "src/regretless/studies/cells.py",
-        "            **self.model_dump(),",
-        '            **self.model_dump(exclude={"seeds"}),',
-        STORE,
+        '        "seeds": list(experiment.seeds),',
+        '        "seeds": [],',
+        "tests/studies/test_cells.py",
     ),
     "shared_claims": Mutant(
         "src/regretless/studies/store.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", STORE
@@ -157,22 +155,22 @@ STUDIES = {
 GENERATIVE = {
     "generative_score_sign": Mutant(GENERATIVE_FILE, "-weight.astype(g.dtype) * g", "weight.astype(g.dtype) * g", ROUND),
     "regulariser_sign": Mutant(GENERATIVE_FILE, "s + weight * r", "s - weight * r", ROUND),
-    "no_kappa": Mutant(GENERATIVE_FILE, "pullback(kappa * slopes)", "pullback(slopes)", ROUND),
+    "no_kappa": Mutant(GENERATIVE_FILE, "branch.pullback(kappa * slopes)", "branch.pullback(slopes)", ROUND),
     "regulariser_at_the_sample": Mutant(
         GENERATIVE_FILE, 'if self.regulariser_at == "sample"', 'if self.regulariser_at != "sample"', ROUND
     ),
-    "sum_of_scenarios": Mutant("src/regretless/scenarios.py", "(scenarios.dtype) / count", "(scenarios.dtype)", ROUND),
+    "sum_of_scenarios": Mutant(SCENARIOS, "each.astype(dtype) / count", "each.astype(dtype)", ROUND),
     "sgd_for_adam": Mutant(
         "src/regretless/nets.py", "    if moments is None:\n        return sgd_step(params, grads, rate, clip), None",
         "    if True:\n        return sgd_step(params, grads, rate, clip), moments", ROUND,
     ),
     "orientation_ignored": Mutant(
-        "src/regretless/scenarios.py", 'sign = 1.0 if orientation == "minimise" else -1.0', "sign = 1.0",
-        "tests/test_scenarios.py",
+        SCENARIOS, "scenarios, target = sign * scenarios, sign * target", "scenarios, target = scenarios, target",
+        SCENARIO_TESTS,
     ),
     "pool_before_the_gradients": Mutant(
         "src/regretless/surrogates/pooled.py", "return pools.add(memory, solutions[0, 0])",
-        "return pools.add_many(memory, solutions.reshape(-1, solutions.shape[-1]))", "tests/test_scenarios.py",
+        "return pools.add_many(memory, solutions.reshape(-1, solutions.shape[-1]))", SCENARIO_TESTS,
     ),
     "flow_volume_sign": Mutant(
         "src/regretless/models/flow.py", "math.log(2.0 * math.pi) - log_volume", "math.log(2.0 * math.pi) + log_volume",
@@ -184,7 +182,7 @@ GENERATIVE = {
     ),
     "silu_slope": Mutant(
         "src/regretless/models/diffusion.py", "(1.0 + before * (1.0 - gate))", "(1.0 + before * gate)",
-        "tests/models/test_generative.py",
+        "tests/models/test_contract.py",
     ),
     "time_zero_is_drawn": Mutant(
         "src/regretless/models/diffusion.py", 'first = 0 if self.weights == "root" else 1', "first = 0",
@@ -192,8 +190,43 @@ GENERATIVE = {
     ),
 }  # fmt: skip
 
+SCALING = "src/regretless/policies/scaling.py"
+SCALED, HOSTED = "tests/policies/test_scaling.py", "tests/simulate/test_hosted.py"
+PROBLEM = "src/regretless/problem.py"
+
+CONTRACT = {
+    "absurd_costs_believed": Mutant(SCALING, "jnp.abs(feedback.values) > ABSURD * one", "jnp.abs(feedback.values) < 0", SCALED),
+    "absurd_contexts_believed": Mutant(SCALING, "| (jnp.abs(z) > ABSURD)", "", SCALED),
+    "scale_follows_the_mean": Mutant(SCALING, "0.5 * low + 0.5 * high", "jnp.mean(seen, axis=0)", SCALED),
+    "none_left_out_of_the_spread": Mutant(SCALING, "jnp.where(count < FEW, count, most)", "count", SCALED),
+    "offset_in_the_sample": Mutant(
+        "src/regretless/policies/offset.py", "decision.cost_sample - self.known", "decision.cost_sample",
+        "tests/policies/test_offset.py",
+    ),
+    "offset_in_the_questions": Mutant(
+        "src/regretless/policies/offset.py", "Question(question.costs + self.known,", "Question(question.costs,",
+        "tests/policies/test_offset.py",
+    ),
+    "other_feedback_passes": Mutant(
+        PROBLEM, "if self.feedback is not other.feedback and", "if False and", "tests/test_problem.py"
+    ),
+    "record_keeps_the_solvers_types": Mutant(
+        PROBLEM, "status=jnp.asarray(solution.status, jnp.int32)", "status=solution.status", "tests/test_problem.py"
+    ),
+    "settings_of_the_former_part_stay": Mutant(
+        "src/regretless/settings.py", "if not name.startswith(tuple(swapped))", "", "tests/test_settings.py"
+    ),
+    "idle_settings_pass": Mutant(
+        "src/regretless/policies/building.py", "        require_effect(name, own, given, problem)", "        pass",
+        "tests/test_settings.py",
+    ),
+    "infeasible_points_taken_for_feasible": Mutant(
+        "src/regretless/simulate/hosted.py", "feasible = oracle.contained(", "feasible = ~oracle.contained(", HOSTED
+    ),
+}  # fmt: skip
+
 SIGN_MUTANTS = {f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}
-MUTANTS = {**POLICY, **LIVE, **GENERATIVE, **SIGN_MUTANTS, **STUDIES}
+MUTANTS = {**POLICY, **CONTRACT, **LIVE, **GENERATIVE, **SIGN_MUTANTS, **STUDIES}
 
 
 def survives(name: str, mutant: Mutant) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from regretless.errors import SettingsError, WriteError
+from regretless.errors import WriteError
 
 SUFFIX = ".part"
 LONGEST = 200
@@ -68,17 +68,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Writes a small text file in one step."""
     with atomic(path, "w") as file:
         file.write(text)
-
-
-def require_writable(path: str | os.PathLike[str]) -> None:
-    """Refuses a path that ``atomic`` could not write to, before any work is done for it."""
-    target = Path(os.path.realpath(path))
-    try:
-        _permissions(target)
-        with _locked_part(target, None):
-            pass
-    except OSError as error:
-        raise SettingsError(f"cannot write to {path}: {_reason(error)}") from None
 
 
 def remove_unfinished() -> None:

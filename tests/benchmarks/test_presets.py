@@ -9,11 +9,16 @@ from regretless.errors import SettingsError
 @pytest.mark.parametrize("model", ["gaussian_linear", "gaussian_nn"])
 @pytest.mark.parametrize("mode", feedback.REGISTRY)
 @pytest.mark.parametrize("name", benchmarks.REGISTRY)
-def test_every_benchmark_has_presets_that_dfhpg_takes(name, model, mode):
+def test_every_benchmark_has_presets_that_policies_take(name, model, mode):
     for degree in (2, 4, 6, 8, 10):
         tuned = benchmarks.preset(name, model, degree, mode)
-        settings = policies.settings_for("dfhpg", {**tuned.values, "model": model})
-        assert set(tuned.values) <= set(settings.names()) | {"epsilon", "thompson_scale"}
+        taken = {"model"}
+        for policy in policies.REGISTRY:
+            known = policies.REGISTRY[policy].Settings.model_fields
+            own = {key: value for key, value in tuned.values.items() if key.partition(".")[0] in known}
+            assert set(own) <= set(policies.settings_for(policy, own).names())
+            taken |= set(own)
+        assert set(tuned.values) <= taken
         assert tuned.degree in (degree, None)
 
 

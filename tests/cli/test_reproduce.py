@@ -9,17 +9,19 @@ from typer.testing import CliRunner
 
 import invented
 from regretless.cli.main import app
-from regretless.studies import play
-from regretless.studies.cells import Arm, Cell, TheoryCell
+from regretless.studies import compute as computing
+from regretless.studies.cells import TheoryCell
+from regretless.studies.experiment import Experiment
 from regretless.studies.store import Store
 
 runner = CliRunner()
+TUNE = ["tune", "topk", "--policy", "greedy", "--trials", "1", "--seeds", "1", "--horizon", "5"]
 
 
 @pytest.fixture(autouse=True)
 def player(tmp_path, monkeypatch):
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(play, "play", invented.invent)
+    monkeypatch.setattr(computing, "compute", invented.invent)
     monkeypatch.chdir(tmp_path)
 
 
@@ -58,11 +60,35 @@ def test_reproduce_then_status_then_report(tmp_path):
     assert (tmp_path / "report" / "figures" / "theory.pdf").exists()
 
 
+def test_brackets_in_names_and_paths_are_printed_as_they_are(tmp_path, monkeypatch):
+    """In progress, failures and commands; a terminal would take them for markup."""
+    (tmp_path / "own.toml").write_text(
+        'name = "mine"\n[[panels]]\n[[panels.cells]]\nbenchmark = "topk"\nhorizon = 20\n'
+        'arms = [{label = "[/b] :smile:", policy = "greedy"}]\n'
+    )
+    monkeypatch.setattr(sys, "argv", ["regretless", "reproduce", "own.toml", "--store", "o[/b]x"])
+
+    def broken(cell, progress):
+        progress("running", 1, 2)
+        raise RuntimeError("no [/such] luck")
+
+    monkeypatch.setattr(computing, "compute", broken)
+    result, _ = invoke("reproduce", "own.toml", "--store", "o[/b]x")
+    assert result.exit_code == 1, result.output
+    said = " ".join(result.stderr.split())
+    assert "failed: topk, bandit: [/b] :smile:: RuntimeError: no [/such] luck" in said
+    assert "1 failed; next: regretless report --store 'o[/b]x'" in " ".join(result.stdout.split())
+    result, words = invoke("status", "--store", "o[/b]x")
+    assert result.exit_code == 0, result.output
+    assert "failed: topk, bandit: [/b] :smile:: RuntimeError: no [/such] luck" in words
+    assert "resume with: regretless reproduce own.toml --store 'o[/b]x'" in words
+
+
 def test_failures_are_told_and_give_exit_code_1(monkeypatch):
     def broken(cell, progress):
         raise RuntimeError("no such luck")
 
-    monkeypatch.setattr(play, "play", broken)
+    monkeypatch.setattr(computing, "compute", broken)
     result, _ = invoke("reproduce", "theory", "--quick")
     assert result.exit_code == 1
     assert "failed: convergence theorems, short: RuntimeError: no such luck" in " ".join(result.stderr.split())
@@ -81,19 +107,11 @@ def test_old_results_are_listed_and_removed(tmp_path):
     assert len(list(store.entries())) == 1
 
 
-def test_a_second_process_pool_finishes_what_is_missing(tmp_path):
-    """Real workers: they have no invented results, so this is a tiny campaign of its own."""
-    words = ["reproduce", "theory", "--quick", "--jobs", "2", "--store", str(tmp_path / "store"), "--format", "json"]
-    result, _ = invoke(*words)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["theory"]["replications"] == 32, "computed by a worker, not invented"
-
-
 def test_a_worker_ends_with_the_process_that_started_it(tmp_path):
     """Its standard input is closed at once, as it is when the parent is killed; the campaign would take minutes."""
     Store(tmp_path / "store").create()
-    cell = Cell(benchmark="topk", arms=(Arm(label="greedy", policy="greedy"),), seeds=30, horizon=2_000_000)
-    task = json.dumps({"keys": ["ab" * 32], "cells": [cell.model_dump(mode="json")]}) + "\n"
+    cell = Experiment(benchmark="topk", policies="greedy", horizon=2_000_000)
+    task = json.dumps({"keys": ["ab" * 32], "cells": [cell.model_dump(mode="json")], "imports": []}) + "\n"
     words = [sys.executable, "-m", "regretless.cli.worker", "cpu", "1", str(tmp_path / "store")]
     done = subprocess.run(words, input=task, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1
@@ -112,15 +130,24 @@ def test_help_teaches(verb):
     ("words", "message"),
     [
         (["reproduce", "theroy"], "unknown study 'theroy'; did you mean 'theory'?"),
+        (["reproduce", "main", "--seeds", "1000000000"], "expected at most 1,000,000 replications, got 1,000,000,000"),
+        (["reproduce", "main", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
+        (["reproduce", "main", "--horizon", "1" + "0" * 12], "less than or equal to 100000000"),
+        (["reproduce", "main", "--first-seed", "4294967290"], "whole numbers from 0 to 4,294,967,295"),
         (["reproduce", "--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
         (["reproduce", "--address", "here:1"], "--address is for --engine ray"),
-        (["reproduce", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
+        (["reproduce", "main", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
         (["reproduce", "theory", "--format", "xml"], "'xml' is not one of"),
         (["status", "--store", "nowhere"], "no store at nowhere: 'regretless reproduce --store nowhere' makes one"),
         (["report", "--store", "nowhere"], "run 'regretless reproduce' first"),
-        (["report", "--out", "/proc/nothing"], "cannot write to /proc/nothing"),
+        (["report", "--out", "/proc/nothing"], "no results to report in results"),
         (["tune", "topkk"], "unknown benchmark 'topkk'; did you mean 'topk'?"),
         (["tune", "topk", "--first-seed", "10"], "overlap the reported runs"),
+        (["tune", "topk", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
+        (["tune", "topk", "--policy", "greedy", "--set", "forgetting=0.1"], "has no effect on greedy"),
+        ([*TUNE, "--out", "/proc/nothing/preset.json"], "cannot write to /proc/nothing"),
+        ([*TUNE, "--out", "."], "cannot write .: it is a folder, expected the name of a file"),
+        ([*TUNE, "--out", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_input_ends_with_exit_code_2_and_a_clear_word(words, message):

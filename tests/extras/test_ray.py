@@ -11,9 +11,9 @@ import pytest
 import extra
 from regretless.errors import SettingsError
 from regretless.studies.campaign import Silent, carry_out
+from regretless.studies.compute import compute
 from regretless.studies.definitions import study
 from regretless.studies.plan import Plan
-from regretless.studies.play import play
 from regretless.studies.store import Store
 from regretless.studies.study import QUICK
 
@@ -90,7 +90,7 @@ def test_workers_that_die_lose_nothing(plan, cluster, tmp_path, monkeypatch):
     assert list(store.claims.iterdir()) == []
     key, cell = next(iter(plan.cells.items()))
     np.testing.assert_allclose(
-        store.load(key).traces["greedy"].regret, play(cell).traces["greedy"].regret, rtol=1e-5, atol=1e-5
+        store.load(key).traces["greedy"].regret, compute(cell).traces["greedy"].regret, rtol=1e-5, atol=1e-5
     )
     began = time.monotonic()
     assert carry_out(plan, store, engine, Watching()).computed == 0

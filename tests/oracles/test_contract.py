@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regretless import oracles
+from regretless import oracles, testing
 from regretless.errors import OracleError, SettingsError
 from toys import all_schedules
 
@@ -73,6 +73,11 @@ def walks(edges, node, sink, taken=()):
     for index, (tail, head) in enumerate(edges):
         if tail == node:
             yield from walks(edges, head, sink, (*taken, index))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_keeps_the_contract(name):
+    testing.check_oracle(CASES[name])
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,5 +1,7 @@
 """A solver on the host in simulations: the same runs as with its twin in pure JAX, and failures with their own words."""
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -124,7 +126,7 @@ def test_failing_solver_ends_the_run_with_its_own_message():
 
 
 def test_a_solver_that_does_not_come_back_ends_the_run():
-    calls = []
+    calls, waiting = [], threading.Event()
 
     def solve(costs):
         calls.append(len(costs))
@@ -132,10 +134,7 @@ def test_a_solver_that_does_not_come_back_ends_the_run():
             waiting.wait(20)
         return cheapest_two(costs)
 
-    import threading
-
-    waiting = threading.Event()
     toy = Toy(oracles.external(solve, DIM, batched=True, time_limit=0.3))
-    with pytest.raises(OracleError, match="no answer within the time limit of 0.3 s"):
+    with pytest.raises(OracleError, match=r"no answer within the time limit of 0\.3 s"):
         simulate(make("greedy", toy), toy, seeds=2, horizon=20)
     waiting.set()

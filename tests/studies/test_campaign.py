@@ -11,7 +11,7 @@ from regretless.simulate import programs
 from regretless.studies import campaign
 from regretless.studies.campaign import InProcess, carry_out
 from regretless.studies.definitions import study
-from regretless.studies.estimate import Estimate, cost
+from regretless.studies.estimate import TimeLeft, cost
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
 from regretless.studies.study import QUICK, Scale
@@ -193,7 +193,7 @@ def test_short_runs_have_no_verdict(store):
 def test_estimate_follows_the_machine():
     assert all(part >= 0 for cell in PLAN.cells.values() for part in cost(cell))
     assert sum(cost(next(iter(PLAN.cells.values())))) > 1
-    estimate = Estimate(100.0, now=0.0)
+    estimate = TimeLeft(100.0, now=0.0)
     assert estimate.left(now=0.0) == 100.0
     estimate.done = 50.0
     assert estimate.left(now=200.0) == pytest.approx(200.0), "half of it took 200 s"

@@ -1,14 +1,18 @@
 """Cells: what their results' addresses depend on."""
 
+import numpy as np
 import pytest
 
-from regretless import benchmarks, policies
+from regretless import benchmarks, oracles, policies
 from regretless.benchmarks import presets
 from regretless.errors import SettingsError
+from regretless.studies.campaign import Silent
 from regretless.studies.cells import TheoryCell, describe, key
-from regretless.studies.engines.processes import CELLS
+from regretless.studies.engines.processes import CELLS, Processes
 from regretless.studies.experiment import Arm, Experiment
-from regretless.studies.outcome import prepare
+from regretless.studies.plan import Plan
+from regretless.studies.store import Store
+from regretless.studies.study import Panel, Scale, Study
 
 ARMS = (Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg"))
 CELL = Experiment(benchmark="topk", arms=ARMS, seeds=3, horizon=40)
@@ -77,13 +81,39 @@ def test_a_worker_gets_the_same_cell(cell):
     assert describe(again) == describe(cell)
 
 
-def test_a_store_refuses_a_policy_object_and_knows_a_benchmark_object():
+def history(scale):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 3))
+    return benchmarks.from_arrays(x, scale * (3.0 + x @ rng.normal(size=(3, 15))), oracles.top_k(15, 2))
+
+
+def planned(*cells):
+    return Plan([Study("mine", "table", "", "", (Panel("", tuple(("", cell) for cell in cells)),))], Scale())
+
+
+def test_a_store_refuses_objects_that_it_cannot_know_again():
     world = benchmarks.build("topk")
     mine = policies.build("greedy", world.problem("bandit"))
     with pytest.raises(
         SettingsError, match="arm 'mine' is a policy object, which a store cannot know again: register it"
     ):
-        key(Experiment(benchmark="topk", policies={"mine": mine}, seeds=2, horizon=20))
-    made = Experiment(benchmark=world, policies=("greedy",), seeds=2, horizon=20)
-    assert key(made) == key(made.changed())
-    assert prepare(made).benchmark is world
+        planned(Experiment(benchmark="topk", policies={"mine": mine}, seeds=2, horizon=20))
+    with pytest.raises(
+        SettingsError, match=r"benchmark 'topk' is an object that only tells its name.*: give it by name"
+    ):
+        planned(Experiment(benchmark=world, policies=("greedy",), seeds=2, horizon=20))
+
+
+def test_recorded_data_are_known_by_their_numbers(tmp_path):
+    one, other = (Experiment(benchmark=history(scale), policies="greedy", seeds=2, horizon=20) for scale in (1.0, 2.0))
+    arm = Experiment(
+        benchmark="topk", arms=[Arm(label="a", policy="greedy", benchmark=history(1.0))], seeds=2, horizon=20
+    )
+    plan = planned(one, other, one.changed(), arm)
+    assert len(plan.cells) == 3
+    assert [describe(cell)["benchmark"] for cell in plan.cells.values()] == ["history", "history", "topk"]
+    assert describe(arm)["arms"][0]["benchmark"] == "history"
+    with pytest.raises(
+        SettingsError, match=r"it holds objects, which other processes cannot be given: .* use --jobs 1"
+    ):
+        Processes(["no", "such", "program"], 2).run(plan.planned(), Store(tmp_path), Silent())

@@ -7,10 +7,10 @@ import pytest
 
 from regretless import benchmarks, oracles, policies
 from regretless.report.gather import gather
+from regretless.studies.compute import compute
 from regretless.studies.experiment import Arm, Experiment
 from regretless.studies.outcome import prepare, run
 from regretless.studies.plan import Plan
-from regretless.studies.play import play
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
 
@@ -144,7 +144,7 @@ def test_the_report_pairs_no_arms_of_different_worlds(tmp_path):
     plan = Plan([study], Scale())
     plan.write(store)
     for item in plan.planned():
-        store.put(item.key, play(item.cell))
+        store.put(item.key, compute(item.cell))
     apart, paired = gather(store).studies[0].panels[0].cells
     assert [each.difference for each in apart.arms.values()] == [None, None]
     assert paired.arms["b"].difference is not None

@@ -101,5 +101,5 @@ def test_version_0_1_played_the_same_numbers():
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, text, message):
     with pytest.raises(SettingsError, match=message):
         read_preset(written(tmp_path, text))
-    with pytest.raises(SettingsError, match="cannot read preset .*: No such file"):
+    with pytest.raises(SettingsError, match=r"cannot read preset .*: No such file"):
         read_preset(tmp_path / "none.json")

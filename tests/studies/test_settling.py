@@ -179,5 +179,14 @@ def test_settings_of_an_arm_are_for_a_policy_by_name(arm):
 
 @pytest.mark.parametrize("words", [{"degree": 4}, {"data_dir": "."}, {"settings": {"benchmark.k": 3}}])
 def test_a_benchmark_object_is_set_where_it_is_made(words):
-    with pytest.raises(SettingsError, match="benchmark 'topk' is an object: .* has to be set where it is made"):
+    with pytest.raises(SettingsError, match=r"benchmark 'topk' is an object: .* has to be set where it is made"):
         settle(Experiment(benchmark=benchmarks.build("topk"), policies="greedy", **words))
+
+
+def test_presets_of_the_paper_are_for_the_papers_policies(monkeypatch):
+    monkeypatch.setitem(policies.REGISTRY._own, "outside", policies.REGISTRY["greedy"])
+    ours, outside = settle(Experiment(benchmark="topk", policies=("greedy", "outside")))
+    assert (ours.tuned, ours.scaling) == (True, False)
+    assert (outside.tuned, outside.scaling) == (False, True)
+    assert outside.settings == policies.settings_for("greedy")
+    assert ours.settings != outside.settings

@@ -13,6 +13,7 @@ from regretless_garden.oracles import OneOfEach
 from regretless_garden.replay import KEPT
 
 import regretless as rg
+from regretless.live.learner import Learner
 from regretless.types import NOT_SAMPLED
 
 PROBLEM = rg.Problem(rg.oracles.top_k(4, 2), (3,))
@@ -68,3 +69,16 @@ def test_the_intercept_needs_no_feature():
     model = GaussianIntercept.build(2, (3,))
     theta = jnp.zeros((2, 4)).at[:, -1].set(jnp.array([5.0, 7.0]))
     assert model.mean(theta, jnp.zeros(3)).tolist() == [5.0, 7.0]
+
+
+def test_the_live_learner_uses_them_around_a_solver_on_the_host(tmp_path):
+    oracle = rg.oracles.milp(A_ub=[[3.0, 4.0, 2.0, 5.0]], b_ub=[9.0], integrality=1)
+    mixture = {"first": "dfhpg", "first.surrogate": "half_spo", "second": "replay"}
+    learner = Learner(oracle, context_dim=3, feedback="pair_sums", policy="mixture", settings=mixture)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        decision = learner.decide(rng.normal(size=3))
+        assert learner.learn(decision.id, costs=rng.normal(size=4)).message == "learnt"
+    learner.save(tmp_path / "garden.rgl")
+    again = Learner.load(tmp_path / "garden.rgl", oracle)
+    assert np.array_equal(learner.decide(np.ones(3)).cost_sample, again.decide(np.ones(3)).cost_sample)

@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from regretless.cli.console import LOG_SECONDS, err, tell
-from regretless.studies.estimate import Estimate, cost
+from regretless.cli.console import LOG_SECONDS, err, log
+from regretless.studies.estimate import TimeLeft, cost
 from regretless.studies.plan import Planned
 
 
@@ -15,7 +15,7 @@ class CampaignProgress:
     """A bar on a terminal, a line now and then elsewhere; both say the time left."""
 
     def __init__(self) -> None:
-        self.estimate = Estimate(0.0)
+        self.estimate = TimeLeft(0.0)
         self.cells = self.done_cells = self.failures = 0
         self.parts: dict[str, float] = {}  # seconds' worth of work done, by key
         self.now_at = ""
@@ -36,9 +36,9 @@ class CampaignProgress:
         self.bar.stop()
 
     def begin(self, planned: Sequence[Planned], finished: int) -> None:
-        self.estimate = Estimate(sum(sum(cost(item.cell)) for item in planned))
+        self.estimate = TimeLeft(sum(sum(cost(item.cell)) for item in planned))
         self.cells, self.done_cells, self.parts = len(planned), 0, {}
-        tell(f"{finished} cells finished before, {len(planned)} to compute, about {span(self.estimate.left())}")
+        log(f"{finished} cells finished before, {len(planned)} to compute, about {span(self.estimate.left())}")
 
     def started(self, item: Planned) -> None:
         self.now_at = item.cell.name
@@ -58,7 +58,7 @@ class CampaignProgress:
     def failed(self, item: Planned, error: str) -> None:
         self.failures += 1
         last = error.strip().splitlines()[-1] if error.strip() else "unknown"
-        tell(f"failed: {item.cell.name}: {last}")
+        log(f"{item.cell.name}: {last}", "failed: ")
         self._settled(item)
 
     def _settled(self, item: Planned) -> None:
@@ -78,7 +78,7 @@ class CampaignProgress:
             self.logged = time.monotonic()
             share = 100 * self.estimate.done / max(self.estimate.total, 1e-9)
             text = f"{self.done_cells}/{self.cells} cells, {share:.0f} %, {left}; {self.now_at}"
-            tell(text)
+            log(text)
 
 
 def span(seconds: float) -> str:

@@ -88,14 +88,14 @@ def note(words: str) -> None:
     err.print(Text.assemble(("note: ", "yellow"), words), soft_wrap=True)
 
 
-def tell(words: str) -> None:
-    """A line about how it goes, printed literally."""
-    err.print(Text(words), soft_wrap=True)
+def say(words: str, mark: str = "") -> None:
+    """A line of the result, printed literally, ``mark`` in red before it: brackets and colons in it mean nothing."""
+    out.print(Text.assemble((mark, "red"), words), soft_wrap=True)
 
 
-def say(words: str) -> None:
-    """A line of the result, printed literally: brackets and colons in it mean nothing to the terminal."""
-    out.print(Text(words), soft_wrap=True)
+def log(words: str, mark: str = "") -> None:
+    """How the work goes, printed literally on standard error."""
+    err.print(Text.assemble((mark, "red"), words), soft_wrap=True)
 
 
 class LiveProgress:
@@ -141,7 +141,7 @@ class LiveProgress:
         now = time.monotonic()
         if what != self.what or now - self.logged > LOG_SECONDS:
             self.what, self.logged = what, now
-            tell(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
+            log(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
 
 
 def parse_pairs(pairs: list[str]) -> dict[str, str]:

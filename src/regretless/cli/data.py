@@ -42,7 +42,7 @@ def fetch(
         except OSError as error:
             raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
         try:
-            paths = energy_files.fetch(folder, origin or energy_files.ORIGIN, console.tell)
+            paths = energy_files.fetch(folder, origin or energy_files.ORIGIN, console.log)
         except (OSError, ValueError) as error:
             console.complain(
                 f"{error}\nWithout a network, copy {', '.join(energy_files.FILES)} into a folder and name it with "

@@ -31,7 +31,7 @@ def doctor(
     else:
         table = Table(title="regretless doctor", title_style="bold", show_header=False)
         for name, value in findings.items():
-            table.add_row(Text(name), Text(", ".join(value) if isinstance(value, list) else str(value)))
+            table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
         console.out.print(table, highlight=False)
     if findings["problems"]:
         raise typer.Exit(1)

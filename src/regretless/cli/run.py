@@ -48,7 +48,7 @@ def run(
         list[str] | None,
         typer.Option(help="A policy to play; repeat for several.  [default: all that exist for the model]"),
     ] = None,
-    feedback: Annotated[str, typer.Option(help="What a decision reveals: bandit, semi_bandit or full.")] = "bandit",
+    feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
     model: Annotated[str, typer.Option(help="Model of the cost; see 'regretless list models'.")] = "gaussian_linear",
     seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
@@ -112,7 +112,7 @@ def run(
         for notice in (*notices, *prepared.notices, *untuned(prepared)):
             console.note(notice)
         with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
-            found = outcome.play(prepared, progress)
+            found = outcome.play_prepared(prepared, progress)
         result = found.to_dict()
         if out is not None:
             write(found, result, out, began, import_ or [])
@@ -122,7 +122,8 @@ def run(
             show(result)
             if out is not None:
                 console.say(
-                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store {out}"
+                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store "
+                    f"{shlex.quote(str(out))}"
                 )
 
 
@@ -165,6 +166,22 @@ def writable(folder: Path) -> None:
         raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
 
 
+def writable_file(path: Path) -> None:
+    """Refuses a file that cannot be written, before anything runs."""
+    from regretless.errors import SettingsError
+
+    writable(path.parent)
+    try:
+        folder = path.is_dir()
+        path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
+    if folder:
+        raise SettingsError(f"cannot write {path}: it is a folder, expected the name of a file")
+
+
 def show(result: dict[str, Any]) -> None:
     """Prints the table."""
     title = f"{result['benchmark']}, {result['feedback']} feedback"
@@ -200,16 +217,16 @@ def write(outcome: Any, result: dict[str, Any], folder: Path, began: float, impo
     """Leaves the result, a picture, and a store with the traces that 'regretless report' reads in ``folder``."""
     from regretless import files
     from regretless.report.curves import regret_curves
+    from regretless.studies.compute import result_of
     from regretless.studies.plan import Plan
-    from regretless.studies.play import result_of
     from regretless.studies.store import Store
     from regretless.studies.study import Panel, Scale, Study
 
     experiment, store = outcome.prepared.experiment, Store(folder)
     title = f"{result['benchmark']}, {result['feedback']} feedback"
     stored = result_of(outcome, began)
-    panels = (Panel(title, (("", experiment),)), Panel(title, (("", experiment),), kind="curves"))
-    study = Study("run", "table", title, f"{len(experiment.seeds)} replications.", panels)
+    panels = (Panel("Final regret", (("", experiment),)), Panel("Regret per round", (("", experiment),), kind="curves"))
+    study = Study(f"run_{stored.record['key'][:12]}", "table", experiment.where, "", panels)
     plan = Plan([study], Scale(), f"regretless {shlex.join(sys.argv[1:])}", imports)
     store.create()
     store.put(stored.record["key"], stored)

@@ -101,7 +101,7 @@ def show(told: dict[str, Any], old: bool) -> None:
     console.out.print(table)
     for each in told["campaigns"]:
         for name, error in each["errors"].items():
-            console.say(f"failed: {name}: {error}")
+            console.say(f"{name}: {error}", "failed: ")
         for name in each["running_cells"]:
             console.say(f"running: {name}")
         if each["done"] < each["cells"]:

@@ -50,7 +50,7 @@ def tune(
     with clear_errors(STOPPED):
         configure(device)
         from regretless import files, plugins
-        from regretless.cli.run import writable
+        from regretless.cli.run import writable_file
         from regretless.studies.store import Store
         from regretless.studies.tuning.search import task as make_task
         from regretless.studies.tuning.search import tune as search
@@ -65,8 +65,7 @@ def tune(
         parts = [benchmark, model if policy == "dfhpg" else policy, *([] if feedback == "bandit" else [feedback])]
         name = "_".join(parts)
         preset = out or Path(f"{name}.json")
-        writable(preset.parent)
-        files.require_writable(preset)
+        writable_file(preset)
         folder = Store(store)
         folder.create()
         place = store / "tuning"

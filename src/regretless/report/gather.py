@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
-from regretless.report.series import Arm, summarise
+from regretless.report.series import ArmSummary, summarise
 from regretless.report.style import Palette
 from regretless.report.tunings import Tuning, read_tunings
 from regretless.report.words import benchmark, distinct, places
@@ -31,7 +31,7 @@ class Shown(NamedTuple):
     label: str
     key: str
     record: dict[str, Any]
-    arms: dict[str, Arm]
+    arms: dict[str, ArmSummary]
     verdicts: dict[str, Verdict]  # by arm, where something is published for this very configuration
     second: dict[str, Any] | None  # record of the second range of seeds
 
@@ -78,13 +78,13 @@ class Panel(NamedTuple):
         """The title for people."""
         return benchmark(self.title)
 
-    def arms(self) -> dict[str, Arm]:
+    def arms(self) -> dict[str, ArmSummary]:
         """All arms of all cells; where there are several cells, the labels say which cell."""
         if len(self.cells) == 1:
             return self.cells[0].arms
         shared = set.intersection(*(set(cell.arms) for cell in self.cells)) if self.cells else set()
         alone = {SIMPLE} if sum(SIMPLE in cell.arms for cell in self.cells) == 1 else set()
-        found: dict[str, Arm] = {}
+        found: dict[str, ArmSummary] = {}
         for cell in self.cells:
             for label, arm in cell.arms.items():
                 if label in alone or not cell.label:
@@ -98,7 +98,7 @@ class Panel(NamedTuple):
         """The reference lines of the first cell."""
         return self.cells[0].references() if self.cells else []
 
-    def simple_baseline(self) -> Arm | None:
+    def simple_baseline(self) -> ArmSummary | None:
         """``linear_thompson``, from the panel's own cells or from one beside them."""
         return next((cell.arms[SIMPLE] for cell in [*self.cells, *self.beside] if SIMPLE in cell.arms), None)
 
@@ -196,7 +196,7 @@ class _Reader:
     def __init__(self, store: Store):
         self.store = store
         self.palette = Palette()
-        self.known: dict[str, tuple[dict[str, Any], dict[str, Arm]] | None] = {}
+        self.known: dict[str, tuple[dict[str, Any], dict[str, ArmSummary]] | None] = {}
 
     def study(self, study: StudyPlan, plan: PlanFile, place: str) -> Study:
         names = places((panel.title for panel in study.panels), place)
@@ -224,7 +224,7 @@ class _Reader:
         known = {name: each for name, each in judged.items() if each is not None}
         return Shown(label, key, record, arms, known, second)
 
-    def load(self, key: str) -> tuple[dict[str, Any], dict[str, Arm]] | None:
+    def load(self, key: str) -> tuple[dict[str, Any], dict[str, ArmSummary]] | None:
         if key not in self.known:
             try:
                 result = self.store.load(key)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from regretless.report.gather import Panel, Reference
-from regretless.report.series import Arm
+from regretless.report.series import ArmSummary
 from regretless.report.style import Palette, Style
 from regretless.report.words import number
 
@@ -61,7 +61,7 @@ class Plot(NamedTuple):
 
 
 def regret_curves(
-    arms: dict[str, Arm], references: Iterable[Reference], horizon: int, zoom: int | None, palette: Palette
+    arms: dict[str, ArmSummary], references: Iterable[Reference], horizon: int, zoom: int | None, palette: Palette
 ) -> Plot:
     """Average regret per round of some arms, with the reference lines at their final value."""
     lines = [

@@ -20,7 +20,7 @@ class Curve(NamedTuple):
     error: np.ndarray | None  # None with fewer than two replications
 
 
-class Arm(NamedTuple):
+class ArmSummary(NamedTuple):
     """One policy of one cell, summarised."""
 
     label: str
@@ -58,12 +58,12 @@ def curve(trace: Trace) -> Curve | None:
     return Curve(rounds, average.mean(axis=0), error)
 
 
-def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str, Arm]:
+def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str, ArmSummary]:
     """Every arm of a cell; differences are paired only if all arms met the same world. The traces may be dropped afterwards."""
     candidates = [label for label in (*ANCHORS, *traces) if label in traces and traces[label].finished.any()]
     anchor = candidates[0] if candidates and same_world else ""
     return {
-        label: Arm(
+        label: ArmSummary(
             label,
             trace.mean(),
             trace.standard_error(),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from regretless.report.gather import Panel, Reference, Shown
-from regretless.report.series import Arm
+from regretless.report.series import ArmSummary
 from regretless.report.words import latex_spread, latex_text, markdown_text, spread
 from regretless.studies.verdicts import Verdict
 
@@ -14,7 +14,7 @@ class Row(NamedTuple):
     """One policy of a table."""
 
     name: str
-    arm: Arm
+    arm: ArmSummary
     verdict: Verdict | None
     second: dict[str, Any] | None  # mean and standard error on the second range of seeds
     best: bool  # the lowest mean of its cell
@@ -31,7 +31,7 @@ def rows(panel: Panel) -> list[Row]:
     return found
 
 
-def _row(cell: Shown, arm: Arm, prefix: str, best: bool) -> Row:
+def _row(cell: Shown, arm: ArmSummary, prefix: str, best: bool) -> Row:
     verdict = cell.verdicts.get(arm.label)
     needed = verdict is not None and verdict.second_z is not None and cell.second is not None
     second = cell.second["arms"][arm.label] if needed and cell.second is not None else None
@@ -55,14 +55,14 @@ def markdown_table(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[s
     return [*lines, *(f"| {' | '.join(line)} |" for line in body), ""]
 
 
-def markdown_grid(corner: str, columns: Mapping[str, Mapping[str, Arm]]) -> list[str]:
+def markdown_grid(corner: str, columns: Mapping[str, Mapping[str, ArmSummary]]) -> list[str]:
     """A mean with its standard error for every row that some column has."""
     labels = dict.fromkeys(label for arms in columns.values() for label in arms)
     body = [[markdown_text(label), *(arm_text(arms.get(label)) for arms in columns.values())] for label in labels]
     return markdown_table(list(map(markdown_text, (corner, *columns))), body)
 
 
-def arm_text(arm: Arm | None) -> str:
+def arm_text(arm: ArmSummary | None) -> str:
     """An arm's final regret, with how many replications diverged."""
     if arm is None:
         return "–"

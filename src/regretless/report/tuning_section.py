@@ -14,7 +14,7 @@ def section(tuning: Tuning, charts: Charts) -> Markup:
     charts[f"{place}-importance"] = importance(tuning)
     best = tuning.best
     words = (
-        f"{len(tuning.trials)} random configurations of {tuning.model}, {tuning.feedback} feedback, "
+        f"{len(tuning.trials)} random configurations of {tuning.policy} with {tuning.model}, {tuning.feedback} feedback, "
         f"{tuning.seeds} validation seeds from {tuning.first_seed}; the best reaches {number(best.value)} "
         f"(trial {best.number})."
     )

@@ -97,7 +97,7 @@ def solved_stream(replicas: Replicas, game: Game, drawn: Drawn) -> Segment:
     return replicas.run(_conclude_stream, game, replicas.place((drawn, w.astype(drawn.costs.dtype))))
 
 
-def play(
+def play_on_host(
     replicas: Replicas, program: Program, game: Game, keys: Any, carry: Any, segment: Segment, start: int
 ) -> tuple[Any, Record]:
     """Plays a segment round by round; ``carry`` and ``segment`` have a leading axis of replications."""

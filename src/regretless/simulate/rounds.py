@@ -1,8 +1,8 @@
 """One replication as pure functions: the start of a policy, one round in steps, and a segment of play.
 
 A round is: see the context and sample; solve; see the feedback, or that of some rounds ago; learn, which may ask for solves
-too. Where the oracle is pure JAX, a scan over rounds does all of it in one program (``play``); where it is not, ``hosted.py``
-takes the same steps one program at a time.
+too. Where the oracle is pure JAX, a scan over rounds does all of it in one program (``play_segment``); where it is not,
+``hosted.py`` takes the same steps one program at a time.
 """
 
 from typing import Any, NamedTuple
@@ -126,7 +126,7 @@ def conclude(
     return after, (regret, {**info.scalars(), "finite": finite}, now.w if game.keep_decisions else None)
 
 
-def play(
+def play_segment(
     policy: Policy, game: Game, carry: Carry, seed_key: Key, segment: Segment, start: Int[Array, ""]
 ) -> tuple[Carry, Record]:
     """Plays a segment in one program, with an oracle that is pure JAX."""

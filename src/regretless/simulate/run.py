@@ -98,7 +98,7 @@ def _begin(shared: tuple[Program, Game], own: Any) -> rounds.Carry:
 def _play(shared: tuple[Program, Game, Any], own: Any) -> tuple[rounds.Carry, rounds.Record]:
     (policy, several), game, start = shared
     seed_key, carry, segment = own
-    one = lambda policy, carry: rounds.play(policy, game, carry, seed_key, segment, start)  # noqa: E731
+    one = lambda policy, carry: rounds.play_segment(policy, game, carry, seed_key, segment, start)  # noqa: E731
     return jax.vmap(one)(policy, carry) if several else one(policy, carry)
 
 
@@ -173,7 +173,7 @@ class Run:
                 self.replicas.prepare(calls, self.progress)
             for index, group in enumerate(self.groups):
                 if self.on_host:
-                    carries[index], record = hosted.play(
+                    carries[index], record = hosted.play_on_host(
                         self.replicas, group.program, self.game, keys, carries[index], segment, start
                     )
                 else:

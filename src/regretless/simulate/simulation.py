@@ -26,7 +26,7 @@ from regretless.simulate.stream import Game
 from regretless.trace import Trace
 
 SEGMENT = 250
-MOST_SEEDS, LAST_SEED = 10**6, 2**32
+MOST_SEEDS, LAST_SEED, MOST_ROUNDS = 10**6, 2**32, 10**8
 
 
 class Simulation(NamedTuple):
@@ -137,8 +137,10 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
         if not 1 <= seeds <= MOST_SEEDS:
             raise SettingsError(f"expected 1 to {MOST_SEEDS:,} replications, got {seeds:,}")
         return tuple(range(int(seeds)))
-    if isinstance(seeds, range) and abs(seeds.stop - seeds.start) // abs(seeds.step) > MOST_SEEDS:
-        raise SettingsError(f"expected at most {MOST_SEEDS:,} replications, got more")
+    if isinstance(seeds, range):
+        count = max(0, -((seeds.start - seeds.stop) // seeds.step))  # len() of a range of 10²³ overflows
+        if count > MOST_SEEDS:
+            raise SettingsError(f"expected at most {MOST_SEEDS:,} replications, got {count:,}")
     chosen = tuple(seeds)
     whole = all(isinstance(seed, int | np.integer) and 0 <= seed < LAST_SEED for seed in chosen)
     if not chosen or not whole or len(set(chosen)) != len(chosen):

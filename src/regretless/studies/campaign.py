@@ -165,9 +165,9 @@ class InProcess:
     """Computes cells one after the other in this process; replications are vectorised."""
 
     def __init__(self, player: Player | None = None):
-        from regretless.studies.play import play
+        from regretless.studies.compute import compute
 
-        self.player = player or play
+        self.player = player or compute
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
         work(planned, store, listener, self.player)

@@ -109,12 +109,31 @@ def _definer(part: Any) -> Any:
     return type(part) if isinstance(part, eqx.Module) else part
 
 
-def describe(cell: AnyCell) -> dict[str, Any]:
-    """A cell as JSON data, for the record and for workers."""
+def has_objects(cell: AnyCell) -> bool:
+    """Whether a cell holds policies or benchmarks that are objects, which its words do not tell apart."""
     if isinstance(cell, TheoryCell):
+        return False
+    parts = [cell.benchmark, *(part for arm in cell.arms for part in (arm.policy, arm.benchmark))]
+    return any(not isinstance(part, str) for part in parts if part is not None)
+
+
+def require_portable(cell: AnyCell) -> None:
+    """Refuses a cell that no other process can be told of."""
+    if has_objects(cell):
+        raise SettingsError(
+            f"{cell.name}: it holds objects, which other processes cannot be given: register them by name, or use --jobs 1"
+        )
+
+
+def describe(cell: AnyCell) -> dict[str, Any]:
+    """A cell as JSON data, for the record and for workers; objects are told by their names."""
+    if isinstance(cell, TheoryCell) or not has_objects(cell):
         return cell.model_dump(mode="json")
-    if not isinstance(cell.benchmark, str):
-        about = {name: getattr(cell, name) for name in type(cell).model_fields if name != "arms"}
-        arms = [{"label": arm.label, "policy": arm.policy} for arm in cell.arms]
-        return {**about, "benchmark": cell.benchmark.name, "arms": arms, "seeds": list(cell.seeds), "policies": []}
-    return cell.model_dump(mode="json")
+    arms = [
+        arm.model_copy(update={"policy": _word(arm.policy), "benchmark": _word(arm.benchmark)}) for arm in cell.arms
+    ]
+    return cell.model_copy(update={"benchmark": cell.benchmark_name, "arms": tuple(arms)}).model_dump(mode="json")
+
+
+def _word(part: Any) -> str | None:
+    return part if part is None or isinstance(part, str) else getattr(part, "name", type(part).__name__)

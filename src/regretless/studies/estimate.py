@@ -30,10 +30,10 @@ def cost(cell: AnyCell) -> tuple[float, float]:
     return COMPILE_SECONDS * len(programs), rounds * each * arms
 
 
-class Estimate:
+class TimeLeft:
     """Seconds left, from the share of the expected cost that is done and the time it took.
 
-    >>> estimate = Estimate(100.0, now=0.0)
+    >>> estimate = TimeLeft(100.0, now=0.0)
     >>> estimate.done = 25.0
     >>> estimate.left(now=50.0)
     150.0

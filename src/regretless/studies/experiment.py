@@ -13,7 +13,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies import Policy
 from regretless.settings import Settings
-from regretless.simulate.simulation import seeds_of
+from regretless.simulate.simulation import MOST_SEEDS, seeds_of
 
 PUBLISHED_DEGREE = 8
 PUBLISHED_MODEL = "gaussian_linear"
@@ -93,7 +93,10 @@ class Experiment(Settings):
     def _some_seeds(cls, seeds: int | Iterable[int]) -> tuple[int, ...]:
         if isinstance(seeds, str | bool) or not isinstance(seeds, SupportsIndex | Iterable):
             raise SettingsError(f"expected a number of replications or seeds, got {seeds!r}")
-        return seeds_of(seeds)
+        try:
+            return seeds_of(seeds)
+        except OverflowError:
+            raise SettingsError(f"expected at most {MOST_SEEDS:,} replications, got {seeds!r}") from None
 
     @model_validator(mode="after")
     def _arms(self) -> "Experiment":
@@ -115,8 +118,8 @@ class Experiment(Settings):
         return self.benchmark if isinstance(self.benchmark, str) else self.benchmark.name
 
     @property
-    def name(self) -> str:
-        """What it is, for people."""
+    def where(self) -> str:
+        """The world and what was changed, for people."""
         words = [self.benchmark_name, self.feedback]
         if self.degree is not None:
             words.append(f"degree {self.degree}")
@@ -124,10 +127,14 @@ class Experiment(Settings):
             words.append(self.model)
         if self.seeds[0]:
             words.append(f"seeds from {self.seeds[0]}")
-        words += [f"{name} {value}" for name, value in self.settings.items()]
+        return ", ".join([*words, *(f"{name} {value}" for name, value in self.settings.items())])
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
         arms = [arm.label for arm in self.arms]
         shown = arms if len(arms) <= 3 else [*arms[:2], f"{len(arms) - 2} more"]
-        return f"{', '.join(words)}: {', '.join(shown)}"
+        return f"{self.where}: {', '.join(shown)}"
 
     def changed(self, **values: Any) -> "Experiment":
         """The same experiment with some of its fields replaced."""

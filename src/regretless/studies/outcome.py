@@ -86,8 +86,8 @@ class Outcome(NamedTuple):
         return [
             {
                 "name": line.name,
-                "mean": number(line.mean),
-                "standard_error": number(line.standard_error),
+                "mean": finite(line.mean),
+                "standard_error": finite(line.standard_error),
                 "world": world,
             }
             for world, line in self.references
@@ -98,9 +98,9 @@ class Outcome(NamedTuple):
         row = {
             "policy": arm.label,
             "world": self.prepared.worlds[arm.label],
-            "mean": number(trace.mean()),
-            "standard_error": number(trace.standard_error()),
-            "median": number(trace.median()),
+            "mean": finite(trace.mean()),
+            "standard_error": finite(trace.standard_error()),
+            "median": finite(trace.median()),
             "diverged": trace.diverged,
             "diverged_rounds": sorted(int(t) for t in trace.diverged_at if t),
             "published_mean": None,
@@ -111,11 +111,11 @@ class Outcome(NamedTuple):
         known = benchmarks.published(str(world.benchmark), world.feedback, arm.label)
         if known is not None and self.prepared.comparable(arm.label):
             row["published_mean"], row["published_standard_error"] = known
-            row["z"] = number(known.z(trace.mean(), trace.standard_error()))
+            row["z"] = finite(known.z(trace.mean(), trace.standard_error()))
         return row
 
 
-def number(value: float) -> float | None:
+def finite(value: float) -> float | None:
     """A finite number; None for any other."""
     return float(value) if math.isfinite(value) else None
 
@@ -221,10 +221,10 @@ def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
 
 def run(experiment: Experiment, progress: Progress = quiet) -> Outcome:
     """Runs an experiment after checking all of it."""
-    return play(prepare(experiment), progress)
+    return play_prepared(prepare(experiment), progress)
 
 
-def play(prepared: Prepared, progress: Progress = quiet) -> Outcome:
+def play_prepared(prepared: Prepared, progress: Progress = quiet) -> Outcome:
     """Runs an experiment that passed every check, world by world."""
     experiment = prepared.experiment
     traces: dict[str, Trace] = {}

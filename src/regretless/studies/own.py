@@ -12,10 +12,11 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from regretless import plugins
-from regretless.errors import SettingsError
+from regretless.errors import RegretlessError, SettingsError
 from regretless.registry import require_known
 from regretless.settings import Settings
 from regretless.studies import definitions
+from regretless.studies.cells import TheoryCell
 from regretless.studies.experiment import Experiment
 from regretless.studies.study import KINDS, Kind, Panel, Scale, Study
 
@@ -82,7 +83,10 @@ def read(path: Path, scale: Scale) -> tuple[Study, tuple[str, ...]]:
     if found.name in definitions.REGISTRY:
         raise SettingsError(f"{path}: {found.name!r} is a study of the paper: choose another name")
     panels = tuple(
-        panel._replace(cells=tuple((label, _scaled(cell, scale)) for label, cell in panel.cells))
+        panel._replace(
+            cells=tuple((label, _scaled(cell, scale)) for label, cell in panel.cells),
+            beside=tuple(_scaled(cell, scale) for cell in panel.beside),
+        )
         for panel in found.panels
     )
     return found._replace(panels=panels, paper=False), imports
@@ -109,22 +113,44 @@ def _from_python(path: Path) -> tuple[Study, tuple[str, ...]]:
     if path.resolve().parent != Path.cwd():
         raise SettingsError("expected a Python file in the working directory")
     found = getattr(plugins.load(path.stem, "study"), "study", None)
-    study = found() if callable(found) and not isinstance(found, Study) else found
+    try:
+        study = found() if callable(found) and not isinstance(found, Study) else found
+    except RegretlessError as error:
+        raise SettingsError(f"study(): {error}") from None
+    except (Exception, SystemExit) as error:
+        raise SettingsError(f"study() failed with {type(error).__name__}: {error}") from None
     if not isinstance(study, Study):
         raise SettingsError("expected it to define 'study', a regretless.studies.Study or a function that makes one")
-    require_known("kind", study.kind, KINDS)
+    for kind in (study.kind, *(panel.kind or study.kind for panel in study.panels)):
+        require_known("kind", kind, KINDS)
+    for cell in study.cells():
+        if not isinstance(cell, Experiment | TheoryCell):
+            raise SettingsError(f"expected cells that are Experiments, got {type(cell).__name__}")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", study.name):
         raise SettingsError(f"expected a name of letters, digits and underscores, got {study.name!r}")
+    if not any(panel.cells for panel in study.panels):
+        raise SettingsError("expected at least one panel with a cell, got none")
     return study, (path.stem,)
 
 
 def _experiment(common: dict[str, Any], cell: dict[str, Any]) -> Experiment:
-    settings = {**common.get("settings", {}), **cell.get("settings", {})}
-    return Experiment(**{**common, **cell, "settings": _flat(settings)})
+    """A cell: its own words before the common ones, settings one by one."""
+    words = {**common, **cell, "settings": {**_flat(common.get("settings", {})), **_flat(cell.get("settings", {}))}}
+    words |= {"preset": _flat(words["preset"])} if "preset" in words else {}
+    if isinstance(words.get("arms"), list):
+        tables = ("settings", "preset")
+        words["arms"] = [
+            {name: _flat(each) if name in tables else each for name, each in arm.items()}
+            if isinstance(arm, dict) else arm
+            for arm in words["arms"]
+        ]  # fmt: skip
+    return Experiment(**words)
 
 
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(values: Any, prefix: str = "") -> dict[str, Any]:
     """Nested tables as dotted names: ``[settings.alpha] max = 0.3`` and ``"alpha.max" = 0.3`` are the same."""
+    if not isinstance(values, dict):
+        raise SettingsError(f"expected a table of settings, got {values!r}")
     found: dict[str, Any] = {}
     for name, value in values.items():
         found |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from regretless import files
 from regretless.results import canonical
 from regretless.studies import definitions
-from regretless.studies.cells import AnyCell, describe
+from regretless.studies.cells import AnyCell, describe, has_objects
 from regretless.studies.cells import key as key_of
 from regretless.studies.experiment import Experiment
 from regretless.studies.identity import code_version
@@ -47,6 +47,8 @@ class Plan:
                     self.second[self._key(cell)] = Planned(self._key(again), again)
 
     def _key(self, cell: AnyCell) -> str:
+        if has_objects(cell):
+            return key_of(cell)
         words = json.dumps(describe(cell), default=str)
         if words not in self.keys:
             self.keys[words] = key_of(cell)

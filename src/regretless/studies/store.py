@@ -46,7 +46,7 @@ class Failure(NamedTuple):
     id: str
 
 
-class Claim:
+class CellLock:
     """The right to compute one cell, held by at most one living process."""
 
     def __init__(self, path: Path):
@@ -121,9 +121,9 @@ class Store:
         """Where the result with this key is, or will be."""
         return self.cells / key[:2] / f"{key}.parquet"
 
-    def claim(self, key: str) -> Claim:
+    def claim(self, key: str) -> CellLock:
         """The claim on a cell, not taken yet."""
-        return Claim(self.claims / key)
+        return CellLock(self.claims / key)
 
     def running(self, key: str) -> bool:
         """Whether a living process holds the claim on this cell."""

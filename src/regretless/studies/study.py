@@ -47,9 +47,9 @@ class Scale(NamedTuple):
     first_seed: int = 0
     horizon: int | None = None
 
-    def seeds_or(self, count: int) -> tuple[int, ...]:
+    def seeds_or(self, count: int) -> range:
         """The seeds, ``count`` of them where nothing else is said."""
-        return tuple(range(self.first_seed, self.first_seed + (self.seeds or count)))
+        return range(self.first_seed, self.first_seed + (self.seeds or count))
 
     def applied(self, experiment: Experiment) -> Experiment:
         """An experiment of an own study at this scale."""

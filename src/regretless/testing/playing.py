@@ -1,5 +1,6 @@
 """Some rounds of a policy on small problems, with its functions compiled and the solver called between them."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from regretless import feedback, oracles
 from regretless.policies.base import Policy, answer, ask, host_answer, solution_of
 from regretless.problem import Problem
+from regretless.testing.words import finite, require
 from regretless.types import Decision, Feedback, Info
 
 DIM, FEATURES, ROUNDS = 4, 3, 8
@@ -56,6 +58,11 @@ class Player:
     def decide(self, key: Any, state: Any, context: Any) -> Decision:
         """Sample, solve, record."""
         sample = self.sample(key, state, context, self.instance)
+        require(
+            sample.cost.shape == (self.problem.dim,) and finite(sample.cost),
+            f"policy {type(self.policy).__name__}: a sample must be a finite cost of shape ({self.problem.dim},), got "
+            f"{sample.cost}",
+        )
         solution = solution_of(self.problem.oracle, np.asarray(sample.cost), self.instance)
         return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
 
@@ -66,14 +73,13 @@ class Player:
         question = self.ask(key, state, decision, seen)
         return self.answer(question, host_answer(self.problem.oracle, question))
 
-    def play(self, unit: float = 1.0) -> list[Turn]:
-        """Some rounds with costs in multiples of ``unit``."""
+    def play(self, unit: float = 1.0) -> Iterator[Turn]:
+        """Some rounds with costs in multiples of ``unit``, one after the other."""
         rng = np.random.default_rng(3)
-        state, turns = self.policy.init(jax.random.key(0)), []
+        state = self.policy.init(jax.random.key(0))
         for t in range(ROUNDS):
             context = jnp.asarray(rng.normal(size=self.problem.context_shape))
             decision = self.decide(jax.random.key(10 + t), state, context)
             seen = self.problem.observe(decision, unit * jnp.asarray(2.0 + rng.normal(size=self.problem.dim)))
             state, info = self.learn(jax.random.key(50 + t), state, decision, seen)
-            turns.append(Turn(decision, seen, state, info))
-        return turns
+            yield Turn(decision, seen, state, info)

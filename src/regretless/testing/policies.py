@@ -12,7 +12,17 @@ from regretless.errors import SettingsError
 from regretless.policies.base import Policy, host_answer, solve
 from regretless.problem import Problem
 from regretless.testing.playing import ROUNDS, Player, Turn, problems
-from regretless.testing.words import check_numbers, copied, equal, finite, form_difference, name_of, nearly, require
+from regretless.testing.words import (
+    check_numbers,
+    close,
+    copied,
+    equal,
+    finite,
+    form_difference,
+    name_of,
+    nearly,
+    require,
+)
 from regretless.types import NOT_SAMPLED, Info
 
 UNIT = 1024.0
@@ -56,8 +66,13 @@ def check_built(who: str, policy: Any, problem: Problem) -> None:
     with jax.enable_x64(True):
         player = Player(policy)
         _check_start(who, policy)
-        turns = player.play()
-        _check_turns(who, player, turns)
+        turns: list[Turn] = []
+        for t, turn in enumerate(player.play()):
+            _check_turn(who, player, t, turn)
+            turns.append(turn)
+        again = player.decide(jax.random.key(10), policy.init(jax.random.key(0)), turns[0].decision.context)
+        require(equal(again, turns[0].decision), f"{who}: the same key, state and context must give the same decision")
+        _check_decide(who, player, turns[0])
         _check_halves(who, player, turns[0])
         _check_other_decisions(who, player, turns)
         if problem.may_miss:
@@ -85,30 +100,37 @@ def _check_start(who: str, policy: Policy) -> None:
     )
 
 
-def _check_turns(who: str, player: Player, turns: list[Turn]) -> None:
-    policy, problem = player.policy, player.problem
-    start = policy.init(jax.random.key(0))
-    for t, turn in enumerate(turns):
-        said = form_difference(turn.decision, problem.example_decision())
-        said = said.replace(".instance", "its instance")
-        require(not said, f"{who}: a decision must have the form that the problem fixes, but {said}")
-        w, batch = np.asarray(turn.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
-        require(problem.oracle.contained(w, batch), f"{who}: decided on something infeasible in round {t + 1}: {w[0]}")
-        age = int(turn.decision.version)
-        require(
-            age in (t, NOT_SAMPLED),
-            f"{who}: a sample must carry the version of the state that it was drawn from ({t}), got {age}",
-        )
-        said = form_difference(turn.state, start)
-        require(not said, f"{who}: learn must return a state of the form that init gives, but {said}")
-        require(
-            int(turn.state.version) == t + 1,
-            f"{who}: learn must count its steps in state.version: expected {t + 1}, got {int(turn.state.version)}",
-        )
-        require(finite(turn.state), f"{who}: its state holds a number that is not finite after round {t + 1}")
-        _check_info(f"{who}, round {t + 1}", turn)
-    again = player.decide(jax.random.key(10), start, turns[0].decision.context)
-    require(equal(again, turns[0].decision), f"{who}: the same key, state and context must give the same decision")
+def _check_turn(who: str, player: Player, t: int, turn: Turn) -> None:
+    """Round ``t = 0, 1, …``."""
+    problem = player.problem
+    said = form_difference(turn.decision, problem.example_decision())
+    require(not said, f"{who}: a decision must have the form that the problem fixes, but {said}")
+    w, batch = np.asarray(turn.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
+    require(problem.oracle.contained(w, batch), f"{who}: decided on something infeasible in round {t + 1}: {w[0]}")
+    age = int(turn.decision.version)
+    require(
+        age in (t, NOT_SAMPLED),
+        f"{who}: a sample must carry the version of the state that it was drawn from ({t}), got {age}",
+    )
+    said = form_difference(turn.state, player.policy.init(jax.random.key(0)))
+    require(not said, f"{who}: learn must return a state of the form that init gives, but {said}")
+    require(
+        int(turn.state.version) == t + 1,
+        f"{who}: learn must count its steps in state.version: expected {t + 1}, got {int(turn.state.version)}",
+    )
+    require(finite(turn.state), f"{who}: its state holds a number that is not finite after round {t + 1}")
+    _check_info(f"{who}, round {t + 1}", turn)
+
+
+def _check_decide(who: str, player: Player, turn: Turn) -> None:
+    """``decide`` is sample, solve, record."""
+    state = player.policy.init(jax.random.key(0))
+    decision = player.policy.decide(jax.random.key(10), state, turn.decision.context, player.instance)
+    said = form_difference(decision, turn.decision)
+    require(
+        not said and close(decision, turn.decision, 1e-5, 1e-6),
+        f"{who}: decide must be sample, solve and Problem.record, and is not; leave it to Policy {said}".rstrip(),
+    )
 
 
 def _check_info(who: str, turn: Turn) -> None:

@@ -100,10 +100,6 @@ def _check_instance(who: str, surrogate: Surrogate) -> None:
         away = jnp.zeros(dim).at[0].set(-9.0)  # the first item is always wanted
         noise = surrogate.draw(jax.random.key(seed))
         _, memory = surrogate(memory, prediction + away, target + away, noise)
-    gradient, after = surrogate(memory, prediction, target, noise, closed)
-    require(finite(gradient), f"{who}: the gradient is not finite when a remembered decision is infeasible now")
-    said = form_difference(after, memory)
-    require(not said, f"{who}: the memory must keep its form under an instance, but {said}")
     points = surrogate.points(memory)
     require(
         points.ndim == 2 and points.shape[1] == dim,
@@ -112,6 +108,10 @@ def _check_instance(who: str, surrogate: Surrogate) -> None:
     none = surrogate.available(memory, jnp.zeros(len(points), bool))
     said = form_difference(none, memory)
     require(not said, f"{who}: available must keep the form of the memory, but {said}")
+    gradient, after = surrogate(memory, prediction, target, noise, closed)
+    require(finite(gradient), f"{who}: the gradient is not finite when a remembered decision is infeasible now")
+    said = form_difference(after, memory)
+    require(not said, f"{who}: the memory must keep its form under an instance, but {said}")
 
 
 def _check_descent(who: str, surrogate: Surrogate) -> None:

@@ -12,8 +12,8 @@ from regretless.settings import Settings
 
 
 def require(holds: Any, sentence: str) -> None:
-    """Raises AssertionError with the sentence unless ``holds`` is true in every entry."""
-    if not bool(np.all(np.asarray(holds))):
+    """Raises AssertionError with the sentence unless ``holds`` is true, of an array in every entry."""
+    if not (np.all(holds) if hasattr(holds, "shape") else holds):
         raise AssertionError(sentence)
 
 

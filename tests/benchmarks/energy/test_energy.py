@@ -17,7 +17,6 @@ from regretless.benchmarks.energy import files as energy_files
 from regretless.errors import SettingsError
 from regretless.feedback import check_linkage
 from regretless.simulate.simulation import simulate_all
-from regretless.studies.experiment import Experiment, prepare
 from toys import make
 
 REAL = os.environ.get("REGRETLESS_DATA")
@@ -47,9 +46,6 @@ def test_without_data_everything_is_synthetic_and_says_so():
         assert benchmark.describe()["data"] == "synthetic"
         assert benchmark.oracle.always_packs == (instance == "load3")
     assert (benchmark.horizon, benchmark.context_shape, benchmark.oracle.dim) == (395, (48, 8), 48)
-    prepared = prepare(Experiment(benchmark="energy"))
-    assert not prepared.comparable
-    assert "regretless data fetch energy" in prepared.notices[0]
 
 
 def test_data_are_looked_for_in_order(nowhere, monkeypatch):

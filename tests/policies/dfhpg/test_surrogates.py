@@ -24,7 +24,7 @@ ALPHAS = (0.3, 0.0)  # the hybrid, and the surrogate by itself: numbers of one p
 @functools.partial(jax.vmap, in_axes=(None, 0, 0))
 def played(policy, key, segment):
     start = rounds.begin(policy, GAME, key)
-    end, record = rounds.play(policy, GAME, start, key, segment, jnp.int32(0))
+    end, record = rounds.play_segment(policy, GAME, start, key, segment, jnp.int32(0))
     return start.state.theta, end, record
 
 

@@ -17,7 +17,7 @@ from regretless.studies.theory import runs as theory_runs
 from regretless.studies.theory import world as world
 from regretless.studies.theory.claims import EQUALITIES, KINDS, Claim, estimator_claims
 from regretless.studies.theory.points import compare, sample_steps
-from regretless.studies.theory.slopes import Estimate
+from regretless.studies.theory.slopes import Interval
 
 SAMPLES = 2**18
 quiet = lambda what, done, total: None  # noqa: E731
@@ -95,7 +95,7 @@ def test_a_wrong_alpha_is_noticed(float64):
     ],
 )
 def test_the_verdict_goes_both_ways(relation, expected, high, extra, verdict):
-    claim = Claim("name", "setting", "quantity", Estimate(high - 0.05, high - 0.1, high), relation, expected, **extra)
+    claim = Claim("name", "setting", "quantity", Interval(high - 0.05, high - 0.1, high), relation, expected, **extra)
     assert claim.holds is verdict
 
 
@@ -127,6 +127,6 @@ def test_what_is_summed_has_the_theorems_quantities_as_means(float64):
 
 def test_bad_requests_are_refused():
     with pytest.raises(ValueError, match="multiple of 512"):
-        theory_runs.play("adaptive", (0.0,), 100, range(2), None, quiet)
+        theory_runs.play_runs("adaptive", (0.0,), 100, range(2), None, quiet)
     with pytest.raises(ValueError, match="at least 2 replications"):
         theory.run(replications=1)

@@ -13,7 +13,7 @@ from regretless.policies import Recipe
 from regretless.policies.regression import greedy
 from regretless.settings import Settings
 from regretless.studies.tuning import search, spaces
-from regretless.studies.tuning.search import task
+from regretless.studies.tuning.search import chosen, task
 
 
 @pytest.mark.parametrize(
@@ -138,3 +138,16 @@ def test_a_space_with_a_misspelt_name_is_refused_before_the_search(own, tmp_path
 def test_a_fixed_setting_without_effect_is_refused(policy, words, message):
     with pytest.raises(SettingsError, match=message):
         search.setup(task("topk", policy, **words))
+
+
+class CalledAlpha(Settings):
+    """A number that has the name of a group of ours."""
+
+    alpha: float = Field(1.0, gt=0, description="width of the confidence bound")
+
+
+def test_a_number_called_alpha_is_a_number(own):
+    own(CalledAlpha)
+    assert spaces.constants("mine", "topk", "gaussian_linear") == {}
+    assert spaces.candidate({"alpha": 0.3}) == {"alpha": 0.3}
+    assert chosen(task("topk", "mine"), {"alpha": 0.3}).names() == {"alpha": 0.3}

@@ -161,8 +161,8 @@ def test_a_database_that_cannot_be_used_is_refused(tmp_path):
 def test_the_report_shows_history_and_importance():
     trials = [{"number": n, "value": 10.0 - n if n != 3 else None, "params": {}} for n in range(6)]
     record = {
-        "benchmark": "topk", "policy": "dfhpg", "model": "gaussian_linear", "trials": trials, "seeds": 10, "first_seed": 100_000,
-        "feedback": "bandit",
+        "benchmark": "topk", "policy": "dfhpg", "model": "gaussian_linear", "trials": trials, "seeds": 10,
+        "first_seed": 100_000, "feedback": "bandit",
         "best": {"number": 5, "value": 5.0}, "importances": {"surrogate": 0.7, "policy_lr": 0.3},
     }  # fmt: skip
     drawn = {}

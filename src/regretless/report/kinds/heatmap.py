@@ -11,7 +11,7 @@ from regretless.report.charts import Charts
 from regretless.report.gather import SIMPLE, Panel, Study
 from regretless.report.html import Markup, tag, text
 from regretless.report.kinds.base import Kind, chart_card
-from regretless.report.series import Arm
+from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_grid
 from regretless.report.words import number
 
@@ -19,7 +19,7 @@ from regretless.report.words import number
 class Grid(NamedTuple):
     """Arms by column and row; rows with the lowest regret in the first column come first."""
 
-    columns: dict[str, dict[str, Arm]]
+    columns: dict[str, dict[str, ArmSummary]]
     rows: list[str]
 
     def means(self) -> np.ndarray:
@@ -35,7 +35,7 @@ class Grid(NamedTuple):
 
 def grid(panel: Panel) -> Grid:
     """The arms of all cells; a label without a slash is a row, its cell's label the column."""
-    columns: dict[str, dict[str, Arm]] = {}
+    columns: dict[str, dict[str, ArmSummary]] = {}
     for cell in panel.cells:
         for label, arm in cell.arms.items():
             row, slash, column = label.partition("/")

@@ -12,7 +12,7 @@ from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup
 from regretless.report.kinds.base import Kind, chart_card, note
 from regretless.report.plots import Axis, Line, Plot, beyond_words, fitted
-from regretless.report.series import Arm
+from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_grid
 from regretless.report.words import distinct, markdown_text
 
@@ -65,11 +65,11 @@ def plot(study: Study, panel: Panel) -> Plot | None:
     return Plot("points", lines, near, Axis(study.axis, words=values is None), axis, far)
 
 
-def _means(arms: Sequence[Arm | None]) -> np.ndarray:
+def _means(arms: Sequence[ArmSummary | None]) -> np.ndarray:
     return np.array([np.nan if arm is None else arm.mean for arm in arms])
 
 
-def _errors(arms: Sequence[Arm | None]) -> np.ndarray | None:
+def _errors(arms: Sequence[ArmSummary | None]) -> np.ndarray | None:
     errors = np.array([np.nan if arm is None else arm.error for arm in arms])
     return np.nan_to_num(errors, nan=0.0) if np.isfinite(errors).any() else None
 

@@ -19,10 +19,11 @@ from regretless.errors import SettingsError
 from regretless.results import write_result
 from regretless.startup import Device, configure
 from regretless.studies.campaign import Listener
+from regretless.studies.cells import require_portable
 from regretless.studies.engines.processes import CELLS
 from regretless.studies.identity import code_version
 from regretless.studies.plan import Planned
-from regretless.studies.store import Claim, Store
+from regretless.studies.store import CellLock, Store
 
 RETRIES = 5
 WAIT = 0.5
@@ -47,6 +48,8 @@ class RayEngine:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
+        for item in planned:
+            require_portable(item.cell)
         with contextlib.redirect_stdout(sys.stderr):  # Ray tells of workers that died; standard output is for results
             self._run(planned, store, listener)
 
@@ -55,7 +58,7 @@ class RayEngine:
         needs = {"num_cpus": self.cpus, "num_gpus": 1.0 if self.device == "gpu" else 0.0}
         compute = self.ray.remote(**needs, max_retries=RETRIES, retry_exceptions=False)(_compute)
         waiting = list(planned)
-        claims: dict[Any, tuple[Planned, Claim]] = {}
+        claims: dict[Any, tuple[Planned, CellLock]] = {}
         try:
             while waiting or claims:
                 waiting = self._submit(waiting, store, listener, compute, board, claims)
@@ -79,7 +82,7 @@ class RayEngine:
         listener: Listener,
         compute: Any,
         board: Any,
-        claims: dict[Any, tuple[Planned, Claim]],
+        claims: dict[Any, tuple[Planned, CellLock]],
     ) -> list[Planned]:
         """Sends every free cell to the cluster; what is left is being computed by another process."""
         left = []
@@ -151,7 +154,7 @@ def _compute(
     """A worker's part: plays the cell and returns its file, with the version of the code that wrote it."""
     import ray
 
-    from regretless.studies.play import play
+    from regretless.studies.compute import compute
 
     configure(device, cores=cores)
     for name in imports:
@@ -164,7 +167,7 @@ def _compute(
             told[0] = time.monotonic()
             board.put.remote(key, what, done, total, worker)
 
-    result = play(CELLS.validate_python(cell)[0], progress)
+    result = compute(CELLS.validate_python(cell)[0], progress)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result"
         write_result(result.with_key(key), path)

@@ -9,7 +9,7 @@ from typing import IO, Any
 from pydantic import TypeAdapter
 
 from regretless.studies.campaign import InProcess, Listener
-from regretless.studies.cells import AnyCell
+from regretless.studies.cells import AnyCell, require_portable
 from regretless.studies.plan import Planned
 from regretless.studies.store import Store
 
@@ -24,6 +24,8 @@ class Processes:
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
         items = {item.key: item for item in planned}
+        for item in planned:
+            require_portable(item.cell)
         cells = CELLS.dump_python([item.cell for item in planned], mode="json")
         task = json.dumps({"keys": list(items), "cells": cells, "imports": list(self.imports)})
         lock = threading.Lock()

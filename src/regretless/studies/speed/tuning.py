@@ -7,10 +7,10 @@ from typing import Any
 
 from regretless.simulate.programs import Progress, forget
 from regretless.simulate.simulation import quiet, simulate_all
-from regretless.studies.tuning.search import Task, built, setup, tune
+from regretless.studies.tuning.search import Search, built, setup, tune
 
 
-def compare(task: Task, trials: int, progress: Progress = quiet) -> list[dict[str, Any]]:
+def compare(task: Search, trials: int, progress: Progress = quiet) -> list[dict[str, Any]]:
     """Tunes, then plays the same candidates one by one; both start without compiled programs and must agree on the best."""
     forget()
     with tempfile.TemporaryDirectory() as place:
@@ -25,7 +25,7 @@ def compare(task: Task, trials: int, progress: Progress = quiet) -> list[dict[st
     ]
 
 
-def _one_by_one(task: Task, trials: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
+def _one_by_one(task: Search, trials: list[dict[str, Any]], progress: Progress) -> dict[str, Any]:
     place, own = setup(task), task.experiment
     began, compiling, programs, means = time.perf_counter(), 0.0, 0, {}
     for done, trial in enumerate(trials):

@@ -17,8 +17,8 @@ import numpy as np
 from regretless.simulate.programs import Progress
 from regretless.studies.theory import world as world
 from regretless.studies.theory.points import compare, sample_steps
-from regretless.studies.theory.runs import SEGMENT, Measured, Rule, play
-from regretless.studies.theory.slopes import CONFIDENCE, Estimate, fitted_slope, mean_interval
+from regretless.studies.theory.runs import SEGMENT, Measured, Rule, play_runs
+from regretless.studies.theory.slopes import CONFIDENCE, Interval, fitted_slope, mean_interval
 
 REPLICATIONS = 128
 SAMPLES = 2**21
@@ -39,7 +39,7 @@ class Claim(NamedTuple):
     name: str
     setting: str
     quantity: str
-    measured: Estimate
+    measured: Interval
     relation: str  # "=" or "≤"
     expected: float
     p_value: float | None = None  # of the joint test, for an equality
@@ -69,12 +69,12 @@ class Curve(NamedTuple):
     rule: str
     alpha: float
     horizons: list[int]
-    averages: list[Estimate]
+    averages: list[Interval]
     bounds: list[float]
 
     def to_dict(self) -> dict[str, Any]:
         """The curve as a JSON object."""
-        parts = {key: [getattr(one, key) for one in self.averages] for key in Estimate._fields}
+        parts = {key: [getattr(one, key) for one in self.averages] for key in Interval._fields}
         return {**self._asdict(), "averages": parts}
 
 
@@ -201,7 +201,7 @@ def all_runs(
                     what, done, of = "runs of all horizons", before + weight * done, total
                 progress(what, done, of)
 
-            runs[rule].append(play(rule, alphas, horizon, range(first, first + replications), facts, told))
+            runs[rule].append(play_runs(rule, alphas, horizon, range(first, first + replications), facts, told))
             before += len(alphas) * horizon
     return runs
 

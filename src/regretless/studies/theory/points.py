@@ -17,7 +17,7 @@ from regretless.simulate.programs import Progress, Replicas
 from regretless.simulate.stream import Game
 from regretless.studies.theory import world as world
 from regretless.studies.theory.runs import policy
-from regretless.studies.theory.slopes import CONFIDENCE, Estimate
+from regretless.studies.theory.slopes import CONFIDENCE, Interval
 
 REPLICAS = 64
 CHUNK = 1024
@@ -95,7 +95,7 @@ def sample_steps(
 
 def compare(
     moments: Moments, index: int, offset: np.ndarray, direction: np.ndarray, expected: float, family: int
-) -> tuple[Estimate, float]:
+) -> tuple[Interval, float]:
     """Share of ``direction`` in ``mean − offset``, and the p-value of ``mean = offset + expected · direction`` jointly.
 
     The interval is one of ``family`` intervals that hold together with 95 % (Bonferroni).
@@ -107,4 +107,4 @@ def compare(
     margin = float(ndtri(1.0 - 0.5 * (1.0 - CONFIDENCE) / family)) * error
     miss = mean - offset - expected * direction
     statistic = float(miss @ np.linalg.solve(covariance, miss))
-    return Estimate(share, share - margin, share + margin), float(chdtrc(len(miss), statistic))
+    return Interval(share, share - margin, share + margin), float(chdtrc(len(miss), statistic))

@@ -113,11 +113,11 @@ def _advance(shared: tuple[Watched, Game, Any], own: Any) -> tuple[rounds.Carry,
     stack, game, start = shared
     key, carry = own
     segment = stream.draw_and_solve(game, key, start, SEGMENT)
-    carry, _ = jax.vmap(lambda one, carry: rounds.play(one, game, carry, key, segment, start))(stack, carry)
+    carry, _ = jax.vmap(lambda one, carry: rounds.play_segment(one, game, carry, key, segment, start))(stack, carry)
     return carry, jnp.min(jax.vmap(world.convexity)(carry.state.inner.theta))
 
 
-def play(
+def play_runs(
     rule: Rule, alphas: Sequence[float], horizon: int, seeds: Sequence[int], facts: world.Constants, progress: Progress
 ) -> Measured:
     """Runs of one horizon with the step sizes that the theorems choose for it."""

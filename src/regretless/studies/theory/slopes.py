@@ -10,7 +10,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 4000
 
 
-class Estimate(NamedTuple):
+class Interval(NamedTuple):
     """A number with its 95 % confidence interval."""
 
     value: float
@@ -29,7 +29,7 @@ def slope(horizons: Sequence[float], values: np.ndarray) -> np.ndarray:
     return np.tensordot(centred, np.log(values), axes=1) / np.sum(centred**2)
 
 
-def fitted_slope(horizons: Sequence[float], samples: Sequence[np.ndarray], seed: int = 0) -> Estimate:
+def fitted_slope(horizons: Sequence[float], samples: Sequence[np.ndarray], seed: int = 0) -> Interval:
     """Slope of the means of ``samples`` (one array of independent replications per horizon) over the horizons.
 
     The interval holds the middle 95 % of the slopes of resampled data, replications drawn with replacement by horizon.
@@ -42,7 +42,7 @@ def fitted_slope(horizons: Sequence[float], samples: Sequence[np.ndarray], seed:
         raise ValueError("expected positive averages: a slope in logarithmic scale has no meaning for others")
     tail = 0.5 * (1.0 - CONFIDENCE)
     low, high = np.quantile(slope(horizons, drawn), [tail, 1.0 - tail])
-    return Estimate(float(slope(horizons, means)), float(low), float(high))
+    return Interval(float(slope(horizons, means)), float(low), float(high))
 
 
 def resampled_means(samples: Sequence[np.ndarray], seed: int = 0) -> np.ndarray:
@@ -56,9 +56,9 @@ def resampled_means(samples: Sequence[np.ndarray], seed: int = 0) -> np.ndarray:
     return np.array(rows)
 
 
-def mean_interval(sample: np.ndarray) -> Estimate:
+def mean_interval(sample: np.ndarray) -> Interval:
     """Mean of independent replications with its interval (Student's t)."""
     size = len(sample)
     mean = float(np.mean(sample))
     margin = float(stdtrit(size - 1, 0.5 + 0.5 * CONFIDENCE) * np.std(sample, ddof=1) / size**0.5)
-    return Estimate(mean, mean - margin, mean + margin)
+    return Interval(mean, mean - margin, mean + margin)

@@ -38,7 +38,7 @@ PATIENCE = 1.0
 """Seconds between looks at trials that other workers are at."""
 
 
-class Task(NamedTuple):
+class Search(NamedTuple):
     """What is tuned: an experiment of one arm, whose settings are fixed, on seeds that no reported run uses."""
 
     experiment: Experiment
@@ -86,7 +86,7 @@ def task(
     horizon: int | None = None,
     data_dir: str | None = None,
     seed: int = 0,
-) -> Task:
+) -> Search:
     """A tuning by the paper's protocol where nothing else is said; refuses seeds of reported runs."""
     usual = spaces.protocol(benchmark, model)
     used = range(first_seed, first_seed + (seeds or usual.seeds))
@@ -100,7 +100,7 @@ def task(
         benchmark=benchmark, policies=(policy,), feedback=feedback, degree=degree, model=model, seeds=used,
         horizon=horizon or usual.horizon, settings={**usual.settings, **(settings or {})}, data_dir=data_dir,
     )  # fmt: skip
-    return Task(experiment, seed)
+    return Search(experiment, seed)
 
 
 class Setup(NamedTuple):
@@ -111,7 +111,7 @@ class Setup(NamedTuple):
     scaling: bool
 
 
-def setup(task: Task) -> Setup:
+def setup(task: Search) -> Setup:
     """Builds the world of a tuning; refuses a fixed setting without effect."""
     (settled,) = settle(task.experiment)
     benchmark = build_world(settled.world)
@@ -120,13 +120,13 @@ def setup(task: Task) -> Setup:
     return Setup(benchmark, problem, settled.scaling)
 
 
-def chosen(task: Task, values: Mapping[str, Any]) -> Settings:
+def chosen(task: Search, values: Mapping[str, Any]) -> Settings:
     """The settings of a candidate."""
     model = {"model": task.experiment.model} if "model" in policies.REGISTRY[task.policy].Settings.model_fields else {}
     return policies.settings_for(task.policy, merged({**model, **task.fixed}, spaces.candidate(values)))
 
 
-def built(task: Task, values: Mapping[str, Any], place: Setup) -> Policy:
+def built(task: Search, values: Mapping[str, Any], place: Setup) -> Policy:
     """A candidate."""
     policy: Policy = policies.REGISTRY[task.policy].build(place.problem, chosen(task, values))
     return Scaled(place.problem, policy) if place.scaling else policy
@@ -135,12 +135,12 @@ def built(task: Task, values: Mapping[str, Any], place: Setup) -> Policy:
 class Tuning(NamedTuple):
     """The outcome: the best settings as a preset, every trial, and where the time went."""
 
-    task: Task
+    task: Search
     preset: dict[str, Any]
     record: dict[str, Any]
 
 
-def tune(task: Task, trials: int, database: Path, progress: Progress = quiet, block: int = BLOCK) -> Tuning:
+def tune(task: Search, trials: int, database: Path, progress: Progress = quiet, block: int = BLOCK) -> Tuning:
     """Evaluates random candidates until there are ``trials`` of them, whoever computed them, and names the best."""
     began = time.perf_counter()
     place = setup(task)
@@ -185,7 +185,7 @@ Sizes = Mapping[Any, int]
 """How many candidates run in one program, by the policy's structure."""
 
 
-def widths(task: Task, trials: int, block: int, place: Setup) -> Sizes:
+def widths(task: Search, trials: int, block: int, place: Setup) -> Sizes:
     """Widths that leave few places of a program empty: for the candidates that a block of trials is expected to have.
 
     They follow from the draws of all trials, which depend on their numbers alone: an interrupted tuning, or another worker,
@@ -230,7 +230,7 @@ def _evaluate(
     candidates: Mapping[int, Policy],
     sizes: Sizes,
     bench: Benchmark,
-    task: Task,
+    task: Search,
     known: Trials,
     progress: Progress,
 ) -> Simulation:
@@ -271,7 +271,7 @@ def filled(numbers: list[int], candidates: Mapping[int, Policy], sizes: Sizes) -
     return [(f"{name}.{slot}", number) for slot, number in enumerate(padded)]
 
 
-def _outcome(task: Task, known: Trials, place: Setup, combinations: int, spent: dict[str, float]) -> Tuning:
+def _outcome(task: Search, known: Trials, place: Setup, combinations: int, spent: dict[str, float]) -> Tuning:
     finished = known.finished()
     complete = [trial for trial in finished if trial.value is not None]
     if not complete:

@@ -13,7 +13,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from regretless import models, policies
 from regretless.errors import SettingsError
-from regretless.policies.dfhpg.settings import DFHPG1Settings
+from regretless.policies.dfhpg.settings import DFHPG1Settings, DFHPGSettings
 from regretless.settings import Choice, Settings
 from regretless.studies.definitions import SURROGATES
 
@@ -86,9 +86,8 @@ def _paper(settings: type[Settings], benchmark: str, generative: bool) -> dict[s
 
 def constants(policy: str, benchmark: str, model: str) -> dict[str, Any]:
     """Settings that the paper's protocol fixes."""
-    fields = policies.REGISTRY[policy].Settings.model_fields
     found: dict[str, Any] = {}
-    if "alpha" in fields:
+    if issubclass(policies.REGISTRY[policy].Settings, DFHPGSettings):
         found["alpha.gate"] = "exponential" if benchmark == "energy" else "warmup"
     if model == "diffusion" and benchmark == "energy":
         found |= {"model.train_steps": 20, "model.sample_steps": 8, "model.weights": "elbo"}

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import fcntl
 import hashlib
 import os
 import platform
@@ -64,12 +65,13 @@ class Trials:
         self.space, self.database = dict(space), database
         with self._in_database():
             database.parent.mkdir(parents=True, exist_ok=True)
-            storage = optuna.storages.RDBStorage(
-                f"sqlite:///{database}", engine_kwargs={"connect_args": {"timeout": 60}}
-            )
-            self.study = optuna.create_study(
-                storage=storage, study_name=name, sampler=ByNumber(seed), load_if_exists=True, direction="minimize"
-            )
+            with self._alone():
+                storage = optuna.storages.RDBStorage(
+                    f"sqlite:///{database}", engine_kwargs={"connect_args": {"timeout": 60}}
+                )
+                self.study = optuna.create_study(
+                    storage=storage, study_name=name, sampler=ByNumber(seed), load_if_exists=True, direction="minimize"
+                )
 
     @contextlib.contextmanager
     def _in_database(self) -> Iterator[None]:
@@ -83,10 +85,17 @@ class Trials:
                 raise WriteError(f"{told}; finished trials are kept") from None
             raise SettingsError(told) from None
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other worker makes the database, or takes trials, at the same time."""
+        with self.database.with_suffix(".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def claim(self, wanted: int, most: int) -> dict[int, dict[str, Any]]:
         """Up to ``most`` trials for this worker: what dead workers left, then new ones until there are ``wanted`` in all."""
         mine: dict[int, dict[str, Any]] = {}
-        with self._in_database():
+        with self._in_database(), self._alone():
             for frozen in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                 if len(mine) < most and _lost(frozen):
                     mine[frozen.number] = self._draw(Trial(self.study, frozen._trial_id))

@@ -11,14 +11,13 @@ from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import quiet
 from regretless.studies.cells import THEORY, AnyCell, TheoryCell, describe, of_prepared
 from regretless.studies.identity import address, code_version
-from regretless.studies.outcome import Outcome, prepare
-from regretless.studies.outcome import play as play_prepared
+from regretless.studies.outcome import Outcome, play_prepared, prepare
 
 SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 
 
-def play(cell: AnyCell, progress: Progress = quiet) -> Result:
+def compute(cell: AnyCell, progress: Progress = quiet) -> Result:
     """Computes a cell, whichever kind it is."""
     make_room()
     began = time.perf_counter()

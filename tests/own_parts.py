@@ -1,0 +1,104 @@
+"""Files such as people have in their working directory: parts of their own, and studies that use them."""
+
+MINE = '''
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+from pydantic import Field
+
+from regretless import benchmarks, draws, oracles, policies, settings, surrogates
+from regretless.benchmarks import Benchmark, Round
+from regretless.types import Info, Sample
+
+
+class SteadyState(eqx.Module):
+    """Learning steps."""
+
+    version: Int[Array, ""]
+
+
+class Steady(policies.Policy):
+    """Plays the first ones, or the last ones."""
+
+    class Settings(settings.Settings):
+        """How much it leans."""
+
+        lean: float = Field(1.0, gt=0, description="how much it leans to one side")
+
+    search_space = {"lean": ("log", 0.1, 10.0)}
+    lean: Float[Array, ""]
+
+    def init(self, key):
+        return SteadyState(jnp.zeros((), jnp.int32))
+
+    def sample(self, key, state, context, instance):
+        return Sample(+1.0 * self.lean * jnp.arange(float(self.problem.dim)), state.version)
+
+    def learn(self, key, state, decision, feedback):
+        total = feedback.total()
+        return SteadyState(state.version + 1), Info(total, total, feedback.complete(), jnp.isfinite(total))
+
+
+class HalfSPO(surrogates.Surrogate):
+    """Half of SPO+."""
+
+    def queries(self, memory, prediction, target, noise):
+        return jnp.stack([target, 2.0 * prediction - target])
+
+    def gradient(self, memory, prediction, target, noise, solutions, instance):
+        return solutions[0] - solutions[1]
+
+
+class Drizzle(Benchmark):
+    """Costs that grow from item to item."""
+
+    class Settings(settings.Settings):
+        """Its size."""
+
+        items: int = Field(6, ge=2, description="to choose from")
+
+    def __init__(self, settings):
+        super().__init__("drizzle", oracles.top_k(settings.items, 2), (2,), 30, False)
+
+    def environment(self, key):
+        return None
+
+    def round(self, key, environment, t):
+        rain = draws.normal(key, (2,))
+        return Round(rain, jnp.arange(float(self.oracle.dim)) + 0.1 * rain[0], None)
+
+    def context(self, environment, observation):
+        return observation
+
+
+policies.REGISTRY.register("steady", Steady)
+surrogates.REGISTRY.register("half_spo", HalfSPO)
+benchmarks.REGISTRY.register("drizzle", Drizzle)
+'''
+STUDY = """
+name = "leaning"
+title = "Leaning [to] one side"
+axis = "lean"
+imports = ["mine"]
+
+[defaults]
+benchmark = "drizzle"
+policies = ["steady"]
+seeds = 2
+horizon = 20
+
+[[panels]]
+kind = "lines"
+sweep = {setting = "lean", values = [1.0, 2.0]}
+"""
+PYTHON_STUDY = """
+import mine
+from regretless.studies import Arm, Experiment, Panel, Study
+
+arms = [Arm(label=f"{items} items", policy="steady", settings={"benchmark.items": items}) for items in (6, 8)]
+cell = Experiment(benchmark="drizzle", arms=arms, seeds=2, horizon=20)
+study = Study("sizes", "bars", "Sizes", "", (Panel("", (("", cell),)),))
+"""
+SPY = (
+    "import pathlib\npathlib.Path(__file__).with_name('executed').touch()\nraise ImportError('not the json you want')\n"
+)

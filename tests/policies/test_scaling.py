@@ -1,0 +1,153 @@
+"""Scaling as a wrapper: units and shifts do not matter, and no single number ruins what is learnt."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import oracles, policies
+from regretless.benchmarks import Round
+from regretless.policies import scaling
+from regretless.policies.scaling import WINDOW, Scaled, no_scale
+from regretless.problem import Problem
+from regretless.simulate.simulation import simulate
+from toys import DIM, FEATURES, Toy, make
+
+NAMES = ["greedy", "dfhpg", "linear_thompson"]
+
+
+class Changed(Toy):
+    """The toy with costs and contexts in other units, and one round whose context or cost is absurd; all share a program."""
+
+    units: np.ndarray  # of costs, of contexts, shift of contexts
+    spike: np.ndarray  # round, context, cost
+
+    def __init__(self, cost_unit=1.0, context_unit=1.0, shift=0.0, at=0, context=np.nan, cost=np.nan):
+        super().__init__()
+        self.units, self.spike = np.array([cost_unit, context_unit, shift]), np.array([at, context, cost])
+
+    def round(self, key, environment, t):
+        played, units, spike = super().round(key, environment, t), jnp.asarray(self.units), jnp.asarray(self.spike)
+        x, cost, mean = units[1] * played.observation + units[2], units[0] * played.cost, units[0] * played.mean
+        hit = (t == spike[0]) & ~jnp.isnan(spike)
+        x = jnp.where(hit[1] & (jnp.arange(FEATURES) == 0), spike[1], x)
+        return Round(x, jnp.where(hit[2], spike[2], cost), mean)
+
+
+def scaled(name, toy, mode="semi_bandit"):
+    inner = make(name, toy, mode, **({} if name == "linear_thompson" else {"policy_lr": 0.3}))
+    return Scaled(inner.problem, inner)
+
+
+def run(name, toy, horizon=40, seeds=2):
+    return simulate(scaled(name, toy), toy, seeds=seeds, horizon=horizon, keep_decisions=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_units_and_shifts_do_not_matter(name):
+    """Powers of two for the costs, so that rounding is the same; any unit and origin for the contexts."""
+    plain = run(name, Changed())
+    other = run(name, Changed(cost_unit=2.0**30, context_unit=1e-5, shift=0.7))
+    assert np.array_equal(plain.decisions, other.decisions)
+    np.testing.assert_allclose(2.0**30 * plain.regret, other.regret, rtol=1e-6, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_absurd_number_ruins_nothing(name):
+    """Among the first numbers or later: the last rounds lose about as little as without it (random decisions lose 2)."""
+    calm = run(name, Changed(), horizon=250, seeds=4).regret[:, 150:].mean()
+    assert calm < 0.4
+    for at in (1, 2, 5, 100):
+        for spike in ({"context": 1e300}, {"cost": 1e200}, {"cost": -1e12}):
+            trace = run(name, Changed(at=at, **spike), horizon=250, seeds=4)
+            assert not trace.diverged, (at, spike)
+            assert trace.regret[:, 150:].mean() < 2 * calm + 0.1, (at, spike)
+
+
+@pytest.mark.parametrize("at", [0, 1, 30])
+@pytest.mark.parametrize("name", policies.REGISTRY)
+@pytest.mark.usefixtures("float64")
+def test_the_state_stays_finite_whatever_comes(name, at):
+    policy = scaled(name, Toy())
+    learn = jax.jit(lambda *given: policy.learn(*given))
+    state = policy.init(jax.random.key(0))
+    rng = np.random.default_rng(1)
+    for t in range(40):
+        x, cost = rng.normal(size=FEATURES), rng.normal(size=DIM)
+        if t == at:
+            x, cost = np.array([1e300, -1e300, 1.0]), np.full(DIM, 1e300)
+        decision = policy.problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(x))
+        state, info = learn(jax.random.key(t), state, decision, policy.problem.observe(decision, jnp.asarray(cost)))
+        assert info.finite
+        assert bool(info.more["absurd"]) == (t == at == 30), t
+    leaves = [leaf for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    assert all(np.all(np.isfinite(leaf)) for leaf in leaves)
+    assert 0.1 < float(state.costs.spread[0]) < 10
+    assert np.all(np.abs(policy.mean(state, jnp.asarray(rng.normal(size=FEATURES)))) < 100)
+
+
+@pytest.mark.usefixtures("float64")
+def test_scale_is_the_median_and_a_trimmed_deviation_and_stays():
+    rows = np.random.default_rng(0).normal(size=(WINDOW + 40, 2)) * [3.0, 0.01] + [5.0, -1.0]
+    scale, after = no_scale(2), jax.jit(lambda s, row: s.after(row, True, jnp.asarray(True)))
+    for row in rows[:WINDOW]:
+        scale = after(scale, jnp.asarray(row))
+    np.testing.assert_allclose(scale.centre, np.median(rows[:WINDOW], axis=0))
+    near = np.sort(np.abs(rows[:WINDOW] - np.median(rows[:WINDOW], axis=0)), axis=0)[: int(np.ceil(0.9 * WINDOW))]
+    np.testing.assert_allclose(scale.spread, scaling.NORMAL * np.sqrt(np.mean(near**2, axis=0)))
+    np.testing.assert_allclose(scale.spread, [3.0, 0.01], rtol=0.3)
+    for row in rows[WINDOW:]:
+        later = after(scale, jnp.asarray(100 * row))
+    assert np.array_equal(later.spread, scale.spread)
+    assert int(later.count) == WINDOW
+    gone = scale.after(jnp.ones(2), True, jnp.asarray(False))
+    assert np.array_equal(gone.seen, scale.seen)
+
+
+@pytest.mark.usefixtures("float64")
+def test_constant_features_and_the_first_contexts_are_shown_as_zero():
+    policy = scaled("greedy", Toy())
+    state = policy.init(jax.random.key(0))
+    assert np.all(policy._shown(state, jnp.array([7.0, -1e9, 0.0])) == 0)
+    for t in range(20):
+        x = jnp.array([7.0, float(t), 1e12])
+        decision = policy.problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), x)
+        seen = policy.problem.observe(decision, jnp.ones(DIM))
+        state, _ = policy.learn(jax.random.key(t), state, decision, seen)
+    shown = np.asarray(policy._shown(state, jnp.array([7.0, 9.5, 1e12])))
+    assert np.array_equal(shown, [0.0, 0.0, 0.0])
+    assert float(policy._shown(state, jnp.array([7.0, 1e3, 1e12]))[1]) == scaling.FARTHEST
+    assert float(policy._shown(state, jnp.array([7.0, 1e9, 1e12]))[1]) == 0.0, "not believed"
+
+
+@pytest.mark.usefixtures("float64")
+def test_feature_rows_share_the_scale_of_their_columns():
+    problem = Problem(oracles.top_k(DIM, 2), (DIM, 2), "semi_bandit")
+    policy = Scaled(problem, policies.build("greedy", problem))
+    rng, state = np.random.default_rng(0), policy.init(jax.random.key(0))
+    learn = jax.jit(lambda *given: policy.learn(*given))
+    for t in range(WINDOW + 5):
+        rows = rng.normal(size=(DIM, 2)) * [1e6, 1e-3] + [1e7, 0.0]
+        decision = problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(rows))
+        state, _ = learn(jax.random.key(t), state, decision, problem.observe(decision, jnp.ones(DIM)))
+    np.testing.assert_allclose(state.contexts.spread, [1e6, 1e-3], rtol=0.4)
+    np.testing.assert_allclose(state.contexts.centre, [1e7, 0.0], rtol=0.1, atol=1e-3)
+    assert np.all(np.abs(policy._shown(state, jnp.asarray(rows))) < 5)
+
+
+@pytest.mark.usefixtures("float64")
+def test_what_is_told_is_in_the_users_units():
+    policy = scaled("linear_thompson", Toy())
+    state, cost = policy.init(jax.random.key(0)), jnp.array([4e6, 1e6, 3e6, 2e6])
+    learn = jax.jit(lambda *given: policy.learn(*given))
+    for t in range(80):
+        x = jax.random.normal(jax.random.key(t), (FEATURES,))
+        decision = policy.decide(jax.random.key(t), state, x)
+        state, info = learn(jax.random.key(t), state, decision, policy.problem.observe(decision, cost))
+        assert float(info.total) == float(decision.w @ cost)
+    chosen = np.array([1, 3])
+    np.testing.assert_allclose(policy.mean(state, x)[chosen], cost[chosen], rtol=0.15)
+    assert decision.w.tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert abs(float(info.residual)) < 1e6
+    assert float(policy.describe(state)["cost_unit"]) == pytest.approx(float(state.costs.spread[0]))
+    assert 1e6 < float(state.costs.spread[0]) < 1e7

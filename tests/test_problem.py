@@ -1,0 +1,118 @@
+"""The contract: structure, shapes and types of every decision and feedback, and what differs between two problems."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import feedback, oracles, policies
+from regretless.errors import SettingsError
+from regretless.problem import Problem, form_of, form_words
+from regretless.testing.words import form_difference
+from regretless.types import NOT_SAMPLED
+from toys import DIM, FEATURES
+
+ORACLE = oracles.top_k(DIM, 2)
+MILP = oracles.milp(A_ub=[[1.0, 2.0, 1.0]], b_ub=[2.0], A_eq=[[1.0] * 3], b_eq=[1.0], integrality=1)
+SCHEDULE = oracles.scheduling(oracles.Plant(360, ((9.0,),), (oracles.Task(2, 0, 4, 3.0, (1.0,)),)))
+FORMS = {
+    "none": (ORACLE, None),
+    "mask": (ORACLE, np.ones(DIM, bool)),
+    "right-hand sides": (MILP, {"b_ub": np.array([2.0])}),
+    "aux": (SCHEDULE, None),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("may_miss", [False, True])
+@pytest.mark.parametrize("mode", feedback.REGISTRY)
+@pytest.mark.parametrize("name", policies.REGISTRY)
+@pytest.mark.usefixtures("float64")
+def test_examples_have_the_form_of_real_decisions_and_feedback(name, mode, may_miss, form):
+    oracle, instance = FORMS[form]
+    problem = Problem(oracle, (FEATURES,), mode, may_miss=may_miss, instance=instance)
+    policy = policies.build(name, problem)
+    given = jax.tree.map(jnp.asarray, instance)
+    decision = policy.decide(jax.random.key(1), policy.init(jax.random.key(0)), jnp.ones(FEATURES), given)
+    assert form_difference(decision, problem.example_decision()) == ""
+    seen = problem.observe(decision, jnp.ones(oracle.dim))
+    assert form_difference(seen, problem.example_feedback()) == ""
+    assert (seen.seen is not None) == may_miss
+    by_hand = problem.decision(decision.w, decision.context, given, decision.aux, id=3)
+    assert form_difference(by_hand, decision) == ""
+    assert int(by_hand.version) == NOT_SAMPLED
+    assert not by_hand.sampled()
+    assert np.isnan(by_hand.log_density)
+
+
+def test_difference_names_what_differs():
+    base = Problem(ORACLE, (3,), "bandit")
+    for other, said in (
+        (Problem(oracles.top_k(DIM, 2), (3,), "bandit"), ""),
+        (Problem(ORACLE, (3,), feedback.Bandit()), ""),
+        (Problem(oracles.top_k(DIM, 1), (3,), "bandit"), "oracle: k 2 and 1"),
+        (Problem(oracles.top_k(5, 2), (3,), "bandit"), "oracle: dim 4 and 5"),
+        (Problem(ORACLE, (2,), "bandit"), "shape of a context: (3,) and (2,)"),
+        (Problem(ORACLE, (3,), "full"), "feedback: 'bandit' and 'full'"),
+        (Problem(ORACLE, (3,), "bandit", instance=np.ones(DIM, bool)), "instances: none and booleans [4]"),
+        (Problem(ORACLE, (3,), may_miss=True), "feedback: rows are never missing and rows may be missing"),
+        (
+            Problem(oracles.shortest_path(oracles.grid_edges(2, 2)), (3,), "bandit"),
+            "oracle: kind TopK and ShortestPath",
+        ),
+    ):
+        assert base.difference(other).startswith(said)
+        assert bool(base.difference(other)) == bool(said)
+    assert base.difference(Problem(ORACLE, (2,), "full")) == (
+        "shape of a context: (3,) and (2,); feedback: 'bandit' and 'full'"
+    )
+
+
+def test_rows_may_all_arrive_where_they_may_be_missing_but_not_the_other_way_round():
+    certain, open_ = Problem(ORACLE, (3,)), Problem(ORACLE, (3,), may_miss=True)
+    open_.require_played_on(certain, "it")
+    with pytest.raises(SettingsError, match=r"it was built for another problem .*build it for this one"):
+        certain.require_played_on(open_, "it")
+    with pytest.raises(SettingsError, match="rows of the feedback are missing, but it was made with may_miss=False"):
+        certain.with_seen(certain.example_feedback(), jnp.ones(1, bool))
+
+
+def test_other_forms_of_a_problem():
+    problem = Problem(ORACLE, (3,), "semi_bandit", instance=np.ones(DIM, bool))
+    assert problem.with_missing(True).may_miss
+    assert problem.with_missing(True).difference(problem).startswith("feedback: rows may be missing")
+    assert problem.with_instance(None).instance_form is None
+    assert problem.with_instance(None).with_instance(np.zeros(DIM, bool)).difference(problem) == ""
+
+
+def test_forms_of_instances():
+    assert form_of(None) is None
+    assert form_words(None) == "none"
+    assert form_words(form_of({"b": np.zeros(2), "open": np.ones(3, bool), "n": np.int64(1)})) == (
+        "{b: numbers [2], n: integers [], open: booleans [3]}"
+    )
+    assert form_of(np.zeros(2, np.float32)) == form_of(np.zeros(2)) != form_of(np.zeros(3))
+    assert form_of(jax.ShapeDtypeStruct((2,), float)) == form_of(np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("top_k", (3,)), "expected an oracle"),
+        ((ORACLE, ()), r"expected contexts of shape \(p,\) or \(4, p\)"),
+        ((ORACLE, (0,)), r"got \(0,\)"),
+        ((ORACLE, (3, 2)), "a row per cost coordinate"),
+        ((ORACLE, (2.5,)), "expected contexts"),
+        ((ORACLE, (3,), "bandits"), "did you mean 'bandit'"),
+        ((ORACLE, (3,), 7), "expected feedback to be a name or a Measurement, got 7"),
+    ],
+)
+def test_what_is_no_problem_is_refused(given, message):
+    with pytest.raises(SettingsError, match=message):
+        Problem(*given)
+
+
+def test_a_context_of_another_shape_is_refused():
+    policy = policies.build("greedy", Problem(ORACLE, (3,)))
+    with pytest.raises(SettingsError, match=r"context: expected shape \(3,\), got \(2,\)"):
+        policy.decide(jax.random.key(0), policy.init(jax.random.key(0)), jnp.ones(2))
