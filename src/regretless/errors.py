@@ -21,5 +21,9 @@ class CheckpointError(RegretlessError, ValueError):
     """A file that is no checkpoint of this program, is damaged, or belongs to another learner."""
 
 
+class WriteError(RegretlessError):
+    """A file that cannot be written, such as on a full disk; the old one, if there was one, is as it was."""
+
+
 class DamagedError(RegretlessError, ValueError):
     """A stored result that cannot be read, or whose numbers are not those that were written."""

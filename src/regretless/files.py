@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from regretless.errors import RegretlessError
+from regretless.errors import WriteError
 
 SUFFIX = ".part"
 LONGEST = 200
@@ -30,7 +30,7 @@ _unfinished: set[Path] = set()
 def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     """The path of an empty part, for writers that want a path; at the end of the block it becomes the file at ``path``.
 
-    Any error in the block removes the part. An OSError becomes a RegretlessError that names ``path`` and the reason.
+    Any error in the block removes the part. An OSError becomes a WriteError that names ``path`` and the reason.
     """
     target = Path(path)
     try:
@@ -42,7 +42,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
             _into_place(part, target)
     except OSError as error:
         kept = "the old file is as it was" if os.path.isfile(target) else "nothing was written"
-        raise RegretlessError(f"cannot write {path}: {_reason(error)}; {kept}") from None
+        raise WriteError(f"cannot write {path}: {_reason(error)}; {kept}") from None
 
 
 @contextlib.contextmanager

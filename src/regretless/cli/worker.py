@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from regretless import files
+from regretless.errors import WriteError
 from regretless.startup import Device, configure
 
 
@@ -27,7 +28,10 @@ def main(device: str, cores: str, folder: str) -> None:
         plugins.load(name)
     threading.Thread(target=leave_with_parent, daemon=True).start()
     items = [Planned(key, cell) for key, cell in zip(task["keys"], CELLS.validate_python(task["cells"]), strict=True)]
-    InProcess().run(items, Store(Path(folder)), Telling(told))
+    try:
+        InProcess().run(items, Store(Path(folder)), Telling(told))
+    except WriteError:
+        sys.exit(1)  # the process that started this one goes on, and tells why it cannot
 
 
 def leave_with_parent() -> None:

@@ -26,7 +26,7 @@ from regretless.simulate.stream import Game
 from regretless.trace import Trace
 
 SEGMENT = 250
-MOST_SEEDS, LAST_SEED = 10**6, 2**32
+MOST_SEEDS, LAST_SEED, MOST_ROUNDS = 10**6, 2**32, 10**8
 
 
 class Simulation(NamedTuple):
@@ -153,8 +153,8 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
 def _check(policies: Mapping[str, Policy], benchmark: Benchmark, horizon: int, delay: int, missing: float) -> None:
     if not policies:
         raise SettingsError("expected at least one policy, got none")
-    if horizon < 1:
-        raise SettingsError(f"expected a horizon of at least 1 round, got {horizon}")
+    if not 1 <= horizon <= MOST_ROUNDS:
+        raise SettingsError(f"expected a horizon of at least 1 round and at most {MOST_ROUNDS:,}, got {horizon:,}")
     if benchmark.longest is not None and horizon > benchmark.longest:
         raise SettingsError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
     if delay < 0 or not 0.0 <= missing < 1.0:

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from regretless.errors import WriteError
 from regretless.results import Result
 from regretless.simulate.programs import Progress
 from regretless.studies.cells import AnyCell
@@ -150,6 +151,8 @@ def _settle(item: Planned, store: Store, listener: Listener, player: Player, ear
         try:
             result = player(item.cell, lambda what, done, total: listener.progress(item, what, done, total))
             store.put(item.key, result)
+        except WriteError:  # every other cell would fail as well
+            raise
         except Exception as error:
             store.fail(item.key, item.cell.name, "".join(traceback.format_exception(error)))
             listener.failed(item, f"{type(error).__name__}: {error}")

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from regretless import files
-from regretless.errors import DamagedError, RegretlessError, SettingsError
+from regretless.errors import DamagedError, RegretlessError, SettingsError, WriteError
 from regretless.results import Result, read_record, read_result, write_result
 from regretless.studies import forms
 from regretless.studies.forms import FailureForm, PlanFile
@@ -185,7 +185,7 @@ class Store:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RegretlessError(f"cannot write {path}: {error.strerror}; nothing was written") from None
+            raise WriteError(f"cannot write {path}: {error.strerror}; nothing was written") from None
         with files.beside(path) as part:
             yield part
         (self.failures / f"{key}.json").unlink(missing_ok=True)

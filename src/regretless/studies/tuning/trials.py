@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.exc import OperationalError
 
-from regretless.errors import SettingsError
+from regretless.errors import SettingsError, WriteError
 
 ABANDONED = datetime.timedelta(hours=1)
 """After this long a running trial of another machine counts as lost."""
@@ -61,7 +63,7 @@ class Trials:
     def __init__(self, database: Path, name: str, space: Mapping[str, BaseDistribution], seed: int):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.space, self.database = dict(space), database
-        try:
+        with self._in_database():
             database.parent.mkdir(parents=True, exist_ok=True)
             with self._alone():
                 storage = optuna.storages.RDBStorage(
@@ -70,8 +72,18 @@ class Trials:
                 self.study = optuna.create_study(
                     storage=storage, study_name=name, sampler=ByNumber(seed), load_if_exists=True, direction="minimize"
                 )
+
+    @contextlib.contextmanager
+    def _in_database(self) -> Iterator[None]:
+        """Work with the database; whatever fails in there, on a full disk for one, is told in a sentence."""
+        try:
+            yield
         except Exception as error:
-            raise SettingsError(f"cannot use the database {database}: {str(error).splitlines()[0]}") from None
+            cause = error.__cause__ if isinstance(error, StorageInternalError) and error.__cause__ else error
+            told = f"cannot use the database {self.database}: {str(cause).splitlines()[0]}"
+            if isinstance(cause, OperationalError):  # sqlite's word for what is not the file's fault
+                raise WriteError(f"{told}; finished trials are kept") from None
+            raise SettingsError(told) from None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -83,7 +95,7 @@ class Trials:
     def claim(self, wanted: int, most: int) -> dict[int, dict[str, Any]]:
         """Up to ``most`` trials for this worker: what dead workers left, then new ones until there are ``wanted`` in all."""
         mine: dict[int, dict[str, Any]] = {}
-        with self._alone():
+        with self._in_database(), self._alone():
             for frozen in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                 if len(mine) < most and _lost(frozen):
                     mine[frozen.number] = self._draw(Trial(self.study, frozen._trial_id))
@@ -107,19 +119,22 @@ class Trials:
 
     def tell(self, number: int, value: float, diverged: int) -> None:
         """Writes a trial's outcome down; one with replications that diverged has failed."""
-        if diverged or not np.isfinite(value):
-            self.study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
-        else:
-            self.study.tell(number, float(value), skip_if_finished=True)
+        with self._in_database():
+            if diverged or not np.isfinite(value):
+                self.study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
+            else:
+                self.study.tell(number, float(value), skip_if_finished=True)
 
     def others(self) -> int:
         """How many trials other workers are at; those of workers that died are not among them."""
-        running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+        with self._in_database():
+            running = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         return sum(1 for trial in running if not _lost(trial))
 
     def finished(self) -> list[FrozenTrial]:
         """Every trial with an outcome."""
-        return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
+        with self._in_database():
+            return self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
 
     def importances(self) -> dict[str, float]:
         """Share of the variation that each parameter explains (PED-ANOVA); nothing with too few trials."""

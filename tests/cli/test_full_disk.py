@@ -1,0 +1,151 @@
+"""A full disk: one line, exit code 1, the old file as it was, no parts, and the next run goes on.
+
+The disk is full by a limit on the size of files, which the operating system reports in the same way.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regretless import oracles
+from regretless.errors import RegretlessError
+from regretless.live.learner import Learner
+
+LIMITED = """
+import resource, sys
+size = int(sys.argv.pop(1))
+if size:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+from regretless_command import main
+main()
+"""
+STUDY = """
+name = "small"
+[defaults]
+benchmark = "topk"
+policies = "greedy"
+[[panels]]
+title = "one cell"
+cells = [{label = "topk"}]
+"""
+SMALL = ["--seeds", "2", "--horizon", "20"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder that all of these tests share, and with it the compiled programs."""
+    folder = tmp_path_factory.mktemp("disk")
+    (folder / "small.toml").write_text(STUDY)
+    return folder
+
+
+def regretless(place, size, *words):
+    """The command with files of at most ``size`` bytes (0: of any size): exit code, standard output, standard error."""
+    environment = {**os.environ, "REGRETLESS_CACHE": str(place / "cache"), "JAX_PLATFORMS": "cpu"}
+    result = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), *words],
+        cwd=place, env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    return result.returncode, result.stdout, result.stderr
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(place, size, *words, kept):
+    """One line about the file that does not fit, and not a byte of ``kept`` is another."""
+    before = contents(kept) if kept.exists() else {}
+    code, _, said = regretless(place, size, *words)
+    assert code == 1, said
+    lines = [line for line in said.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1, said
+    assert "Traceback" not in said
+    assert "Warning" not in said
+    after = contents(kept) if kept.exists() else {}
+    assert {path: after.get(path) for path in before} == before
+    assert not list(place.rglob("*.part"))
+    return lines[0], set(after) - set(before)
+
+
+def test_run_keeps_what_was_written_before(place):
+    words, out = ["run", "topk", "--policy", "greedy", *SMALL, "--out", "out"], place / "out"
+    line, more = refused(place, 3000, *words, kept=out)
+    assert "parquet: File too large; nothing was written" in line
+    assert not more
+    assert regretless(place, 0, *words)[0] == 0
+    line, more = refused(place, 3000, *words, kept=out)
+    assert "parquet: File too large; the old file is as it was" in line
+    assert not more
+
+
+def test_reproduce_stops_at_the_first_cell_and_goes_on_later(place):
+    words, store = ["reproduce", "small.toml", *SMALL, "--store", "store"], place / "store"
+    line, more = refused(place, 3000, *words, kept=store)
+    assert "File too large; nothing was written" in line
+    assert {path.parts[0] for path in more} == {"plans"}
+    code, said, _ = regretless(place, 0, *words)
+    assert (code, "1 cells, 1 of them computed now" in said) == (0, True)
+    code, said, _ = regretless(place, 3000, *words)
+    assert (code, "1 cells, 0 of them computed now" in said) == (0, True), "what is there is not written again"
+
+
+def test_workers_of_reproduce_do_not_add_to_it(place):
+    line, _ = refused(
+        place, 3000, "reproduce", "small.toml", *SMALL, "--store", "workers", "--jobs", "2", kept=place / "workers"
+    )
+    assert "File too large" in line
+
+
+def test_report_leaves_the_old_page(place):
+    assert regretless(place, 0, "reproduce", "small.toml", *SMALL, "--store", "store")[0] == 0
+    words, page = ["report", "--store", "store", "--out", "page"], place / "page"
+    line, more = refused(place, 100_000, *words, kept=page)
+    assert "report.html: File too large; nothing was written" in line
+    assert not more
+    assert regretless(place, 0, *words)[0] == 0
+    line, _ = refused(place, 100_000, *words, kept=page)
+    assert "report.html: File too large; the old file is as it was" in line
+
+
+def test_tune_loses_no_trial_and_no_preset(place):
+    words = ["tune", "topk", "--policy", "greedy", *SMALL, "--store", "tuning", "--out", "best.json", "--block", "4"]
+    kept = place / "tuning"
+    line, _ = refused(place, 1000, *words, "--trials", "2", kept=kept / "none")
+    assert "cannot use the database" in line
+    assert regretless(place, 0, *words, "--trials", "2")[0] == 0
+    best = (place / "best.json").read_bytes()
+    size = (kept / "tuning" / "trials.db").stat().st_size
+    line, _ = refused(place, size, *words, "--trials", "12", kept=kept / "none")
+    assert "cannot use the database" in line
+    assert line.endswith("finished trials are kept")
+    assert (place / "best.json").read_bytes() == best
+    refused(place, 100, *words, "--trials", "2", kept=kept)
+    code, said, _ = regretless(place, 0, *words, "--trials", "12")
+    assert (code, said.startswith("12 trials")) == (0, True)
+
+
+def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
+    oracle, path = oracles.top_k(4, 2), tmp_path / "learner.rgl"
+    learner = Learner(oracle, context_dim=3)
+    learner.learn(learner.decide(np.ones(3)).id, total=1.0)
+    learner.save(path)
+    before = path.read_bytes()
+    choice = learner.decide(np.zeros(3))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))
+    try:
+        with pytest.raises(RegretlessError, match=r"learner\.rgl: File too large; the old file is as it was"):
+            learner.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["learner.rgl"]
+    assert Learner.load(path, oracle).health().decisions == 1
+    learner.learn(choice.id, total=2.0)
+    learner.save(path)
+    assert Learner.load(path, oracle).health().learnt == 2
