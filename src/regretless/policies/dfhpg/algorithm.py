@@ -37,11 +37,10 @@ class Halfway(eqx.Module):
     """What ``answer`` needs to know of the first half of a learning step."""
 
     key: Key
-    state: DFHPGState
+    state: DFHPGState  # with φ_{t+1} in place of φ_t, which is not needed any more
     decision: Decision
     feedback: Feedback
     before: Cost  # f_φ(x) with the old φ
-    phi: Any  # φ_{t+1}
     phi_norm: Scalar
     after: Cost  # f_φ(x) with the new φ
     branch: Any  # what the decision-focused term was evaluated at
@@ -130,7 +129,10 @@ class DFHPG(AskingPolicy):
                 points = self.surrogate.points(state.memory)
         if self.baseline == "nuisance_induced":
             costs = jnp.concatenate([before[None], costs.astype(before.dtype)])
-        halfway = Halfway(key, state, decision, feedback, before, phi, phi_norm, after, branch)
+        stepped = DFHPGState(
+            theta, phi, state.mixing, state.average, state.memory, state.version, state.optimiser
+        )  # fmt: skip
+        halfway = Halfway(key, stepped, decision, feedback, before, phi_norm, after, branch)
         return Question(costs, points, decision.instance, halfway)
 
     def answer(self, question: Question, answer: Answer) -> tuple[DFHPGState, Info]:
@@ -171,7 +173,7 @@ class DFHPG(AskingPolicy):
         average = jnp.where(known, control_variates.moving_average(state.average, y, self.momentum), state.average)
         finite = jnp.isfinite(norms["mixed_norm"] + half.phi_norm + residual)
         more = {"alpha": alpha, "baseline": b, "nuisance_norm": half.phi_norm, "trust": trust, **norms}
-        after = DFHPGState(theta, half.phi, mixing, average, memory, version, optimiser)
+        after = DFHPGState(theta, state.phi, mixing, average, memory, version, optimiser)
         return after, Info(residual, y, known, finite, more)
 
     def _costs(self, phi: Any, context: Context, feedback: Feedback) -> Cost:
