@@ -41,8 +41,11 @@ lint: .venv/ready ## style, types, layers
 mutants: .venv/ready ## break one line at a time and demand that a test fails (some minutes)
 	$(BIN)/python tools/mutants.py
 
-soak: .venv/ready ## random interleavings of decide, learn, repeat, expire, save and load: 10,000 of them (some minutes)
+soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs (about two hours)
 	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
+	$(BIN)/python tools/fuzz_learner.py --calls 10000
+	$(BIN)/python tools/fuzz_cli.py --commands 1000
+	$(BIN)/python tools/interrupt_runs.py --runs 300
 
 docs: .venv/docs-ready ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet

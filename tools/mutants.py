@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from reliability_mutants import RELIABILITY
+
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = "tests/policies/dfhpg/test_golden.py"
 SURROGATES = "tests/surrogates/test_golden.py::test_agrees_with_the_recorded_gradients"
@@ -226,7 +228,8 @@ CONTRACT = {
 }  # fmt: skip
 
 SIGN_MUTANTS = {f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}
-MUTANTS = {**POLICY, **CONTRACT, **LIVE, **GENERATIVE, **SIGN_MUTANTS, **STUDIES}
+MENDS = {name: Mutant(*parts) for name, parts in RELIABILITY.items()}
+MUTANTS = {**POLICY, **CONTRACT, **LIVE, **GENERATIVE, **SIGN_MUTANTS, **STUDIES, **MENDS}
 
 
 def survives(name: str, mutant: Mutant) -> bool:
