@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 import invented
 from regretless.errors import DamagedError
 from regretless.results import canonical, read_record, read_result, write_result
-from regretless.studies.cells import Arm, Cell
+from regretless.studies.experiment import Experiment
 
-CELL = Cell(
-    benchmark="topk", arms=(Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg")), seeds=3, horizon=40
-)
+CELL = Experiment(benchmark="topk", policies={"a": "greedy", "b": "dfhpg"}, seeds=3, horizon=40)
 
 
 @given(st.data())

@@ -124,7 +124,9 @@ def read_result(path: Path, key: str | None = None) -> Result:
     inner = _metadata(content, path)
     record = _shown(inner, path, key)
     try:
-        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+        # In this thread alone: a pool of reading threads can outlive the interpreter and abort the process at its end.
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True, pre_buffer=False)
+        table = file.read(use_threads=False)
         traces = _traces(table, inner["arms"])
     except (pa.ArrowException, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
         raise DamagedError(f"{path} is damaged: its numbers cannot be read ({error})") from None

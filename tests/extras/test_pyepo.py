@@ -72,7 +72,7 @@ def case(request):
 
 @functools.cache
 def compiled(problem, name, options=()):
-    surrogate = surrogates.REGISTRY[name](OURS[problem], **dict(options))
+    surrogate = surrogates.build(name, OURS[problem], dict(options))
     return surrogate, jax.jit(lambda memory, prediction, target, noise: surrogate(memory, prediction, target, noise))
 
 

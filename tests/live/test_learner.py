@@ -269,7 +269,9 @@ def test_one_absurd_number_ruins_nothing(name):
             x = rng.normal(size=FEATURES)
             costs = weights @ x + 3.0
             shown = np.array([1e300, 1.0, 1.0]) if absurd and t == 30 else x
-            wrong = absurd and t == 40 and name != "linear_thompson"  # least squares remembers what stands in for it, too
+            wrong = (
+                absurd and t == 40 and name != "linear_thompson"
+            )  # least squares remembers what stands in for it, too
             told = np.full(DIM, 1e200) if wrong else costs
             choice = learner.decide(shown)
             receipt = learner.learn(choice.id, costs=told)
