@@ -70,7 +70,7 @@ def test_a_host_solver_never_runs_inside_a_program_on_one_core(devices, tmp_path
     environment = {**os.environ, "JAX_DUMP_IR_TO": str(tmp_path), "JAX_PLATFORMS": "cpu"}
     result = subprocess.run(
         [sys.executable, "-c", HOSTED, str(devices)],
-        env=environment, capture_output=True, text=True, timeout=180, check=False,
+        env=environment, capture_output=True, text=True, timeout=90, check=False,
     )  # fmt: skip
     assert result.stdout == "done\n", result.stderr
     programs = list(tmp_path.glob("*.mlir"))
