@@ -70,7 +70,7 @@ def test_a_host_solver_never_runs_inside_a_program_on_one_core(devices, tmp_path
     environment = {**os.environ, "JAX_DUMP_IR_TO": str(tmp_path), "JAX_PLATFORMS": "cpu"}
     result = subprocess.run(
         [sys.executable, "-c", HOSTED, str(devices)],
-        env=environment, capture_output=True, text=True, timeout=180, check=False,
+        env=environment, capture_output=True, text=True, timeout=90, check=False,
     )  # fmt: skip
     assert result.stdout == "done\n", result.stderr
     programs = list(tmp_path.glob("*.mlir"))
@@ -145,8 +145,20 @@ def test_a_device_that_is_not_there_is_one_line(words):
 def test_a_preset_that_cannot_be_written_is_refused_before_the_search(tmp_path, monkeypatch):
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "folder").mkdir()
+    small = [
+        "--policy",
+        "greedy",
+        "--trials",
+        "1",
+        "--seeds",
+        "1",
+        "--horizon",
+        "5",
+        "--store",
+        str(tmp_path / "store"),
+    ]
     for path in ("/proc/nothing/best.json", str(tmp_path / "folder")):
-        result = runner.invoke(app, ["tune", "topk", "--store", str(tmp_path / "store"), "--out", path])
+        result = runner.invoke(app, ["tune", "topk", *small, "--out", path])
         assert result.exit_code == 2, result.output
         assert "cannot write " in result.output
     assert not (tmp_path / "store").exists()

@@ -16,7 +16,9 @@ RELIABILITY = {
         "src/regretless/simulate/simulation.py", "1 <= horizon <= MOST_ROUNDS", "1 <= horizon", HERE + "test_sizes_beyond_"
         "the_memory_are_refused_with_the_memory_they_need",
     ),
-    "D1_integer_masks": (INPUTS, "return array.astype(bool)", "return array", "tests/oracles/test_dag.py"),
+    "D1_integer_masks": (
+        "src/regretless/oracles/dag.py", "else jnp.asarray(instance, bool)", "else instance", "tests/oracles/test_dag.py"
+    ),
     "D1_any_number_is_a_mask": (INPUTS, "    if other.size:", "    if False:", "tests/oracles/test_topk.py"),
     "D3_absurd_costs_believed": (
         "src/regretless/policies/scaling.py", "jnp.abs(feedback.values) > ABSURD * one", "jnp.abs(feedback.values) < 0",
@@ -34,7 +36,7 @@ RELIABILITY = {
         CAMPAIGN, "        except WriteError:  # every other cell would fail as well\n            raise\n", "",
         FULL_DISK + "test_reproduce_stops_at_the_first_cell_and_goes_on_later",
     ),
-    "D7_paths_are_markup": (CONSOLE, "out.print(Text(words), soft_wrap=True)", "out.print(words, soft_wrap=True)",
+    "D7_paths_are_markup": (CONSOLE, 'out.print(Text.assemble((mark, "red"), words)', "out.print(words",
                             HERE + "test_brackets_in_paths_are_no_markup"),
     "D8_no_such_device": (STARTUP, "except (RuntimeError, AssertionError):", "except ImportError:",
                           HERE + "test_a_device_that_is_not_there_is_one_line"),
