@@ -1,5 +1,6 @@
 """The energy benchmark: where its data come from, what it plays on, and its reference lines on the real prices."""
 
+import contextlib
 import functools
 import http.server
 import os
@@ -165,3 +166,21 @@ def test_fetch_downloads_verifies_and_mends(tmp_path, origin):
         energy_files.fetch(folder, address)
     with pytest.raises(OSError, match=r"cannot download .*: the server cannot be reached"):
         energy_files.fetch(folder, "http://127.0.0.1:9/")
+
+
+def test_fetch_does_not_wait_for_ever_for_a_server_that_drips(tmp_path, origin, monkeypatch):
+    address, _ = origin
+    gone = threading.Event()
+
+    def drip(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            while not gone.wait(0.05):
+                handler.wfile.write(b".")
+
+    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "do_GET", drip)
+    with pytest.raises(OSError, match=r"cannot download .*prices2013.dat: it takes more than 0.5 seconds"):
+        energy_files.fetch(tmp_path, address, seconds=0.5)
+    gone.set()
+    assert [path.name for path in tmp_path.iterdir()] == ["served"]

@@ -1,13 +1,20 @@
 """The files of the energy benchmark: where they come from, how they are found, how they are told from altered ones."""
 
 import hashlib
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+from regretless import files
 from regretless.errors import SettingsError
 from regretless.folders import cache_directory, named_data_directory
+from regretless.oracles import deadline
 
 PRICES = "prices2013.dat"
+LONGEST = 600.0
+"""Seconds that all downloads together may take."""
+
 ORIGIN = "https://raw.githubusercontent.com/PredOpt/predopt-benchmarks/main/Energy/"
 FILES = {
     PRICES: ("Trainer/prices2013.dat", "c8086b6b026c1edce01bea265392e42ce46245e9f7f5e88d871232e8c6176faf"),
@@ -66,23 +73,39 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def fetch(folder: Path, origin: str = ORIGIN, tell: Callable[[str], None] = lambda line: None) -> list[Path]:
-    """Downloads what is not in ``folder`` yet, or was altered there, and verifies every checksum.
+def fetch(
+    folder: Path, origin: str = ORIGIN, tell: Callable[[str], None] = lambda line: None, seconds: float = LONGEST
+) -> list[Path]:
+    """Downloads what is not in ``folder`` yet, or was altered there, and verifies every checksum; all within ``seconds``.
 
-    Raises OSError if the origin cannot be reached, ValueError if it serves something else.
+    Raises OSError if the origin cannot be reached or takes too long, ValueError if it serves something else.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + seconds
+    for name, (place, checksum) in FILES.items():
+        known = (folder / name).is_file() and sha256(folder / name) == checksum
+        tell(f"{name}: {'already there' if known else 'downloading'}")
+        if known:
+            continue
+        try:
+            content = deadline.call(max(end - time.monotonic(), 0.0), _downloaded, origin + place, checksum)
+        except deadline.OutOfTimeError:
+            raise OSError(f"cannot download {origin + place}: it takes more than {seconds:g} seconds") from None
+        with files.atomic(folder / name) as file:
+            file.write(content)
+    return [folder / name for name in FILES]
+
+
+def _downloaded(url: str, checksum: str) -> bytes:
+    """What a URL serves, if that has this checksum."""
     import pooch
     import requests
 
     pooch.get_logger().setLevel("ERROR")
-    paths = []
-    for name, (place, checksum) in FILES.items():
-        known = (folder / name).is_file() and sha256(folder / name) == checksum
-        tell(f"{name}: {'already there' if known else 'downloading'}")
+    with tempfile.TemporaryDirectory() as place:
         try:
-            paths.append(Path(pooch.retrieve(origin + place, f"sha256:{checksum}", name, folder, progressbar=False)))
+            return Path(pooch.retrieve(url, f"sha256:{checksum}", "download", place, progressbar=False)).read_bytes()
         except requests.exceptions.RequestException as error:
             unreachable = isinstance(error, requests.exceptions.ConnectionError | requests.exceptions.Timeout)
             reason = "the server cannot be reached" if unreachable else str(error)
-            raise OSError(f"cannot download {origin + place}: {reason}") from None
-    return paths
+            raise OSError(f"cannot download {url}: {reason}") from None
