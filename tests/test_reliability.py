@@ -119,6 +119,27 @@ def test_ctrl_c_while_writing_leaves_nothing_and_says_nothing_untrue(tmp_path):
     assert path.read_text() == "old"
 
 
+FINISHED = """
+import os, signal, sys
+if sys.argv[1] == "program":
+    signal.signal(signal.SIGINT, lambda *unused: os._exit(99))  # as the command does while it loads
+from regretless.cli.console import clear_errors
+with clear_errors():
+    pass
+os.kill(os.getpid(), signal.SIGINT)
+print("finished")
+"""
+
+
+def test_a_command_that_has_finished_is_not_stopped_any_more():
+    """A program that runs other code afterwards, such as a test, is stopped as before."""
+    run = lambda who: subprocess.run([sys.executable, "-c", FINISHED, who], capture_output=True, text=True, check=False)  # noqa: E731
+    program, other = run("program"), run("other")
+    assert (program.returncode, program.stdout, program.stderr) == (0, "finished\n", "")
+    assert other.returncode != 0
+    assert "KeyboardInterrupt" in other.stderr
+
+
 def test_brackets_in_paths_are_no_markup(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))

@@ -50,7 +50,7 @@ def remove_half_written(programs: Path) -> None:
     stamp = programs / "checked"
     with contextlib.suppress(OSError):
         last = stamp.stat().st_mtime_ns if stamp.exists() else 0
-        now = time.time_ns()
+        now = time.time_ns() - 10**9  # the times of files lag behind a little
         for entry in os.scandir(programs):
             if entry.name.endswith("-cache") and entry.stat().st_mtime_ns >= last and not _whole(Path(entry)):
                 os.unlink(entry)

@@ -80,6 +80,17 @@ def test_rows_that_arrive(name, told, values, seen):
     assert arrival.seen.tolist() == [bool(one) for one in seen]
 
 
+def test_a_row_that_shows_nothing_is_no_feedback_and_its_form_does_not_matter():
+    """Both edges of the first half are chosen: the second half measures nothing, and its zero is no news."""
+    first = [1.0, 1.0, 0.0, 0.0]
+    told = [{"costs": COSTS}, {"values": [3.0, NAN]}, {"linear": ([first], [3.0])}, {"components": {0: 1.0, 1: 2.0}}]
+    signatures = [read("halves", first, **each).signature().tolist() for each in told]
+    assert signatures == [[3.0, 0.0, 1.0, 1.0]] * 4
+    for nothing in ({"costs": [NAN, 2.0, 3.0, 4.0]}, {"values": [NAN, 0.0]}, {"components": {2: 3.0}}):
+        with pytest.raises(FeedbackError, match="expected at least one cost, got none"):
+            read("halves", first, **nothing)
+
+
 def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
     known = read("linear", NORTH, linear=([[2.0, 0, 0, 0], [0, 0, 1.0, 0]], [2.0, 3.0]))
     assert known.linkage @ known.values == pytest.approx(4.0)
