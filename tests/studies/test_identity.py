@@ -139,12 +139,12 @@ def test_data_of_a_package_counts_and_presets_do_not(project, tmp_path):
     assert code_version(("plug.policy",)) != after
 
 
-def test_a_plug_in_in_the_working_directory_moves_the_address(project, monkeypatch):
+def test_a_plug_in_in_the_working_directory_moves_the_address(project):
     text = "import helper\n\nclass Policy:\n    def decide(self, x):\n        return x {} helper.STEP\n"
     project(mine=text.format("+"), helper="STEP = 1")
     policy = importlib.import_module("mine").Policy
     for name in ("mine", "helper"):
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]
 
     def key():
         return address({"seeds": 3}, code_version((*identity.ROOTS, *roots_of(policy))))
