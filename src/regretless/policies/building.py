@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 from regretless.errors import SettingsError
 from regretless.models.base import Model
+from regretless.policies.adaptive.building import AdaptiveSettings, adaptive
+from regretless.policies.adaptive.ensemble import Ensemble
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
 from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
@@ -41,6 +43,7 @@ REGISTRY: Registry[Any] = Registry(
     "policy",
     "policies",
     {
+        "adaptive": Recipe(AdaptiveSettings, adaptive),
         "greedy": Recipe(GreedySettings, greedy, ("model",)),
         "epsilon_greedy": Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",)),
         "thompson": Recipe(ThompsonSettings, thompson, ("model",)),
@@ -48,6 +51,7 @@ REGISTRY: Registry[Any] = Registry(
         "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
         "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
         "linear_thompson": LinearThompson,
+        "ensemble": Ensemble,
     },
     ("Settings", "build"),
     "a class that subclasses regretless.Policy, or a regretless.policies.Recipe",

@@ -1,0 +1,59 @@
+"""``adaptive`` with its learners, from its settings and the problem's size."""
+
+import jax.numpy as jnp
+from pydantic import Field
+
+from regretless import settings
+from regretless.parts import number
+from regretless.policies.adaptive.ensemble import Ensemble, EnsembleSettings
+from regretless.policies.adaptive.linear import Linear, coefficients, numbers
+from regretless.policies.adaptive.policy import Adaptive
+from regretless.problem import Problem
+
+LIMIT = 5000
+"""Most coefficients of one covariance factor (100 MB in single precision); without it only the networks learn."""
+
+
+class AdaptiveSettings(settings.Settings):
+    """How much it explores and how its learners are joined; the defaults are meant for every problem."""
+
+    exploration: float = Field(0.3, ge=0, description="spread of the draws, in posterior standard deviations")
+    optimism: float = Field(1.0, ge=0, description="prior deviations by which the untried is believed to be cheaper")
+    forgetting: float = Field(0.005, ge=0, lt=1, description="share that the fading learner forgets per step")
+    memory: float = Field(100.0, ge=1, description="rounds over which a learner's errors are averaged")
+    temperature: float = Field(1.0, gt=0, description="low: the learner with the smallest error decides alone")
+    margin: float = Field(0.4, gt=0, description="logarithm of the error ratio beyond which a learner has no say")
+    networks: int = Field(3, ge=0, le=64, description="in the ensemble; 0: none")
+    steps: int = Field(2, ge=1, le=1000, description="of the ensemble's training after each round")
+
+
+ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 100.0, 0.3, 0.5, 4.0, 1.0
+ROW_EXPLORATION = 1.5
+"""Coefficients that all coordinates share are few, and worth exploring more."""
+
+ROW_LEAD = 0.5
+"""With feature rows a learner other than the linear one has a say only if its error is this much smaller (a logarithm)."""
+
+
+def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
+    """Linear, log-linear and fading linear learners and a small ensemble of networks; their joint prediction decides."""
+    by_row = len(problem.context_shape) == 2
+    ridge = ROW_RIDGE if by_row else RIDGE
+    own = {
+        "intercept_ridge": ridge, "slope_ridge": ridge, "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING,
+        "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0), "optimism": settings.optimism,
+        "floor": FLOOR,
+    }  # fmt: skip
+    learners: dict[str, Linear | Ensemble] = {}
+    if coefficients(problem) <= LIMIT:
+        learners["linear"] = Linear(problem, **numbers(**own, forgetting=0.0))
+        learners["log_linear"] = Linear(problem, **numbers(**own, forgetting=0.0), log=True)
+        if settings.forgetting:
+            learners["fading"] = Linear(problem, **numbers(**own, forgetting=settings.forgetting))
+    if settings.networks or not learners:
+        trained = EnsembleSettings(members=max(settings.networks, 1), steps=settings.steps)
+        learners["networks"] = Ensemble.build(problem, trained)
+    return Adaptive(
+        problem, tuple(learners.values()), number(settings.memory), number(settings.temperature),
+        jnp.full(len(learners), settings.margin), tuple(learners),
+    )  # fmt: skip

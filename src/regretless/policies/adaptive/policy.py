@@ -1,0 +1,111 @@
+"""Learners side by side, and one prediction made of theirs: what a learner is worth is what it predicted before it saw it.
+
+All learn from every round. The error of a learner is a running mean of ``|prediction − value| / (|value| + |prediction| +
+floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners' samples, weighted by
+``error^(−1/temperature)``. A learner whose error is far above the smallest has no say.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from regretless.policies.adaptive.measured import measured, one_by_one
+from regretless.policies.base import Policy
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
+
+FLOOR = 0.3
+WINDOW = 200
+"""Rounds over which the usual size of what is measured is averaged."""
+
+TINY = 1e-3
+"""Errors below this are as good as none."""
+
+RANDOM_ROUNDS = 2
+
+
+class AdaptiveState(eqx.Module):
+    """The learners' states and what they were wrong by."""
+
+    learners: tuple[Any, ...]
+    errors: Float[Array, " learners"]
+    size: Float[Array, ""]
+    rounds: Int[Array, ""]
+    version: Int[Array, ""]
+
+
+class Adaptive(Policy):
+    """Plays the decision that is best for the joint prediction of ``learners``, called ``names``."""
+
+    learners: tuple[Policy, ...]
+    memory: Float[Array, ""]  # rounds over which errors are averaged
+    temperature: Float[Array, ""]
+    margin: Float[Array, " learners"]  # in logarithms of the error: how far behind the best one still has a say
+    names: tuple[str, ...] = eqx.field(static=True)
+
+    def init(self, key: Key) -> AdaptiveState:
+        states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
+        zero = jnp.zeros((), jnp.int32)
+        return AdaptiveState(states, jnp.zeros(len(self.learners)), jnp.zeros(()), zero, zero)
+
+    def weights(self, state: AdaptiveState) -> Float[Array, " learners"]:
+        """How much say each learner has."""
+        scores = -jnp.log(state.errors + TINY)
+        usable = jnp.stack([getattr(own, "usable", jnp.asarray(True)) for own in state.learners])
+        scores = jnp.where(usable, scores, -jnp.inf)
+        behind = jnp.max(scores) - scores > self.margin
+        return jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
+
+    def mean(self, state: AdaptiveState, context: Context) -> Cost:
+        each = [learner.mean(own, context) for learner, own in zip(self.learners, state.learners, strict=True)]
+        return self._joined(self.weights(state), each)
+
+    def sample(self, key: Key, state: AdaptiveState, context: Context, instance: Instance) -> Sample:
+        weights = self.weights(state)
+        each = [
+            learner.sample(key, own, context, instance).cost
+            for learner, own in zip(self.learners, state.learners, strict=True)
+        ]
+        cost = jnp.where(state.version < RANDOM_ROUNDS, each[0], self._joined(weights, each))
+        return Sample(cost, state.version, member=jnp.argmax(weights).astype(jnp.int32))
+
+    def learn(
+        self, key: Key, state: AdaptiveState, decision: Decision, feedback: Feedback
+    ) -> tuple[AdaptiveState, Info]:
+        seen = measured(self.problem, decision, feedback)
+        used = jnp.maximum(jnp.sum(seen.used), 1)
+        rounds = state.rounds + jnp.any(seen.used)
+        value = jnp.sum(jnp.where(seen.used, jnp.abs(seen.values), 0.0)) / used
+        size = state.size + jnp.where(
+            jnp.any(seen.used), (value - state.size) / jnp.clip(rounds, 1, WINDOW), 0.0
+        ).astype(state.size.dtype)
+        rate = jnp.where(jnp.any(seen.used), jnp.maximum(1.0 / self.memory, 1.0 / jnp.maximum(rounds, 1)), 0.0)
+        weights = self.weights(state)
+        states, errors, predictions, finite = [], [], [], jnp.asarray(True)
+        for i, (learner, own) in enumerate(zip(self.learners, state.learners, strict=True)):
+            cost = learner.mean(own, decision.context)
+            predictions.append(cost)
+            shown = seen.weights * cost if one_by_one(self.problem) else seen.weights @ cost
+            wrong = jnp.abs(seen.values - shown) / (jnp.abs(seen.values) + jnp.abs(shown) + FLOOR * size + 1e-30)
+            errors.append(jnp.sum(jnp.where(seen.used, wrong, 0.0)) / used)
+            after, info = learner.learn(jax.random.fold_in(key, i), own, decision, feedback)
+            states.append(after)
+            finite = finite & info.finite
+        running = state.errors + rate * (jnp.stack(errors) - state.errors)
+        total = feedback.total()
+        residual = total - self._joined(weights, predictions) @ decision.w
+        more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
+        more |= {f"error_{name}": running[i] for i, name in enumerate(self.names)}
+        after_all = AdaptiveState(tuple(states), running.astype(state.errors.dtype), size, rounds, state.version + 1)
+        return after_all, Info(residual, total, feedback.complete(), finite, more)
+
+    def describe(self, state: AdaptiveState) -> dict[str, Array]:
+        weights = self.weights(state)
+        told = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
+        return told | {f"error_{name}": state.errors[i] for i, name in enumerate(self.names)}
+
+    def _joined(self, weights: Float[Array, " learners"], each: list[Array]) -> Array:
+        """The weighted mean; what a learner without a say predicts does not matter, even if it is no number."""
+        return sum(jnp.where(weight > 0, weight * cost, 0.0) for weight, cost in zip(weights, each, strict=True))
