@@ -1,0 +1,140 @@
+"""Worlds: the formulas against NumPy, what is wrong with the data, and reference lines against a plain loop."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import regretless as rg
+from regretless import benchmarks
+from regretless.benchmarks.worlds.shapes import draw_coefficients, mean_costs
+from regretless.errors import SettingsError
+from regretless.keys import ENVIRONMENT, STREAM, purpose_key
+from regretless.testing import check_benchmark
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+FORMULAS = {
+    "const": lambda base, u, v, s: base,
+    "lin": lambda base, u, v, s: base + u,
+    "relu": lambda base, u, v, s: base + 0.6 * u + max(v, 0.0) ** 1.5,
+    "shared": lambda base, u, v, s: base * np.exp(0.5 * s) + 0.3 * u,
+    "exp": lambda base, u, v, s: base * np.exp(0.7 * u),
+    "inter": lambda base, u, v, s: base + 1.5 * u * np.sign(v),
+}
+
+
+def played(settings, count, name="world_topk", seed=0, first=1):
+    """The environment and rounds of one replication, one by one, as simulations key them."""
+    world, key = benchmarks.build(name, settings), jax.random.key(seed)
+    environment = world.environment(purpose_key(key, ENVIRONMENT))
+    step = jax.jit(lambda t: world.round(purpose_key(key, STREAM, t), environment, t))
+    return environment, [jax.tree.map(np.asarray, step(jnp.int32(t))) for t in range(first, first + count)]
+
+
+@pytest.mark.parametrize("shape", FORMULAS)
+def test_mean_costs_are_the_formula_and_at_least_a_floor(shape):
+    own = draw_coefficients(jax.random.key(1), 200, 200, 6)
+    base, a, b, s = map(np.asarray, own)
+    assert base.min() >= 2
+    assert base.max() <= 6
+    x = np.random.default_rng(0).normal(size=6)
+    at = lambda direction: direction @ x / 6**0.5  # noqa: E731
+    expected = [max(FORMULAS[shape](base[i], at(a[i]), at(b[i]), at(s)), 0.3) for i in range(200)]
+    np.testing.assert_allclose(mean_costs(shape, own, jnp.asarray(x)), expected, rtol=1e-12)
+
+
+def test_noise_is_a_share_of_the_mean_and_wrong_entries_are_none_of_it():
+    _, rounds = played({"items": 30, "outliers": 0.25}, 400)
+    shares = np.array([each.cost / each.mean for each in rounds])
+    wrong = shares.mean(axis=1) > 10
+    assert 0.15 < wrong.mean() < 0.35
+    assert abs(shares[~wrong].std() - 0.25) < 0.01
+    np.testing.assert_allclose(shares[wrong].mean(), 50, rtol=0.02)
+    _, clean = played({"items": 30}, 400)
+    assert all(np.array_equal(one.mean, other.mean) for one, other in zip(rounds, clean, strict=True))
+
+
+def test_drift_changes_coefficients_at_half_time_or_little_by_little():
+    for drift in ("abrupt", "slow"):
+        world = benchmarks.build("world_topk", {"rounds": 100, "drift": drift})
+        regimes = world.environment(jax.random.key(0))
+        at = lambda t, world=world, regimes=regimes: np.asarray(world.coefficients(regimes, jnp.int32(t)).base)  # noqa: E731
+        np.testing.assert_allclose(at(100), regimes.last.base, rtol=1e-12)
+        if drift == "abrupt":
+            assert np.array_equal(at(50), regimes.first.base)
+            assert np.array_equal(at(51), regimes.last.base)
+        else:
+            np.testing.assert_allclose(at(50), (regimes.first.base + regimes.last.base) / 2)
+
+
+def test_odd_and_irrelevant_columns_stand_beside_the_features():
+    _, rounds = played({"odd_columns": True, "irrelevant": 40}, 50)
+    seen = np.array([each.observation for each in rounds])
+    assert seen.shape == (50, 49)
+    assert np.all(seen[:, 6] == 7)
+    assert 1e5 < seen[:, 7].std() < 1e7
+    assert np.array_equal(seen[:, 8], seen[:, 0])
+    _, clean = played({}, 50)
+    assert all(np.array_equal(one.mean, other.mean) for one, other in zip(rounds, clean, strict=True))
+
+
+def test_units_and_rewards_change_costs_alone():
+    _, plain = played({}, 3)
+    _, other = played({"unit": 1e6, "rewards": True}, 3)
+    for one, two in zip(plain, other, strict=True):
+        np.testing.assert_allclose(two.cost, -1e6 * one.cost, rtol=1e-12)
+        np.testing.assert_allclose(two.mean, -1e6 * one.mean, rtol=1e-12)
+
+
+def test_sets_that_change_offer_the_same_number_and_never_the_same_items():
+    _, rounds = played({"items": 20, "k": 3, "available": 0.5}, 20)
+    masks = np.array([each.instance for each in rounds])
+    assert np.all(masks.sum(axis=1) == 10)
+    assert len(np.unique(masks, axis=0)) == 20
+    check_benchmark(benchmarks.build("world_topk", {"items": 20, "k": 3, "available": 0.5, "drift": "slow"}))
+
+
+def test_rows_share_a_formula_and_named_ones_have_base_costs():
+    environment, rounds = played({"items": 7, "k": 2, "named": True}, 2, "world_rows")
+    for each in rounds:
+        name, z = each.observation[:, :7], each.observation[:, 7:]
+        assert np.array_equal(name, np.eye(7))
+        a = np.asarray(environment.first.a)[0]
+        np.testing.assert_allclose(each.mean, np.maximum(environment.first.base + z @ a / 8**0.5, 0.3))
+    assert environment.first.base.shape == (7,)
+    assert played({"items": 7, "k": 2}, 1, "world_rows")[0].first.base.shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("world_topk", {"items": 6, "k": 2}), ("world_assignment", {"side": 3}), ("world_cover", {"items": 6})],
+)
+def test_reference_lines_are_those_of_a_plain_loop(name, settings):
+    rounds = 12
+    world = benchmarks.build(name, {**settings, "rounds": rounds})
+    policy = rg.policies.build("greedy", world.problem())
+    from regretless.simulate.simulation import simulate_all
+
+    lines = {line.name: line.mean for line in simulate_all({"greedy": policy}, world, seeds=2).references}
+    fixed, clairvoyant = [], []
+    for seed in range(2):
+        means = np.array([each.mean for each in played({**settings, "rounds": rounds}, rounds, name, seed)[1]])
+        best = np.sum(means * world.oracle.answer(means).w)
+        constant = world.oracle.answer(means.sum(axis=0)[None]).w[0]
+        fixed.append(np.sum(means @ constant) - best)
+        clairvoyant.append(0.0)
+    np.testing.assert_allclose(lines["best_fixed"], np.mean(fixed), rtol=1e-9)
+    assert lines["clairvoyant"] == 0
+    assert lines["random"] > lines["best_fixed"] > 0
+
+
+def test_refuses_settings_that_make_no_world():
+    with pytest.raises(SettingsError, match="unknown shape 'linn'; did you mean 'lin'"):
+        benchmarks.build("world_topk", {"shape": "linn"})
+    with pytest.raises(SettingsError, match="unknown noise 'gauss'"):
+        benchmarks.build("world_topk", {"noise": "gauss"})
+    with pytest.raises(SettingsError, match="expected k ≤ the 15 items that are there at a time, got k = 16"):
+        benchmarks.build("world_topk", {"k": 16, "available": 0.5})
+    with pytest.raises(SettingsError, match="no effect on feature rows"):
+        benchmarks.build("world_rows", {"irrelevant": 3})
