@@ -30,9 +30,11 @@ class WorldSettings(Settings):
     noise_size: float = Field(0.25, ge=0, le=10, description="of the noise, as a share of the mean cost")
     outliers: float = Field(0.0, ge=0, le=1, description="share of the rounds whose costs are recorded wrongly …")
     outlier_factor: float = Field(50.0, description="… by this factor; no regret is counted on it")
-    drift: Literal["none", "abrupt", "slow"] = Field(
-        "none", description="new coefficients at half time, or reached little by little"
+    drift: Literal["none", "abrupt", "slow", "seasons"] = Field(
+        "none",
+        description="other coefficients from half time on, little by little, or in every other eighth of the rounds",
     )
+    contexts: Literal["normal", "coins"] = Field("normal", description="normal numbers, or ±1")
     odd_columns: bool = Field(False, description="a constant, a huge and a duplicate feature beside the others")
     irrelevant: int = Field(0, ge=0, le=10**4, description="features that no cost depends on")
     unit: float = Field(1.0, gt=0, description="what all costs are multiplied with")
@@ -89,9 +91,11 @@ class WorldBenchmark(Benchmark):
         first, last = environment
         if last is None:
             return first
+        rounds = self.settings.rounds
         if self.settings.drift == "slow":
-            return blended(first, last, jnp.minimum(t / self.settings.rounds, 1.0))
-        return jax.tree.map(lambda old, new: jnp.where(t <= self.settings.rounds // 2, old, new), first, last)
+            return blended(first, last, jnp.minimum(t / rounds, 1.0))
+        is_last = t > rounds // 2 if self.settings.drift == "abrupt" else (8 * (t - 1) // rounds) % 2 == 1
+        return jax.tree.map(lambda old, new: jnp.where(is_last, new, old), first, last)
 
     def round(self, key: Key, environment: Regimes, t: Int[Array, ""]) -> Round:
         own = self.settings
@@ -106,7 +110,12 @@ class WorldBenchmark(Benchmark):
 
     def drawn(self, key: Key) -> Float[Array, "*d p"]:
         """The features that costs depend on."""
-        return draws.normal(key, (self.settings.features,))
+        return self.features(key, (self.settings.features,))
+
+    def features(self, key: Key, shape: tuple[int, ...]) -> Array:
+        """Independent features."""
+        x = draws.normal(key, shape)
+        return x if self.settings.contexts == "normal" else jnp.where(x > 0, 1.0, -1.0)
 
     def shown(self, key: Key, x: Float[Array, "*d p"]) -> Context:
         """The context that is made of them: odd and irrelevant columns beside them."""

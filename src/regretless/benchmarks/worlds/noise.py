@@ -1,5 +1,6 @@
 """What lies between a mean cost and the one that is seen: noise of a kind and size, and wrong entries."""
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -19,9 +20,23 @@ def _student(key: Key, shape: tuple[int, ...]) -> Array:
     return draws.normal(top, shape) / jnp.sqrt(jnp.mean(squares, axis=0))
 
 
+def _laplace(key: Key, shape: tuple[int, ...]) -> Array:
+    """The difference of two exponential numbers, of unit variance."""
+    one, other = -jnp.log1p(-draws.uniform(key, (2, *shape)))
+    return (one - other) / 2**0.5
+
+
+def _skewed(key: Key, shape: tuple[int, ...]) -> Array:
+    """A log-normal number less its mean, of unit variance: rarely far above, never far below."""
+    return (jnp.exp(draws.normal(key, shape)) - math.e**0.5) / (math.e**2 - math.e) ** 0.5
+
+
 NOISES: dict[str, Callable[[Key, tuple[int, ...]], Array]] = {
     "normal": draws.normal,
     "student": _student,
+    "laplace": _laplace,
+    "skewed": _skewed,
+    "uniform": lambda key, shape: 3**0.5 * draws.uniform(key, shape, -1.0, 1.0),
 }
 """Numbers of mean zero and about unit size, by the name of their distribution."""
 

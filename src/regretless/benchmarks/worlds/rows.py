@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field, model_validator
 
-from regretless import draws, oracles
+from regretless import oracles
 from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSettings
 from regretless.types import Context, Key
 
@@ -50,7 +50,7 @@ class RowsWorld(WorldBenchmark):
         return (self.oracle.dim if self.named else 1), 1
 
     def drawn(self, key: Key) -> Float[Array, "d p"]:
-        return draws.normal(key, (self.oracle.dim, self.settings.features))
+        return self.features(key, (self.oracle.dim, self.settings.features))
 
     def shown(self, key: Key, x: Float[Array, "d p"]) -> Context:
         return jnp.concatenate([jnp.eye(len(x), dtype=x.dtype), x], axis=1) if self.named else x

@@ -81,8 +81,8 @@ class GridWorld(WorldBenchmark):
 class CoverWorldSettings(WorldSettings):
     """The size of a covering problem."""
 
-    items: int = Field(20, ge=1, le=1000, description="d, to choose from")
-    demands: int = Field(3, ge=1, le=100, description="that the chosen items must cover")
+    items: int = Field(12, ge=1, le=1000, description="d, to choose from")
+    demands: int = Field(2, ge=1, le=100, description="that the chosen items must cover")
     cover: float = Field(0.4, gt=0, le=1, description="of each demand, as a share of what all items give")
     layout: int = Field(0, ge=0, le=2**31, description="which integers the items give, as a seed")
 

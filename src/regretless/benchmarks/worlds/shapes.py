@@ -42,6 +42,9 @@ SHAPES: dict[str, Callable[[Terms], Array]] = {
     "shared": lambda t: t.base * jnp.exp(0.5 * t.shared) + 0.3 * t.u,
     "exp": lambda t: t.base * jnp.exp(0.7 * t.u),
     "inter": lambda t: t.base + 1.5 * t.u * jnp.sign(t.v),
+    "step": lambda t: t.base + 2.0 * (t.u > 0.3),
+    "wave": lambda t: t.base + 1.5 * jnp.sin(3.0 * t.u),
+    "bowl": lambda t: t.base + jnp.square(t.u) - 0.5 * t.v,
 }
 """Mean costs by the name of their shape, before they are kept above LOWEST."""
 

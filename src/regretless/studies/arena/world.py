@@ -6,7 +6,10 @@ from typing import Any, Literal, NamedTuple
 from regretless import benchmarks
 from regretless.benchmarks.base import Benchmark
 
-Group = Literal["benchmarks", "probe", "dirty", "changing", "late", "rows", "sets", "feedback", "held_out"]
+Group = Literal["benchmarks", "probe", "dirty", "changing", "late", "rows", "sets", "feedback", "held_out", "own"]
+THIRTEEN: tuple[Group, ...] = ("benchmarks", "probe")
+"""The groups of the worlds that the first untuned defaults were measured on."""
+
 OWN = "world_"
 """Benchmarks whose name begins so are told how many rounds they have, because a drift must know when it is half over."""
 
@@ -35,7 +38,7 @@ class World(NamedTuple):
         rounds = horizon or self.horizon
         return {**self.settings, **({"rounds": rounds} if self.benchmark.startswith(OWN) and rounds else {})}
 
-    def build(self) -> Benchmark:
+    def make(self) -> Benchmark:
         """The benchmark."""
         return benchmarks.build(self.benchmark, self.own_settings())
 

@@ -1,5 +1,6 @@
 """The worlds of the arena, one line each. Nobody chooses anything by those that are held out."""
 
+from regretless.registry import Registry
 from regretless.studies.arena.world import World
 
 _LARGE = {"items": 100, "k": 10}
@@ -78,7 +79,7 @@ _SETS = (
         "12 × 12 assignment, totals a day late, a tenth of them lost", delay=1, missing=0.1, horizon=1000,
     ),
     World("grid6", "sets", "world_grid", {"shape": "relu"}, "paths on a 6 × 6 grid", horizon=1500),
-    World("cover20", "sets", "world_cover", {}, "a small mixed-integer programme", horizon=400),
+    World("cover12", "sets", "world_cover", {}, "a small mixed-integer programme", horizon=250),
 )  # fmt: skip
 
 _FEEDBACK = (
@@ -86,7 +87,54 @@ _FEEDBACK = (
     World("relu30full", "feedback", "world_topk", {**_MIDDLE, "shape": "relu"}, "all costs", "full", horizon=1500),
 )
 
-_EVERY = (*_BENCHMARKS, *_PROBE, *_DIRTY, *_CHANGING, *_LATE, *_ROWS, *_SETS, *_FEEDBACK)
+_HELD_OUT = (
+    World(
+        "step45", "held_out", "world_topk",
+        {"items": 45, "k": 9, "features": 3, "shape": "step", "noise": "uniform", "noise_size": 0.4},
+        "costs that jump", horizon=1200,
+    ),
+    World(
+        "wave20", "held_out", "world_topk",
+        {"items": 20, "k": 4, "features": 10, "shape": "wave", "noise": "skewed", "noise_size": 0.3},
+        "costs that swing, skewed noise", horizon=1800,
+    ),
+    World(
+        "bowl80", "held_out", "world_topk",
+        {"items": 80, "k": 8, "features": 4, "shape": "bowl", "noise": "laplace", "noise_size": 0.3},
+        "quadratic costs", horizon=1500,
+    ),
+    World(
+        "coins40", "held_out", "world_topk",
+        {"items": 40, "k": 6, "features": 12, "contexts": "coins", "outliers": 0.01, "outlier_factor": -20.0},
+        "features of ±1, one total in a hundred minus twentyfold", horizon=1500,
+    ),
+    World(
+        "seasons25", "held_out", "world_topk", {"items": 25, "k": 5, "features": 5, "shape": "relu", "drift": "seasons"},
+        "two regimes that alternate", horizon=1600, stationary=False,
+    ),
+    World(
+        "strip", "held_out", "world_grid", {"height": 3, "width": 8, "features": 8, "shape": "exp"},
+        "paths on a 3 × 8 grid", horizon=1200,
+    ),
+    World(
+        "match7", "held_out", "world_assignment",
+        {"side": 7, "features": 4, "shape": "wave", "noise": "student", "noise_size": 0.2},
+        "7 × 7 assignment, costs of chosen pairs", "semi_bandit", horizon=1000,
+    ),
+    World(
+        "bundle10", "held_out", "world_cover", {"items": 10, "demands": 1, "features": 3, "layout": 7},
+        "a knapsack, a third of the totals lost", missing=0.3, horizon=250,
+    ),
+    World(
+        "rows_step", "held_out", "world_rows", {"items": 30, "k": 3, "features": 5, "shape": "step"},
+        "feature rows, costs that jump", horizon=1200,
+    ),
+)  # fmt: skip
 
-WORLDS: dict[str, World] = {world.name: world for world in _EVERY}
+_EVERY = (*_BENCHMARKS, *_PROBE, *_DIRTY, *_CHANGING, *_LATE, *_ROWS, *_SETS, *_FEEDBACK, *_HELD_OUT)
+
+WORLDS: Registry[World] = Registry("world", "worlds", {world.name: world for world in _EVERY}, ("judge",), "a World")
 """Every world by name."""
+
+QUICK_WORLDS = ("topk", "exp30", "relu30out", "lin30drift", "rows_lin", "assignment8")
+"""A handful that stands for the others where there is no time for all."""
