@@ -5,12 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import regretless as rg
 from regretless import benchmarks
+from regretless.benchmarks.references import references
+from regretless.benchmarks.worlds.noise import NOISES
 from regretless.benchmarks.worlds.shapes import draw_coefficients, mean_costs
 from regretless.errors import SettingsError
 from regretless.keys import ENVIRONMENT, STREAM, purpose_key
-from regretless.testing import check_benchmark
+from regretless.simulate.stream import Game, draw_and_solve
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -21,7 +22,16 @@ FORMULAS = {
     "shared": lambda base, u, v, s: base * np.exp(0.5 * s) + 0.3 * u,
     "exp": lambda base, u, v, s: base * np.exp(0.7 * u),
     "inter": lambda base, u, v, s: base + 1.5 * u * np.sign(v),
+    "step": lambda base, u, v, s: base + 2.0 * (u > 0.3),
+    "wave": lambda base, u, v, s: base + 1.5 * np.sin(3 * u),
+    "bowl": lambda base, u, v, s: base + u**2 - 0.5 * v,
 }
+
+
+SPREADS = {  # between the quartiles
+    "normal": 1.349, "student": 1.53, "laplace": 2**0.5 * np.log(2), "uniform": 3**0.5,
+    "skewed": 2 * np.sinh(0.6745) / (np.e**2 - np.e) ** 0.5,
+}  # fmt: skip
 
 
 def played(settings, count, name="world_topk", seed=0, first=1):
@@ -55,6 +65,13 @@ def test_noise_is_a_share_of_the_mean_and_wrong_entries_are_none_of_it():
     assert all(np.array_equal(one.mean, other.mean) for one, other in zip(rounds, clean, strict=True))
 
 
+@pytest.mark.parametrize("kind", sorted(NOISES))
+def test_noises_have_mean_zero_and_about_unit_size(kind):
+    values = np.asarray(NOISES[kind](jax.random.key(0), (40_000,)))
+    assert abs(values.mean()) < 0.03
+    np.testing.assert_allclose(np.subtract(*np.quantile(values, [0.75, 0.25])), SPREADS[kind], rtol=0.03)
+
+
 def test_drift_changes_coefficients_at_half_time_or_little_by_little():
     for drift in ("abrupt", "slow"):
         world = benchmarks.build("world_topk", {"rounds": 100, "drift": drift})
@@ -66,6 +83,14 @@ def test_drift_changes_coefficients_at_half_time_or_little_by_little():
             assert np.array_equal(at(51), regimes.last.base)
         else:
             np.testing.assert_allclose(at(50), (regimes.first.base + regimes.last.base) / 2)
+
+
+def test_seasons_alternate_and_coins_have_two_sides():
+    world = benchmarks.build("world_topk", {"rounds": 80, "drift": "seasons", "contexts": "coins"})
+    regimes = world.environment(jax.random.key(0))
+    bases = [np.asarray(world.coefficients(regimes, jnp.int32(t)).base) for t in (1, 10, 11, 20, 21)]
+    assert [np.array_equal(base, regimes.last.base) for base in bases] == [False, False, True, True, False]
+    assert set(np.unique(world.drawn(jax.random.key(1)))) == {-1.0, 1.0}
 
 
 def test_odd_and_irrelevant_columns_stand_beside_the_features():
@@ -92,7 +117,6 @@ def test_sets_that_change_offer_the_same_number_and_never_the_same_items():
     masks = np.array([each.instance for each in rounds])
     assert np.all(masks.sum(axis=1) == 10)
     assert len(np.unique(masks, axis=0)) == 20
-    check_benchmark(benchmarks.build("world_topk", {"items": 20, "k": 3, "available": 0.5, "drift": "slow"}))
 
 
 def test_rows_share_a_formula_and_named_ones_have_base_costs():
@@ -103,30 +127,24 @@ def test_rows_share_a_formula_and_named_ones_have_base_costs():
         a = np.asarray(environment.first.a)[0]
         np.testing.assert_allclose(each.mean, np.maximum(environment.first.base + z @ a / 8**0.5, 0.3))
     assert environment.first.base.shape == (7,)
-    assert played({"items": 7, "k": 2}, 1, "world_rows")[0].first.base.shape == (1,)
+    assert benchmarks.build("world_rows").environment(jax.random.key(0)).first.base.shape == (1,)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [("world_topk", {"items": 6, "k": 2}), ("world_assignment", {"side": 3}), ("world_cover", {"items": 6})],
-)
-def test_reference_lines_are_those_of_a_plain_loop(name, settings):
-    rounds = 12
-    world = benchmarks.build(name, {**settings, "rounds": rounds})
-    policy = rg.policies.build("greedy", world.problem())
-    from regretless.simulate.simulation import simulate_all
-
-    lines = {line.name: line.mean for line in simulate_all({"greedy": policy}, world, seeds=2).references}
-    fixed, clairvoyant = [], []
+def test_reference_lines_are_those_of_a_plain_loop():
+    settings = {"items": 6, "k": 2, "rounds": 12}
+    world = benchmarks.build("world_topk", settings)
+    drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(Game(world), key, jnp.int32(0), 12)))
+    lines = references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
+    fixed = []
     for seed in range(2):
-        means = np.array([each.mean for each in played({**settings, "rounds": rounds}, rounds, name, seed)[1]])
+        means = np.array([each.mean for each in played(settings, 12, seed=seed)[1]])
         best = np.sum(means * world.oracle.answer(means).w)
         constant = world.oracle.answer(means.sum(axis=0)[None]).w[0]
         fixed.append(np.sum(means @ constant) - best)
-        clairvoyant.append(0.0)
-    np.testing.assert_allclose(lines["best_fixed"], np.mean(fixed), rtol=1e-9)
-    assert lines["clairvoyant"] == 0
-    assert lines["random"] > lines["best_fixed"] > 0
+    told = {line.name: line.mean for line in lines}
+    np.testing.assert_allclose(told["best_fixed"], np.mean(fixed), rtol=1e-9)
+    assert told["clairvoyant"] == 0
+    assert told["random"] > told["best_fixed"] > 0
 
 
 def test_refuses_settings_that_make_no_world():

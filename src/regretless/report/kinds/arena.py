@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from regretless.report import figures
 from regretless.report.charts import Charts, Spec, labels, plain, short
@@ -122,9 +123,7 @@ def dots(found: dict[str, dict[str, Score]], panel: Panel) -> Spec:
             "hovertemplate": "%{y}: %{x:.3g} of random's regret<extra>best_fixed</extra>",
         }
     )  # fmt: skip
-    every = [value for trace in data for value in trace["x"] if value] + [1.0]
-    low, high = min(every) / 1.3, max(every) * 1.3
-    ticks = log_ticks(low, high)
+    low, high, ticks = _range(value for trace in data for value in trace["x"] if value)
     layout = {
         "xaxis": {
             "title": {"text": "regret relative to random"}, "type": "log", "range": short([math.log10(low), math.log10(high)]),
@@ -135,6 +134,13 @@ def dots(found: dict[str, dict[str, Score]], panel: Panel) -> Spec:
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1, "dash": "dot"}}],
     }  # fmt: skip
     return {"data": data, "layout": layout, "kind": "arena"}
+
+
+def _range(values: Iterable[float]) -> tuple[float, float, list[float]]:
+    """The ends of a logarithmic axis that shows these values and 1, and its ticks."""
+    every = [*values, 1.0]
+    low, high = min(every) / 1.3, max(every) * 1.3
+    return low, high, log_ticks(low, high)
 
 
 def figure(study: Study, panel: Panel) -> Figure | None:
@@ -151,7 +157,12 @@ def figure(study: Study, panel: Panel) -> Figure | None:
         mark = figures.MARKERS[look.marker]
         axes.plot(x, y, mark, color=look.colour, label=figures.printed(name), markersize=4, alpha=0.85)
     axes.axvline(1.0, color=QUIET, linestyle=":", linewidth=0.8)
+    low, high, ticks = _range(max(one.relative, FLOOR) for each in found.values() for one in each.values())
     axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(FixedFormatter([tick_text(tick) for tick in ticks]))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("regret relative to random")
     axes.set_yticks(list(places.values()), [figures.printed(world, 24) for world in places], fontsize=6.5)
     axes.set_title(figures.printed(panel.name or study.title, 60), fontsize="large")

@@ -26,11 +26,12 @@ def _extend(told: dict[str, Any], earlier: PlanFile, store: Store) -> None:
     """Adds the cells of an earlier plan that are stored and not asked for now, panel by panel."""
     panels = {panel["title"]: panel for panel in told["studies"][0]["panels"]}
     for panel in (panel for study in earlier.studies for panel in study.panels):
-        kept = [[label, key] for label, key in panel.cells if key not in told["cells"] and store.has(key)]
+        kept = [[label, key] for label, key in panel.cells if store.has(key)]
         if not kept:
             continue
         if panel.title not in panels:
             panels[panel.title] = {**panel.model_dump(), "cells": []}
             told["studies"][0]["panels"].append(panels[panel.title])
-        panels[panel.title]["cells"] += kept
+        cells = panels[panel.title]["cells"]
+        cells += [pair for pair in kept if pair not in cells]
         told["cells"] |= {key: earlier.cells[key] for _, key in kept}
