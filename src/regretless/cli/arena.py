@@ -37,7 +37,7 @@ TITLES = {"all": "all worlds", "thirteen": "the first thirteen", "held_out": "wo
 def arena(
     world: Annotated[
         list[str] | None,
-        typer.Argument(help="Worlds; 'regretless list worlds' shows them.  [default: all, quick: six]"),
+        typer.Argument(help="Worlds; 'regretless list worlds' shows them.  [default: all, quick: five]"),
     ] = None,
     policy: Annotated[
         list[str] | None,
@@ -47,7 +47,7 @@ def arena(
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications.  [default: 16, quick: 4]")] = None,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="4 replications of at most 300 rounds, six worlds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="4 replications of at most 300 rounds, five worlds.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results, to resume and to report from.")] = Path("results"),
     import_: Imports = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes over cells.")] = 1,
