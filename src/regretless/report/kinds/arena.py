@@ -130,7 +130,7 @@ def dots(found: dict[str, dict[str, Score]], panel: Panel) -> Spec:
             "tickvals": ticks, "ticktext": [tick_text(tick) for tick in ticks],
         },
         "yaxis": {"categoryorder": "array", "categoryarray": list(shown.values())[::-1], "automargin": True},
-        "height": 26 * len(found) + 150,
+        "height": 26 * len(found) + 200,
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1, "dash": "dot"}}],
     }  # fmt: skip
     return {"data": data, "layout": layout, "kind": "arena"}
