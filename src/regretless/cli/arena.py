@@ -141,11 +141,13 @@ def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
         title=f"{TITLES[part]}: geometric mean of relative regret, 95 % over seeds",
         caption="µs per replication and round: the median over worlds",
         box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
     )
     for head in ("policy", "worlds", "relative", "over\nlinear_old", "worst", "beats\nfixed", "µs"):
         table.add_column(head, justify="left" if head in ("policy", "worst") else "right")
     for row in rows:
-        beaten = f"{row['below_best_fixed']} of {row['of_worlds_where_it_matters']}"
+        beaten = f"{row['below_best_fixed']}/{row['of_worlds_where_it_matters']}"
         worst = f"{row['worst_world']}\n{row['worst_relative']:.2f}"
         table.add_row(
             Text(row["policy"]), str(row["worlds"]), within(row["relative"], row["interval"]),
