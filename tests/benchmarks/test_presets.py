@@ -8,8 +8,8 @@ from regretless.errors import SettingsError
 
 @pytest.mark.parametrize("model", ["gaussian_linear", "gaussian_nn"])
 @pytest.mark.parametrize("mode", feedback.REGISTRY)
-@pytest.mark.parametrize("name", benchmarks.REGISTRY)
-def test_every_benchmark_has_presets_that_policies_take(name, model, mode):
+@pytest.mark.parametrize("name", ["topk", "shortest_path", "pricing", "energy"])
+def test_every_benchmark_of_the_paper_has_presets_that_policies_take(name, model, mode):
     for degree in (2, 4, 6, 8, 10):
         tuned = benchmarks.preset(name, model, degree, mode)
         taken = {"model"}

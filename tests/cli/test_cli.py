@@ -17,7 +17,7 @@ from regretless.studies.store import Store
 runner = CliRunner()
 KNOWN = {
     "benchmarks": "topk", "policies": "dfhpg", "surrogates": "spo_plus", "models": "flow", "oracles": "top_k",
-    "feedback": "semi_bandit", "settings": "surrogate.draws",
+    "feedback": "semi_bandit", "worlds": "lin100", "settings": "surrogate.draws",
 }  # fmt: skip
 
 
@@ -131,6 +131,7 @@ def test_lists_have_a_word_about_each_entry(kind):
     [
         [],
         ["run"],
+        ["arena"],
         ["list"],
         ["bench", "speed"],
         ["bench", "scale"],

@@ -44,6 +44,7 @@ CASES = {
     "grid": oracles.shortest_path(oracles.grid_edges(3, 3)),
     "deep_grid": oracles.shortest_path(oracles.grid_edges(2, 20)),
     "braided": oracles.shortest_path(BRAIDED),
+    "assignment": oracles.assignment(4),
     "pricing": oracles.pricing(3, 3, 1, 1),
     "pricing_no_budget": oracles.pricing(2, 4, 2, 0),
     "pricing_all_promotions": oracles.pricing(2, 2, 2, 2),
@@ -204,7 +205,8 @@ def test_names_of_coordinates():
 
 def test_registry_holds_every_oracle_by_its_public_name():
     assert {name: oracles.REGISTRY[name] for name in oracles.REGISTRY} == {
-        name: getattr(oracles, name) for name in ("top_k", "shortest_path", "pricing", "milp", "scheduling", "external")
+        name: getattr(oracles, name)
+        for name in ("top_k", "shortest_path", "assignment", "pricing", "milp", "scheduling", "external")
     }
 
 

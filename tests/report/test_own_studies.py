@@ -111,11 +111,13 @@ def test_a_folder_of_a_run_is_a_store(tmp_path):
 def test_hostile_names_are_shown_as_they_are(store, tmp_path):
     played = {**arms(*HOSTILE), "all": own_trace(40, [1.0, 2.0, 3.0], diverged=True)}
     cells = {label: dict(list(played.items())[:3]) for label in HOSTILE}
-    references = [{"name": label, "mean": 11.0, "standard_error": 1.0, "world": label} for label in HOSTILE]
+    references = [
+        {"name": label, "mean": 11.0, "standard_error": 1.0, "world": label} for label in (*HOSTILE, "random")
+    ]
     panels = [
         (kind, HOSTILE[i], {"": played}) for i, kind in enumerate(("table", "curves", "bars", "heatmap", "models"))
     ]
-    panels += [("lines", HOSTILE[6], cells), ("table", HOSTILE[7], cells)]
+    panels += [("lines", HOSTILE[6], cells), ("table", HOSTILE[7], cells), ("arena", HOSTILE[8], cells)]
     invented.own_study(
         store, panels, name="../../up", title=HOSTILE[1] + "half \ud800", references=references, axis=HOSTILE[5]
     )

@@ -19,6 +19,8 @@ from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
 from regretless.benchmarks.shortest_path import ShortestPathBenchmark
 from regretless.benchmarks.topk import TopKBenchmark
+from regretless.benchmarks.worlds.rows import RowsWorld
+from regretless.benchmarks.worlds.sets import AssignmentWorld, CoverWorld, GridWorld, TopKWorld
 from regretless.registry import Registry
 from regretless.settings import Settings
 
@@ -30,6 +32,11 @@ REGISTRY: Registry[type[Benchmark]] = Registry(
         "shortest_path": ShortestPathBenchmark,
         "pricing": PricingBenchmark,
         "energy": EnergyBenchmark,
+        "world_topk": TopKWorld,
+        "world_rows": RowsWorld,
+        "world_assignment": AssignmentWorld,
+        "world_grid": GridWorld,
+        "world_cover": CoverWorld,
     },
     ("Settings", "build"),
     "a class that subclasses regretless.benchmarks.Benchmark",

@@ -11,7 +11,7 @@ from rich.text import Text
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
 
-KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "settings")
+KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings")
 
 
 def list_(
@@ -19,7 +19,7 @@ def list_(
     import_: Imports = None,
     format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.table,
 ) -> None:
-    """Show the benchmarks, policies, surrogates, models, oracles, feedback regimes, or the settings that --set knows.
+    """Show the benchmarks, policies, surrogates, models, oracles, feedback regimes, worlds, or the settings that --set knows.
 
     Parts of other packages are shown with the name of their package.
     """
@@ -47,6 +47,10 @@ def entries(kind: str) -> list[tuple[str, str]]:
 
     if kind == "settings":
         return settings()
+    if kind == "worlds":
+        from regretless.studies.arena.worlds import WORLDS
+
+        return [(name, f"{world.about} ({world.group})") for name, world in WORLDS.usable().items()]
     registries: dict[str, Any] = {
         "benchmarks": benchmarks.REGISTRY,
         "policies": policies.REGISTRY,

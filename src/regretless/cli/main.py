@@ -6,6 +6,8 @@ import sys
 import typer
 
 from regretless.cli import console
+from regretless.cli.arena import EPILOG as ARENA_EPILOG
+from regretless.cli.arena import arena
 from regretless.cli.bench import app as bench
 from regretless.cli.data import app as data
 from regretless.cli.doctor import doctor
@@ -26,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.command("run", epilog=EPILOG)(run)
+app.command("arena", epilog=ARENA_EPILOG)(arena)
 app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
 app.command("report")(report)
 app.command("status")(status)

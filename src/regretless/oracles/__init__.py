@@ -9,6 +9,7 @@
 """
 
 from regretless.errors import OracleError
+from regretless.oracles.assignment import Assignment as assignment
 from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle
 from regretless.oracles.callback import External as external
 from regretless.oracles.dag import ShortestPath as shortest_path
@@ -28,6 +29,7 @@ REGISTRY: Registry[type[Oracle]] = Registry(
     {
         "top_k": top_k,
         "shortest_path": shortest_path,
+        "assignment": assignment,
         "pricing": pricing,
         "milp": milp,
         "scheduling": scheduling,
@@ -44,6 +46,7 @@ __all__ = [
     "Plant",
     "Task",
     "TraceableOracle",
+    "assignment",
     "check",
     "external",
     "from_pyepo",

@@ -31,6 +31,7 @@ class ArmSummary(NamedTuple):
     diverged: int
     curve: Curve | None  # None if every replication diverged
     anchor: str  # label of the arm that the paired difference is taken from
+    final: np.ndarray  # final regret of the replications that stayed finite
     difference: Comparison | None  # this arm minus the anchor, paired by seed; None where there is nothing to compare
 
 
@@ -72,6 +73,7 @@ def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str,
             trace.diverged,
             curve(trace),
             anchor,
+            trace.final(),
             _difference(trace, traces[anchor]) if anchor not in ("", label) else None,
         )
         for label, trace in traces.items()

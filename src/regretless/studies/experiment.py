@@ -69,6 +69,7 @@ class Experiment(Settings):
     delay: int = Field(0, ge=0)
     missing: float = Field(0.0, ge=0, lt=1)
     data_dir: str | None = None
+    title: str = Field("", description="its name, where that tells people more than its words")
 
     @field_validator("benchmark", mode="before")
     @classmethod
@@ -134,7 +135,7 @@ class Experiment(Settings):
         """What it is, for people."""
         arms = [arm.label for arm in self.arms]
         shown = arms if len(arms) <= 3 else [*arms[:2], f"{len(arms) - 2} more"]
-        return f"{self.where}: {', '.join(shown)}"
+        return f"{self.title or self.where}: {', '.join(shown)}"
 
     def changed(self, **values: Any) -> "Experiment":
         """The same experiment with some of its fields replaced."""

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 from regretless.studies.cells import AnyCell
 from regretless.studies.experiment import Experiment
 
-Kind = Literal["table", "curves", "models", "heatmap", "lines", "bars", "theory"]
+Kind = Literal["table", "curves", "models", "heatmap", "lines", "bars", "theory", "arena"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 QUICK_SEEDS, QUICK_HORIZON = 3, 200

@@ -4,7 +4,7 @@ from itertools import groupby
 
 from regretless.registry import Registry
 from regretless.report.gather import Panel, Study
-from regretless.report.kinds import bars, curves, heatmap, lines, table, theory
+from regretless.report.kinds import arena, bars, curves, heatmap, lines, table, theory
 from regretless.report.kinds.base import Kind
 
 KINDS: Registry[Kind] = Registry(
@@ -18,6 +18,7 @@ KINDS: Registry[Kind] = Registry(
         "lines": lines.KIND,
         "bars": bars.KIND,
         "theory": theory.KIND,
+        "arena": arena.KIND,
     },
 )
 

@@ -1,0 +1,158 @@
+"""Worlds: the formulas against NumPy, what is wrong with the data, and reference lines against a plain loop."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import benchmarks
+from regretless.benchmarks.references import references
+from regretless.benchmarks.worlds.noise import NOISES
+from regretless.benchmarks.worlds.shapes import draw_coefficients, mean_costs
+from regretless.errors import SettingsError
+from regretless.keys import ENVIRONMENT, STREAM, purpose_key
+from regretless.simulate.stream import Game, draw_and_solve
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+FORMULAS = {
+    "const": lambda base, u, v, s: base,
+    "lin": lambda base, u, v, s: base + u,
+    "relu": lambda base, u, v, s: base + 0.6 * u + max(v, 0.0) ** 1.5,
+    "shared": lambda base, u, v, s: base * np.exp(0.5 * s) + 0.3 * u,
+    "exp": lambda base, u, v, s: base * np.exp(0.7 * u),
+    "inter": lambda base, u, v, s: base + 1.5 * u * np.sign(v),
+    "step": lambda base, u, v, s: base + 2.0 * (u > 0.3),
+    "wave": lambda base, u, v, s: base + 1.5 * np.sin(3 * u),
+    "bowl": lambda base, u, v, s: base + u**2 - 0.5 * v,
+}
+
+
+SPREADS = {  # between the quartiles
+    "normal": 1.349, "student": 1.53, "laplace": 2**0.5 * np.log(2), "uniform": 3**0.5,
+    "skewed": 2 * np.sinh(0.6745) / (np.e**2 - np.e) ** 0.5,
+}  # fmt: skip
+
+
+def played(settings, count, name="world_topk", seed=0, first=1):
+    """The environment and rounds of one replication, one by one, as simulations key them."""
+    world, key = benchmarks.build(name, settings), jax.random.key(seed)
+    environment = world.environment(purpose_key(key, ENVIRONMENT))
+    step = jax.jit(lambda t: world.round(purpose_key(key, STREAM, t), environment, t))
+    return environment, [jax.tree.map(np.asarray, step(jnp.int32(t))) for t in range(first, first + count)]
+
+
+@pytest.mark.parametrize("shape", FORMULAS)
+def test_mean_costs_are_the_formula_and_at_least_a_floor(shape):
+    own = draw_coefficients(jax.random.key(1), 200, 200, 6)
+    base, a, b, s = map(np.asarray, own)
+    assert base.min() >= 2
+    assert base.max() <= 6
+    x = np.random.default_rng(0).normal(size=6)
+    at = lambda direction: direction @ x / 6**0.5  # noqa: E731
+    expected = [max(FORMULAS[shape](base[i], at(a[i]), at(b[i]), at(s)), 0.3) for i in range(200)]
+    np.testing.assert_allclose(mean_costs(shape, own, jnp.asarray(x)), expected, rtol=1e-12)
+
+
+def test_noise_is_a_share_of_the_mean_and_wrong_entries_are_none_of_it():
+    _, rounds = played({"items": 30, "outliers": 0.25}, 400)
+    shares = np.array([each.cost / each.mean for each in rounds])
+    wrong = shares.mean(axis=1) > 10
+    assert 0.15 < wrong.mean() < 0.35
+    assert abs(shares[~wrong].std() - 0.25) < 0.01
+    np.testing.assert_allclose(shares[wrong].mean(), 50, rtol=0.02)
+    _, clean = played({"items": 30}, 400)
+    assert all(np.array_equal(one.mean, other.mean) for one, other in zip(rounds, clean, strict=True))
+
+
+@pytest.mark.parametrize("kind", sorted(NOISES))
+def test_noises_have_mean_zero_and_about_unit_size(kind):
+    values = np.asarray(NOISES[kind](jax.random.key(0), (40_000,)))
+    assert abs(values.mean()) < 0.03
+    np.testing.assert_allclose(np.subtract(*np.quantile(values, [0.75, 0.25])), SPREADS[kind], rtol=0.03)
+
+
+def test_drift_changes_coefficients_at_half_time_or_little_by_little():
+    for drift in ("abrupt", "slow"):
+        world = benchmarks.build("world_topk", {"rounds": 100, "drift": drift})
+        regimes = world.environment(jax.random.key(0))
+        at = lambda t, world=world, regimes=regimes: np.asarray(world.coefficients(regimes, jnp.int32(t)).base)  # noqa: E731
+        np.testing.assert_allclose(at(100), regimes.last.base, rtol=1e-12)
+        if drift == "abrupt":
+            assert np.array_equal(at(50), regimes.first.base)
+            assert np.array_equal(at(51), regimes.last.base)
+        else:
+            np.testing.assert_allclose(at(50), (regimes.first.base + regimes.last.base) / 2)
+
+
+def test_seasons_alternate_and_coins_have_two_sides():
+    world = benchmarks.build("world_topk", {"rounds": 80, "drift": "seasons", "contexts": "coins"})
+    regimes = world.environment(jax.random.key(0))
+    bases = [np.asarray(world.coefficients(regimes, jnp.int32(t)).base) for t in (1, 10, 11, 20, 21)]
+    assert [np.array_equal(base, regimes.last.base) for base in bases] == [False, False, True, True, False]
+    assert set(np.unique(world.drawn(jax.random.key(1)))) == {-1.0, 1.0}
+
+
+def test_odd_and_irrelevant_columns_stand_beside_the_features():
+    _, rounds = played({"odd_columns": True, "irrelevant": 40}, 50)
+    seen = np.array([each.observation for each in rounds])
+    assert seen.shape == (50, 49)
+    assert np.all(seen[:, 6] == 7)
+    assert 1e5 < seen[:, 7].std() < 1e7
+    assert np.array_equal(seen[:, 8], seen[:, 0])
+    _, clean = played({}, 50)
+    assert all(np.array_equal(one.mean, other.mean) for one, other in zip(rounds, clean, strict=True))
+
+
+def test_units_and_rewards_change_costs_alone():
+    _, plain = played({}, 3)
+    _, other = played({"unit": 1e6, "rewards": True}, 3)
+    for one, two in zip(plain, other, strict=True):
+        np.testing.assert_allclose(two.cost, -1e6 * one.cost, rtol=1e-12)
+        np.testing.assert_allclose(two.mean, -1e6 * one.mean, rtol=1e-12)
+
+
+def test_sets_that_change_offer_the_same_number_and_never_the_same_items():
+    _, rounds = played({"items": 20, "k": 3, "available": 0.5}, 20)
+    masks = np.array([each.instance for each in rounds])
+    assert np.all(masks.sum(axis=1) == 10)
+    assert len(np.unique(masks, axis=0)) == 20
+
+
+def test_rows_share_a_formula_and_named_ones_have_base_costs():
+    environment, rounds = played({"items": 7, "k": 2, "named": True}, 2, "world_rows")
+    for each in rounds:
+        name, z = each.observation[:, :7], each.observation[:, 7:]
+        assert np.array_equal(name, np.eye(7))
+        a = np.asarray(environment.first.a)[0]
+        np.testing.assert_allclose(each.mean, np.maximum(environment.first.base + z @ a / 8**0.5, 0.3))
+    assert environment.first.base.shape == (7,)
+    assert benchmarks.build("world_rows").environment(jax.random.key(0)).first.base.shape == (1,)
+
+
+def test_reference_lines_are_those_of_a_plain_loop():
+    settings = {"items": 6, "k": 2, "rounds": 12}
+    world = benchmarks.build("world_topk", settings)
+    drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(Game(world), key, jnp.int32(0), 12)))
+    lines = references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
+    fixed = []
+    for seed in range(2):
+        means = np.array([each.mean for each in played(settings, 12, seed=seed)[1]])
+        best = np.sum(means * world.oracle.answer(means).w)
+        constant = world.oracle.answer(means.sum(axis=0)[None]).w[0]
+        fixed.append(np.sum(means @ constant) - best)
+    told = {line.name: line.mean for line in lines}
+    np.testing.assert_allclose(told["best_fixed"], np.mean(fixed), rtol=1e-9)
+    assert told["clairvoyant"] == 0
+    assert told["random"] > told["best_fixed"] > 0
+
+
+def test_refuses_settings_that_make_no_world():
+    with pytest.raises(SettingsError, match="unknown shape 'linn'; did you mean 'lin'"):
+        benchmarks.build("world_topk", {"shape": "linn"})
+    with pytest.raises(SettingsError, match="unknown noise 'gauss'"):
+        benchmarks.build("world_topk", {"noise": "gauss"})
+    with pytest.raises(SettingsError, match="expected k ≤ the 15 items that are there at a time, got k = 16"):
+        benchmarks.build("world_topk", {"k": 16, "available": 0.5})
+    with pytest.raises(SettingsError, match="no effect on feature rows"):
+        benchmarks.build("world_rows", {"irrelevant": 3})
