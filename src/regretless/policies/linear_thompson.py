@@ -27,6 +27,9 @@ RANDOM_ROUNDS = 2
 DECAY = 0.98
 """Of the running mean of squared residuals."""
 
+FEW = 5
+"""Measured rows before which no residual is cut off."""
+
 LIMIT = 5000
 """Most coefficients of one covariance factor (200 MB)."""
 
@@ -40,6 +43,7 @@ class LinearThompsonState(eqx.Module):
     row_square: Float[Array, ""]  # Σ ‖φ‖²
     rows: Float[Array, ""]  # how many rows that is
     residual_square: Float[Array, ""]  # running mean of squared residuals
+    residual_size: Float[Array, ""]  # running median of their sizes
     version: Int[Array, ""]
 
 
@@ -57,11 +61,17 @@ class LinearThompson(Policy):
 
         posterior_scale: float = Field(0.1, ge=0, description="spread of the draws, in residual standard deviations")
         forgetting: float = Field(0.0, ge=0, lt=1, description="share of what it learnt that is forgotten per step")
+        intercept_ridge: float = Field(9.0, gt=0, description="weight of the prior on intercepts, in observations")
+        slope_ridge: float = Field(81.0, gt=0, description="the same for slopes")
+        clipping: float = Field(4.0, ge=0, description="usual residuals beyond which one is cut off; 0: none is")
 
     unit_free = True
 
     scale: Float[Array, ""]
     forgetting: Float[Array, ""]
+    intercept_ridge: Float[Array, ""]
+    slope_ridge: Float[Array, ""]
+    clipping: Float[Array, ""]
     separable: bool = eqx.field(static=True)
     support: int | None = eqx.field(static=True)
     refreshed: int = eqx.field(static=True)
@@ -82,6 +92,9 @@ class LinearThompson(Policy):
             problem,
             scale=number(settings.posterior_scale),
             forgetting=number(settings.forgetting),
+            intercept_ridge=number(settings.intercept_ridge),
+            slope_ridge=number(settings.slope_ridge),
+            clipping=number(settings.clipping),
             separable=separable,
             support=oracle.support if rule.sparse else None,
             refreshed=min(size, max(1, math.ceil(settings.forgetting * size))),
@@ -102,11 +115,12 @@ class LinearThompson(Policy):
         zero = jnp.zeros(())
         return LinearThompsonState(
             theta=jnp.zeros((blocks, size)),
-            factor=jnp.broadcast_to(jnp.eye(size), (blocks, size, size)),
+            factor=jnp.broadcast_to(jnp.diag(1.0 / jnp.sqrt(self._prior())), (blocks, size, size)),
             ridge=jnp.zeros((blocks, size)),
             row_square=zero,
             rows=zero,
             residual_square=zero,
+            residual_size=zero,
             version=jnp.zeros((), jnp.int32),
         )
 
@@ -129,16 +143,21 @@ class LinearThompson(Policy):
         rows, values = self._regression(decision, feedback)  # [blocks, m, size], [blocks, m]
         residuals = values - jax.vmap(jnp.matmul)(rows, state.theta)
         count = jnp.sum(feedback.used())
+        residual_size = self._residual_size(state, residuals, count)
+        cut = (self.clipping > 0) & (state.rows >= FEW) & (state.residual_size > 0)
+        limit = jnp.where(cut, self.clipping * state.residual_size, jnp.inf)
+        values, residuals = values - residuals + jnp.clip(residuals, -limit, limit), jnp.clip(residuals, -limit, limit)
         mean_residual = jnp.sum(jnp.square(residuals)) / jnp.maximum(count, 1)
         row_square, seen = state.row_square + jnp.sum(jnp.square(rows)), state.rows + count
-        wanted = row_square / jnp.maximum(seen, 1.0) / state.theta.size  # the ridge, as it is known now
+        one = row_square / jnp.maximum(seen, 1.0) / state.theta.size  # one observation's share, as it is known now
+        wanted = one * self._prior()
         first = (state.rows == 0) & (row_square > 0)
 
         keep = 1.0 - self.forgetting
         ridge = jnp.where(first, wanted, keep * state.ridge)
-        inflation = jnp.where(first, 1.0 / jnp.sqrt(jnp.where(first, wanted, 1.0)), 1.0 / jnp.sqrt(keep))
+        inflation = jnp.where(first, 1.0 / jnp.sqrt(jnp.where(first, one, 1.0)), 1.0 / jnp.sqrt(keep))
         places = (state.version * self.refreshed + jnp.arange(self.refreshed)) % ridge.shape[1]
-        missing = jnp.maximum(wanted - ridge[:, places], 0.0)
+        missing = jnp.maximum(wanted[places] - ridge[:, places], 0.0)
         prior_rows = jnp.sqrt(missing)[..., None] * jax.nn.one_hot(places, ridge.shape[1])
         carried = self._carried(state, decision, rows, feedback)
         if carried is not None:
@@ -153,13 +172,26 @@ class LinearThompson(Policy):
             state.rows == 0, mean_residual, DECAY * state.residual_square + (1.0 - DECAY) * mean_residual
         )
         y = feedback.total()
-        more = {"spread": self.scale * jnp.sqrt(average), "ridge": wanted}
+        more = {"spread": self.scale * jnp.sqrt(average), "ridge": one}
         residual = y - self._costs(state.theta, decision.context) @ decision.w
         info = Info(residual, y, feedback.complete(), jnp.isfinite(jnp.sum(theta) + average), more)
         after = LinearThompsonState(
-            theta, factor, ridge.at[:, places].add(missing), row_square, seen, average, state.version + 1
+            theta, factor, ridge.at[:, places].add(missing), row_square, seen, average, residual_size, state.version + 1
         )
         return after, info
+
+    def _prior(self) -> Float[Array, " size"]:
+        """The ridge of each coefficient of a block, in observations."""
+        features = 1 + self.context_shape[-1]
+        one = jnp.where(jnp.arange(features) == 0, self.intercept_ridge, self.slope_ridge)
+        return jnp.tile(one, self.coefficients[1] // features)
+
+    def _residual_size(self, state: LinearThompsonState, residuals: Array, count: Array) -> Float[Array, ""]:
+        """The running median with this round's residuals: each step goes up or down by a share that falls to 3 %."""
+        sizes = jnp.abs(residuals)
+        above = jnp.sum(jnp.where(sizes > 0, jnp.sign(sizes - state.residual_size), 0.0)) / jnp.maximum(count, 1)
+        later = state.residual_size * jnp.exp(above / jnp.minimum(2.0 + state.rows, 30.0))
+        return jnp.where(state.rows < 2, jnp.maximum(jnp.max(sizes), state.residual_size), later)
 
     def _regression(self, decision: Decision, feedback: Feedback) -> tuple[Array, Array]:
         """Rows ``φ`` with their targets, block by block; what cannot be learnt from is zero."""

@@ -27,10 +27,7 @@ class AdaptiveSettings(settings.Settings):
     steps: int = Field(2, ge=1, le=1000, description="of the ensemble's training after each round")
 
 
-ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 100.0, 0.3, 0.5, 4.0, 1.0
-ROW_EXPLORATION = 1.5
-"""Coefficients that all coordinates share are few, and worth exploring more."""
-
+ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 250.0, 0.3, 0.5, 4.0, 1.0
 ROW_LEAD = 0.5
 """With feature rows a learner other than the linear one has a say only if its error is this much smaller (a logarithm)."""
 
@@ -41,7 +38,7 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     ridge = ROW_RIDGE if by_row else RIDGE
     own = {
         "intercept_ridge": ridge, "slope_ridge": ridge, "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING,
-        "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0), "optimism": settings.optimism,
+        "exploration": settings.exploration, "optimism": settings.optimism,
         "floor": FLOOR,
     }  # fmt: skip
     learners: dict[str, Linear | Ensemble] = {}
@@ -55,5 +52,6 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
         learners["networks"] = Ensemble.build(problem, trained)
     return Adaptive(
         problem, tuple(learners.values()), number(settings.memory), number(settings.temperature),
-        jnp.full(len(learners), settings.margin), tuple(learners),
+        number(settings.margin), jnp.asarray([ROW_LEAD if by_row and name != "linear" else 0.0 for name in learners]),
+        tuple(learners),
     )  # fmt: skip

@@ -31,6 +31,7 @@ class AdaptiveState(eqx.Module):
 
     learners: tuple[Any, ...]
     errors: Float[Array, " learners"]
+    biases: Float[Array, " learners"]  # of a predicted cost, on average
     size: Float[Array, ""]
     rounds: Int[Array, ""]
     version: Int[Array, ""]
@@ -42,19 +43,22 @@ class Adaptive(Policy):
     learners: tuple[Policy, ...]
     memory: Float[Array, ""]  # rounds over which errors are averaged
     temperature: Float[Array, ""]
-    margin: Float[Array, " learners"]  # in logarithms of the error: how far behind the best one still has a say
+    margin: Float[Array, ""]  # in logarithms of the error: how far behind the best one still has a say
+    lead: Float[Array, " learners"]  # in logarithms of the error: how much better each has to be
     names: tuple[str, ...] = eqx.field(static=True)
 
     def init(self, key: Key) -> AdaptiveState:
         states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
         zero = jnp.zeros((), jnp.int32)
-        return AdaptiveState(states, jnp.zeros(len(self.learners)), jnp.zeros(()), zero, zero)
+        none = jnp.zeros(len(self.learners))
+        return AdaptiveState(states, none, none, jnp.zeros(()), zero, zero)
 
     def weights(self, state: AdaptiveState) -> Float[Array, " learners"]:
         """How much say each learner has."""
         scores = -jnp.log(state.errors + TINY)
         usable = jnp.stack([getattr(own, "usable", jnp.asarray(True)) for own in state.learners])
         scores = jnp.where(usable, scores, -jnp.inf)
+        scores = scores - self.lead
         behind = jnp.max(scores) - scores > self.margin
         return jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
 
@@ -83,22 +87,31 @@ class Adaptive(Policy):
         ).astype(state.size.dtype)
         rate = jnp.where(jnp.any(seen.used), jnp.maximum(1.0 / self.memory, 1.0 / jnp.maximum(rounds, 1)), 0.0)
         weights = self.weights(state)
-        states, errors, predictions, finite = [], [], [], jnp.asarray(True)
+        parts = seen.weights if one_by_one(self.problem) else jnp.sum(seen.weights, axis=1)
+        states, errors, biases, predictions, finite = [], [], [], [], jnp.asarray(True)
         for i, (learner, own) in enumerate(zip(self.learners, state.learners, strict=True)):
             cost = learner.mean(own, decision.context)
             predictions.append(cost)
             shown = seen.weights * cost if one_by_one(self.problem) else seen.weights @ cost
-            wrong = jnp.abs(seen.values - shown) / (jnp.abs(seen.values) + jnp.abs(shown) + FLOOR * size + 1e-30)
+            off = jnp.where(seen.used, seen.values - shown, 0.0)
+            biases.append(jnp.sum(off) / jnp.where(jnp.sum(parts) == 0, 1.0, jnp.sum(parts)))
+            wrong = jnp.abs(off - parts * state.biases[i]) / (
+                jnp.abs(seen.values) + jnp.abs(shown) + FLOOR * size + 1e-30
+            )
             errors.append(jnp.sum(jnp.where(seen.used, wrong, 0.0)) / used)
             after, info = learner.learn(jax.random.fold_in(key, i), own, decision, feedback)
             states.append(after)
             finite = finite & info.finite
         running = state.errors + rate * (jnp.stack(errors) - state.errors)
+        biased = state.biases + rate * (jnp.stack(biases) - state.biases)
         total = feedback.total()
         residual = total - self._joined(weights, predictions) @ decision.w
         more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
         more |= {f"error_{name}": running[i] for i, name in enumerate(self.names)}
-        after_all = AdaptiveState(tuple(states), running.astype(state.errors.dtype), size, rounds, state.version + 1)
+        kind = state.errors.dtype
+        after_all = AdaptiveState(
+            tuple(states), running.astype(kind), biased.astype(kind), size, rounds, state.version + 1
+        )
         return after_all, Info(residual, total, feedback.complete(), finite, more)
 
     def describe(self, state: AdaptiveState) -> dict[str, Array]:
