@@ -58,8 +58,6 @@ class LinearThompson(Policy):
         posterior_scale: float = Field(0.1, ge=0, description="spread of the draws, in residual standard deviations")
         forgetting: float = Field(0.0, ge=0, lt=1, description="share of what it learnt that is forgotten per step")
 
-    unit_free = True
-
     scale: Float[Array, ""]
     forgetting: Float[Array, ""]
     separable: bool = eqx.field(static=True)
