@@ -19,8 +19,11 @@ help: ## show the targets
 	@$(PIP) install --require-hashes -r requirements/docs.txt
 	@touch $@
 
-.venv/extras-ready: .venv/ready requirements/extras.txt
-	@$(PIP) install -r requirements/extras.txt
+# torch: its CPU build where pip finds one, else the build of the default index with the CUDA libraries that it asks for.
+.venv/extras-ready: .venv/ready requirements/extras.txt requirements/torch.txt requirements/torch-cpu.txt
+	@$(PIP) install --no-deps --require-hashes -r requirements/torch-cpu.txt >/dev/null 2>&1 \
+		|| $(PIP) install --require-hashes -r requirements/torch.txt
+	@$(PIP) install --require-hashes -r requirements/extras.txt
 	@touch $@
 
 demo: .venv/ready ## play all policies on top-k, print the table, draw the regret curves into demo/
@@ -50,9 +53,14 @@ soak: .venv/ready ## try to break it: random calls of learners, malformed comman
 docs: .venv/docs-ready ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
 
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet
 lock: ## pin the requirements anew (needs uv)
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --quiet -o requirements/dev.txt
-	uv pip compile pyproject.toml --extra dev --extra docs --universal --python-version 3.11 --generate-hashes --quiet -c requirements/dev.txt -o requirements/docs.txt
+	$(LOCK) pyproject.toml --extra dev -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra dev --extra docs -c requirements/dev.txt -o requirements/docs.txt
+	echo torch | $(LOCK) - -c requirements/dev.txt -o requirements/torch.txt
+	$(LOCK) pyproject.toml --extra dev --extra ortools --extra pyepo --extra ray -c requirements/dev.txt -c requirements/torch.txt \
+		--no-header --no-emit-package torch $$(sed -n 's/^\([^=]*\)==.*linux.*/--no-emit-package \1/p' requirements/torch.txt) \
+		-o requirements/extras.txt
 
 clean: ## remove what the targets made
 	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -3,6 +3,7 @@
 The disk is full by a limit on the size of files, which the operating system reports in the same way.
 """
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -10,16 +11,17 @@ import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from regretless import oracles
+from regretless.cli.main import app
 from regretless.errors import RegretlessError
 from regretless.live.learner import Learner
 
 LIMITED = """
 import resource, sys
 size = int(sys.argv.pop(1))
-if size:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 from regretless_command import main
 main()
 """
@@ -43,12 +45,30 @@ def place(tmp_path_factory):
     return folder
 
 
+@contextlib.contextmanager
+def files_of_at_most(size):
+    """A limit on what this process writes; 0: none."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size or limits[0], limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def regretless(place, size, *words):
     """The command with files of at most ``size`` bytes (0: of any size): exit code, standard output, standard error."""
-    environment = {**os.environ, "REGRETLESS_CACHE": str(place / "cache"), "JAX_PLATFORMS": "cpu"}
+    with contextlib.chdir(place), files_of_at_most(size):
+        result = CliRunner().invoke(app, words, env={"REGRETLESS_CACHE": str(place / "cache")})
+    return result.exit_code, result.stdout, result.stderr
+
+
+def in_a_process(place, size, *words):
+    """The same in a process of its own."""
     result = subprocess.run(
         [sys.executable, "-c", LIMITED, str(size), *words],
-        cwd=place, env=environment, capture_output=True, text=True, timeout=120, check=False,
+        cwd=place, env={**os.environ, "REGRETLESS_CACHE": str(place / "cache"), "JAX_PLATFORMS": "cpu"},
+        capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     return result.returncode, result.stdout, result.stderr
 
@@ -57,11 +77,11 @@ def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def refused(place, size, *words, kept):
+def refused(place, size, *words, kept, command=regretless):
     """One line about the file that does not fit, and not a byte of ``kept`` is another."""
     before = contents(kept) if kept.exists() else {}
-    code, _, said = regretless(place, size, *words)
-    assert code == 1, said
+    code, shown, said = command(place, size, *words)
+    assert (code, "mean ± s.e." in shown) == (1, words[0] == "run"), said  # what was computed is shown all the same
     lines = [line for line in said.splitlines() if line.startswith("error:")]
     assert len(lines) == 1, said
     assert "Traceback" not in said
@@ -74,7 +94,7 @@ def refused(place, size, *words, kept):
 
 def test_run_keeps_what_was_written_before(place):
     words, out = ["run", "topk", "--policy", "greedy", *SMALL, "--out", "out"], place / "out"
-    line, more = refused(place, 3000, *words, kept=out)
+    line, more = refused(place, 3000, *words, kept=out, command=in_a_process)
     assert "parquet: File too large; nothing was written" in line
     assert not more
     assert regretless(place, 0, *words)[0] == 0
@@ -115,16 +135,16 @@ def test_report_leaves_the_old_page(place):
 def test_tune_loses_no_trial_and_no_preset(place):
     words = ["tune", "topk", "--policy", "greedy", *SMALL, "--store", "tuning", "--out", "best.json", "--block", "4"]
     kept = place / "tuning"
-    line, _ = refused(place, 1000, *words, "--trials", "2", kept=kept / "none")
+    line, _ = refused(place, 1000, *words, "--trials", "2", kept=kept / "none", command=in_a_process)
     assert "cannot use the database" in line
     assert regretless(place, 0, *words, "--trials", "2")[0] == 0
     best = (place / "best.json").read_bytes()
     size = (kept / "tuning" / "trials.db").stat().st_size
-    line, _ = refused(place, size, *words, "--trials", "12", kept=kept / "none")
+    line, _ = refused(place, size, *words, "--trials", "12", kept=kept / "none", command=in_a_process)
     assert "cannot use the database" in line
     assert line.endswith("finished trials are kept")
     assert (place / "best.json").read_bytes() == best
-    refused(place, 100, *words, "--trials", "2", kept=kept)
+    refused(place, 100, *words, "--trials", "2", kept=kept, command=in_a_process)
     code, said, _ = regretless(place, 0, *words, "--trials", "12")
     assert (code, said.startswith("12 trials")) == (0, True)
 
@@ -136,13 +156,11 @@ def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
     learner.save(path)
     before = path.read_bytes()
     choice = learner.decide(np.zeros(3))
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, limits[1]))
-    try:
-        with pytest.raises(RegretlessError, match=r"learner\.rgl: File too large; the old file is as it was"):
-            learner.save(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with (
+        files_of_at_most(5000),
+        pytest.raises(RegretlessError, match=r"learner\.rgl: File too large; the old file is as it was"),
+    ):
+        learner.save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["learner.rgl"]
     assert Learner.load(path, oracle).health().decisions == 1

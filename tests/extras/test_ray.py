@@ -1,18 +1,21 @@
 """The Ray engine on a cluster of two nodes, one of which loses its workers in the middle of the work."""
 
+import contextlib
 import os
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import extra
-from regretless.errors import SettingsError
+from regretless.errors import SettingsError, WriteError
 from regretless.studies.campaign import Silent, carry_out
 from regretless.studies.compute import compute
 from regretless.studies.definitions import study
+from regretless.studies.identity import code_version
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
 from regretless.studies.study import QUICK
@@ -102,3 +105,29 @@ def test_no_cluster_at_the_address():
 
     with pytest.raises(SettingsError, match=r"no Ray cluster at '127\.0\.0\.1:1'"):
         RayEngine("127.0.0.1:1")
+
+
+@pytest.mark.parametrize("whose", ["ours", "a worker's"])
+def test_a_full_disk_ends_the_campaign_if_it_is_ours(whose, plan, tmp_path, monkeypatch):
+    import ray
+
+    from regretless.studies.engines.cluster import RayEngine
+
+    full = WriteError("cannot write result: No space left on device; nothing was written")
+
+    def get(task):
+        if whose == "ours":
+            return code_version(), b"a result"
+        raise ray.exceptions.RayTaskError("compute", "", full).as_instanceof_cause()
+
+    def put_file(key, content):
+        raise full
+
+    store, watching, engine = Store(tmp_path), Watching(), object.__new__(RayEngine)
+    store.create()
+    monkeypatch.setattr(store, "put_file", put_file)
+    engine.ray = SimpleNamespace(get=get, exceptions=ray.exceptions)
+    item = plan.planned()[0]
+    with pytest.raises(WriteError) if whose == "ours" else contextlib.nullcontext():
+        engine._receive(None, item, store, watching)
+    assert (store.failure(item.key) is None, len(watching.failures)) == ((True, 0) if whose == "ours" else (False, 1))

@@ -20,7 +20,7 @@ from regretless.live.learner import Learner
 
 DIM, FEATURES, LIMIT = 3, 2, 4
 ORACLE = oracles.top_k(DIM, 1)
-COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "300"))
+COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "200"))
 
 contexts = st.lists(st.integers(-4, 4).map(float), min_size=FEATURES, max_size=FEATURES)
 totals = st.integers(-9, 9).map(float)
@@ -144,6 +144,6 @@ TestInterleavings.settings = settings(
     max_examples=COUNT,
     stateful_step_count=16,
     deadline=None,
-    derandomize=COUNT <= 300,
+    derandomize=COUNT <= 200,
     suppress_health_check=list(HealthCheck),
 )

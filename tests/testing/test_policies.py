@@ -145,10 +145,6 @@ class Forgetful(Average):
         self.problem, self.noise = Problem(problem.oracle, problem.context_shape, "full"), noise
 
 
-class Unitful(Average):
-    unit_free = True
-
-
 class HalfMean(Average):
     def mean(self, state, context):
         return state.mean[:2]
@@ -211,7 +207,6 @@ class Refuses(Average):
         (OldSamples, r"must carry the version of the state that it was drawn from \(0\), got -1"),
         (NeedsTheSample, "cannot learn from a decision that nobody sampled"),
         (Forgetful, "must keep the problem that it is built for, but they differ: feedback: 'full' and 'semi_bandit'"),
-        (Unitful, "says that it is unit_free, but decides otherwise"),
         (HalfMean, r"mean must be a finite cost of shape \(4,\), got \(2,\)"),
         (StaticNumber, "changing the setting 'noise' .* changes what would be compiled"),
         (Idle, "changing the setting 'patience' .* changes nothing"),

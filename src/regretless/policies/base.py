@@ -23,9 +23,6 @@ from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, 
 class Policy(Part):
     """A learning algorithm for one problem. Numbers are array leaves, choices static: a sweep over numbers is a ``vmap``."""
 
-    unit_free: ClassVar[bool] = False
-    """Whether it behaves the same in every unit of cost, so that costs need no scaling."""
-
     generative: ClassVar[bool] = False
     """Whether it exists for generative models too."""
 

@@ -65,8 +65,6 @@ class LinearThompson(Policy):
         slope_ridge: float = Field(81.0, gt=0, description="the same for slopes")
         clipping: float = Field(4.0, ge=0, description="usual residuals beyond which one is cut off; 0: none is")
 
-    unit_free = True
-
     scale: Float[Array, ""]
     forgetting: Float[Array, ""]
     intercept_ridge: Float[Array, ""]

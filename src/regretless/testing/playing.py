@@ -73,13 +73,13 @@ class Player:
         question = self.ask(key, state, decision, seen)
         return self.answer(question, host_answer(self.problem.oracle, question))
 
-    def play(self, unit: float = 1.0) -> Iterator[Turn]:
-        """Some rounds with costs in multiples of ``unit``, one after the other."""
+    def play(self) -> Iterator[Turn]:
+        """Some rounds, one after the other."""
         rng = np.random.default_rng(3)
         state = self.policy.init(jax.random.key(0))
         for t in range(ROUNDS):
             context = jnp.asarray(rng.normal(size=self.problem.context_shape))
             decision = self.decide(jax.random.key(10 + t), state, context)
-            seen = self.problem.observe(decision, unit * jnp.asarray(2.0 + rng.normal(size=self.problem.dim)))
+            seen = self.problem.observe(decision, jnp.asarray(2.0 + rng.normal(size=self.problem.dim)))
             state, info = self.learn(jax.random.key(50 + t), state, decision, seen)
             yield Turn(decision, seen, state, info)

@@ -25,9 +25,6 @@ from regretless.testing.words import (
 )
 from regretless.types import NOT_SAMPLED, Info
 
-UNIT = 1024.0
-"""A power of two: a cost in this unit is rounded as it was."""
-
 
 def check_policy(part: Any, problem: Problem | None = None) -> None:
     """Checks a Policy class, a Recipe, or a function that makes a policy for a problem.
@@ -77,14 +74,6 @@ def check_built(who: str, policy: Any, problem: Problem) -> None:
         _check_other_decisions(who, player, turns)
         if problem.may_miss:
             _check_missing(who, player, turns[0])
-        if policy.unit_free:
-            same = all(
-                np.array_equal(a.decision.w, b.decision.w) for a, b in zip(turns, player.play(UNIT), strict=True)
-            )
-            require(
-                same,
-                f"{who}: says that it is unit_free, but decides otherwise when all costs are {UNIT:g} times as large",
-            )
         _check_views(who, policy, turns[-1])
 
 

@@ -1,5 +1,6 @@
 """The K scenarios of a generative model: three ways to use a surrogate's gradients, one batch of solves, both orientations."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,13 +32,16 @@ def warm(surrogate):
 
 def slopes(surrogate, memory, variant="own", orientation="minimise", costs=COSTS, target=TARGET):
     """Questions, solves and slopes of one round, in one program where the oracle allows it."""
+    return (whole if surrogate.oracle.on_host else compiled)(surrogate, memory, variant, orientation, costs, target)
 
-    def whole(memory):
-        queries, seen = scenarios.questions(surrogate, memory, costs, target, KEY, variant, orientation)
-        solved = surrogate.oracle.solve(queries).w if len(queries) else queries
-        return scenarios.slopes(surrogate, memory, seen, solved, None, None, COUNT, variant, orientation)
 
-    return whole(memory) if surrogate.oracle.on_host else jax.jit(whole)(memory)
+def whole(surrogate, memory, variant, orientation, costs, target):
+    queries, seen = scenarios.questions(surrogate, memory, costs, target, KEY, variant, orientation)
+    solved = surrogate.oracle.solve(queries).w if len(queries) else queries
+    return scenarios.slopes(surrogate, memory, seen, solved, None, None, COUNT, variant, orientation)
+
+
+compiled = eqx.filter_jit(whole)
 
 
 def test_own_gradients_are_those_of_single_calls(name):

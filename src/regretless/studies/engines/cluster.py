@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regretless import plugins
-from regretless.errors import SettingsError
+from regretless.errors import SettingsError, WriteError
 from regretless.results import write_result
 from regretless.startup import Device, configure
 from regretless.studies.campaign import Listener
@@ -115,6 +115,8 @@ class RayEngine:
                 )
             store.put_file(item.key, content)
         except Exception as error:
+            if isinstance(error, WriteError) and not isinstance(error, self.ray.exceptions.RayError):
+                raise  # our own disk, not a worker's: every other cell would fail as well
             store.fail(item.key, item.cell.name, f"{type(error).__name__}: {error}")
             listener.failed(item, f"{type(error).__name__}: {error}")
         else:
