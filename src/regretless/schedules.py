@@ -37,7 +37,7 @@ def shifted_inverse(
 ) -> Scalar:
     """``η_t = η_0 (r + s) / (t + s)`` for ``t = 1, 2, …`` with ``offset`` s: η_0 at first, about half of it after s steps.
 
-    ``start`` r is 1 in the published runs; 0 makes it ``η_0 / (1 + t/s)``, as the paper's Appendix J.2 prints.
+    ``start`` r is 1 in the published runs; 0 makes it ``η_0 / (1 + t/s)``, as the paper's Appendix L.2 prints.
     """
     return initial * (start + offset) / (t + offset)
 
