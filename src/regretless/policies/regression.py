@@ -2,7 +2,7 @@
 
 They share one program, because they differ in two numbers only: plays ``w*(f_θ(x) + σ ε)``, and with probability ``epsilon``
 ``w*(ε)`` instead (the paper's Algorithms 2 to 4: GreedyCB, ε-GreedyCB and TSCB). The published runs train all three on the
-squared error; ``loss="likelihood"`` is what Algorithm 4 prints.
+squared error; ``thompson_loss="likelihood"`` is what Algorithm 4 prints.
 """
 
 from typing import Any, Literal
@@ -53,15 +53,13 @@ class ThompsonSettings(GreedySettings):
 
     exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
     thompson_scale: float | None = Field(None, gt=0, description="σ of thompson; none: exploration_scale")
-    loss: Literal["squares", "sum", "likelihood"] = Field(  # type: ignore[assignment]
-        "squares",
-        description="squared error (several rows: half their mean, or their sum), or −log density of the total",
+    thompson_loss: Literal["squares", "likelihood"] = Field(
+        "squares", description="of thompson: the squared error, or −log density of the total as the paper writes"
     )
 
     def unused(self, problem: Problem) -> dict[str, str]:
-        if problem.feedback.total_only:
-            return super().unused(problem) if self.loss == "sum" else {}
-        return {"loss": "the likelihood is that of the total alone"} if self.loss == "likelihood" else {}
+        idle = {} if problem.feedback.total_only else {"thompson_loss": "the likelihood is that of the total alone"}
+        return super().unused(problem) | idle
 
 
 class RegressionState(eqx.Module):
@@ -141,16 +139,17 @@ def epsilon_greedy(problem: Problem, settings: EpsilonGreedySettings, model: Mod
 def thompson(problem: Problem, settings: ThompsonSettings, model: Model | None = None) -> RegressionBandit:
     """Plays ``w*(f_θ(x) + σ ε)``."""
     scale = settings.exploration_scale if settings.thompson_scale is None else settings.thompson_scale
-    if settings.loss == "likelihood" and not problem.feedback.total_only:
+    likely = settings.thompson_loss == "likelihood"
+    if likely and not problem.feedback.total_only:
         raise SettingsError(
-            f"loss 'likelihood' is that of the total alone: expected bandit feedback, got {problem.feedback.name!r}; the paper "
-            "takes squared errors with every other feedback (loss 'sum')"
+            "thompson_loss 'likelihood' is that of the total alone: expected bandit feedback, got "
+            f"{problem.feedback.name!r}, with which the paper takes squared errors (thompson_loss 'squares', loss 'sum')"
         )
-    return _build(problem, settings, model, scale=scale, epsilon=0.0)
+    return _build(problem, settings, model, scale=scale, epsilon=0.0, likely=likely)
 
 
 def _build(
-    problem: Problem, settings: GreedySettings, model: Model | None, scale: float, epsilon: float
+    problem: Problem, settings: GreedySettings, model: Model | None, scale: float, epsilon: float, likely: bool = False
 ) -> RegressionBandit:
     if model is None:
         kind = models.REGISTRY[settings.model.name]
@@ -169,5 +168,5 @@ def _build(
         number(settings.clip),
         number(scale),
         number(epsilon),
-        settings.loss,
+        "likelihood" if likely else settings.loss,
     )
