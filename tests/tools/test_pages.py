@@ -1,4 +1,4 @@
-"""Pages of the documentation: links to code lead to what they name, formulas can be drawn, no number of the paper is missing."""
+"""Pages of the documentation: links lead to what they name, formulas can be drawn, no number of the paper is missing."""
 
 import re
 import sys
