@@ -2,7 +2,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless.schedules import Mixing, shifted_inverse
+from regretless.errors import SettingsError
+from regretless.schedules import Mixing, RateSettings, shifted_inverse
 
 
 def test_learning_rate_starts_at_its_initial_value_and_halves_after_a_hundred_rounds():
@@ -13,6 +14,13 @@ def test_learning_rate_starts_at_its_initial_value_and_halves_after_a_hundred_ro
 def test_its_offset_can_be_set():
     rates = [float(shifted_inverse(jnp.array(0.5), jnp.array(t), jnp.array(9.0))) for t in (1, 11)]
     np.testing.assert_allclose(rates, [0.5, 0.25], rtol=1e-6)
+
+
+def test_the_papers_rate_is_a_hundredth_lower():
+    printed = [float(shifted_inverse(jnp.array(0.5), jnp.array(t), start=0.0)) for t in (1, 100, 2000)]
+    np.testing.assert_allclose(printed, [0.5 / (1 + t / 100) for t in (1, 100, 2000)], rtol=1e-6)
+    with pytest.raises(SettingsError, match="rate_offset or rate_start above 0"):
+        RateSettings(rate_offset=0, rate_start=0)
 
 
 def plain_alphas(residuals, totals, high, low, gate, tau, target, warmup=100, decay=0.98, rate=0.05):

@@ -145,29 +145,36 @@ def test_owners_have_names_in_messages():
 REACHABLE = {
     "policies": {
         "dfhpg": [
-            "policy_lr", "rate_offset", "clip", "exploration_scale", "normalize_gradients", "baseline", "baseline_momentum",
+            "policy_lr", "rate_offset", "rate_start", "clip", "exploration_scale", "normalize_gradients", "baseline",
+            "baseline_momentum",
             "alpha.max", "alpha.min", "alpha.gate", "alpha.warmup", "alpha.time_scale", "alpha.target", "alpha.decay",
             "alpha.rate", "nuisance", "nuisance.lr", "nuisance.width", "nuisance.clip", "surrogate", "surrogate_at", "variant",
-            "generative.scenarios", "generative.kappa_dfl", "generative.lambda_reg", "late_clip", "late_limit",
+            "generative.scenarios", "generative.kappa_dfl", "generative.lambda_reg", "generative.optimiser", "late_clip",
+            "late_limit", "nuisance_at", "overwrite_seen", "plug_in_baseline", "nuisance_always",
         ],
         "epsilon_greedy": ["epsilon"],
-        "thompson": ["thompson_scale", "exploration_scale"],
+        "thompson": ["thompson_scale", "exploration_scale", "thompson_loss", "loss"],
         "linear_thompson": ["posterior_scale", "forgetting"],
     },
     "surrogates": {
-        "mse_spo_plus": ["share"], "dbb": ["strength"], "imle": ["strength", "spread", "draws"],
+        "mse_spo_plus": ["share", "factor"], "dbb": ["strength"], "imle": ["strength", "spread", "draws", "noise", "kappa"],
         "aimle": ["spread", "draws", "step", "decay"], "pfyl": ["spread", "draws"], "dpo": ["spread", "draws"],
-        "pg": ["step", "difference"], "nce": ["pool"], "pairwise_ltr": ["margin", "pool"],
+        "pg": ["step", "difference"], "nce": ["pool"], "pairwise_ltr": ["margin", "pool", "reduction"],
         "listwise_ltr": ["temperature", "pool"],
     },
-    "models": {"gaussian_linear": ["start"], "gaussian_nn": ["width"], "diffusion": ["train_steps", "sample_steps", "weights"]},
-    "nuisances": {"mlp": ["lr", "width", "clip", "precision"], "linear": ["lr", "rule", "radius"]},
+    "models": {
+        "gaussian_linear": ["start"], "gaussian_nn": ["width"], "flow": ["width"],
+        "diffusion": ["train_steps", "sample_steps", "weights", "regulariser", "sampler", "width"],
+    },
+    "nuisances": {
+        "mlp": ["lr", "width", "clip", "precision", "optimiser", "loss", "rate_start"], "linear": ["lr", "rule", "radius"],
+    },
     "benchmarks": {
         "topk": ["degree", "noise_radius", "items", "k", "features", "sign"],
         "shortest_path": ["degree", "noise_radius", "side", "features"],
         "pricing": [
             "degree", "products", "levels", "promotions", "budget", "features", "lowest_price", "highest_price",
-            "shock_scale", "demand_cap",
+            "shock_scale", "demand_cap", "regret", "context",
         ],
         "energy": ["instance", "split"],
     },

@@ -64,7 +64,7 @@ POLICY = {
         GOLDEN,
     ),
     "no_clipping": Mutant("src/regretless/nets.py", "return jnp.minimum(1.0, jnp", "return jnp.minimum(1e9, jnp", GOLDEN),
-    "constant_rate": Mutant("src/regretless/schedules.py", "initial * (1.0 + offset) /", "initial + 0.0 *", GOLDEN),
+    "constant_rate": Mutant("src/regretless/schedules.py", "initial * (start + offset) /", "initial + 0.0 *", GOLDEN),
     "no_overwriting": Mutant(DFHPG, "feedback.overwrite(after)", "after", GOLDEN),
     "surrogate_at_the_sample": Mutant(POINT, 'if self.at == "sample"', 'if self.at != "sample"', GOLDEN),
     "warmup_of_50": Mutant("src/regretless/schedules.py", "warmup: int = Field(100", "warmup: int = Field(50", GOLDEN),

@@ -17,7 +17,7 @@ from regretless import nets, settings
 from regretless.parts import Part, fields
 from regretless.problem import Problem
 from regretless.registry import Registry
-from regretless.schedules import OFFSET, shifted_inverse
+from regretless.schedules import RateSettings, shifted_inverse
 from regretless.types import Context, Cost, Feedback, Key
 
 
@@ -60,22 +60,29 @@ class MLPNuisance(Nuisance):
     """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
 
     It computes in single precision, as in the published runs, unless ``precision`` and the program allow more. With feature
-    rows back-propagation leaves out what ``support`` says has no say.
+    rows back-propagation leaves out what ``support`` says has no say. ``loss="sum"`` is the paper's ``‖v − H f_φ(x)‖²`` and not
+    half the mean, ``optimiser="sgd"`` its plain step.
     """
 
-    class Settings(settings.Settings):
+    class Settings(RateSettings):
         """Learning rate, precision and size of the network."""
 
         lr: float = Field(0.01, ge=0, description="η_0 of φ")
-        rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (1 + s) / (t + s)")
         precision: Literal["single", "double"] = Field("single", description="of the network")
         width: int = Field(256, ge=1, description="units of each hidden layer")
         clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
+        optimiser: Literal["adam", "sgd"] = Field("adam", description="of φ: the published runs', or the paper's text")
+        loss: Literal["half_mean", "sum"] = Field(
+            "half_mean", description="of a round: half the mean over the rows seen, or the sum that the paper writes"
+        )
 
     rate_offset: Float[Array, ""]
+    rate_start: Float[Array, ""]
     clip: Float[Array, ""]
     precision: Literal["single", "double"] = eqx.field(static=True)
     width: int = eqx.field(static=True)
+    optimiser: Literal["adam", "sgd"] = eqx.field(static=True)
+    loss: Literal["half_mean", "sum"] = eqx.field(static=True)
 
     def init(self, key: Key) -> MLPState:
         outputs = self.dim if len(self.context_shape) == 1 else 1
@@ -88,7 +95,8 @@ class MLPNuisance(Nuisance):
     def step(self, state: MLPState, context: Context, feedback: Feedback) -> tuple[MLPState, Float[Array, ""]]:
         output, inputs = nets.forward(state.layers, self._cast(context))
         prediction = output.reshape(self.dim).astype(jnp.result_type(float))
-        cotangent = self._cast(feedback.loss_gradient(prediction))
+        slope = feedback.loss_gradient(prediction) if self.loss == "half_mean" else feedback.sum_gradient(prediction)
+        cotangent = self._cast(slope)
         if len(self.context_shape) == 2:
             cotangent, inputs = self._relevant_rows(cotangent[:, None], inputs)
         factors = nets.backward(state.layers, inputs, cotangent)
@@ -99,8 +107,12 @@ class MLPNuisance(Nuisance):
         else:
             grads = [nets.gradient(factor) for factor in factors]
             norm = nets.tree_norm(grads)
-        rate = self._cast(shifted_inverse(jnp.asarray(self.lr), state.adam.count + 1, self.rate_offset))
+        count = state.adam.count + 1
+        rate = self._cast(shifted_inverse(jnp.asarray(self.lr), count, self.rate_offset, self.rate_start))
         scale = nets.clip_factor(norm, self._cast(self.clip))
+        if self.optimiser == "sgd":
+            layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
+            return MLPState(layers, nets.AdamState(state.adam.first, state.adam.second, count)), norm
         layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale)
         return MLPState(layers, adam), norm
 
@@ -153,8 +165,7 @@ class LinearNuisance(Nuisance):
         return state.phi @ context if len(self.context_shape) == 1 else context @ state.phi
 
     def step(self, state: LinearState, context: Context, feedback: Feedback) -> tuple[LinearState, Float[Array, ""]]:
-        # The theorems' loss is the plain sum of squares: twice the number of rows times the mean of halves.
-        cotangent = 2.0 * jnp.sum(feedback.used()) * feedback.loss_gradient(self.predict(state, context))
+        cotangent = feedback.sum_gradient(self.predict(state, context))
         grad = jnp.outer(cotangent, context) if len(self.context_shape) == 1 else cotangent @ context
         count = state.count + 1
         step = self.lr / count if self.rule == "adaptive" else self.lr

@@ -14,9 +14,32 @@ Scalar = Float[Array, ""]
 OFFSET = 100.0
 
 
-def shifted_inverse(initial: Scalar, t: Int[Array, ""], offset: Scalar | float = OFFSET) -> Scalar:
-    """``η_t = η_0 (1 + s) / (t + s)`` for ``t = 1, 2, …`` with ``offset`` s: η_0 at first, about half of it after s steps."""
-    return initial * (1.0 + offset) / (t + offset)
+class RateSettings(settings.Settings):
+    """How a learning rate falls."""
+
+    rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (r + s) / (t + s)")
+    rate_start: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="r, the round whose rate is η_0: 1, or 0 for the η_0 / (1 + t/s) that the paper prints",
+    )
+
+    @model_validator(mode="after")
+    def _moves(self) -> Self:
+        if self.rate_offset + self.rate_start == 0:
+            raise ValueError("expected rate_offset or rate_start above 0, got 0 for both: nothing would be learnt")
+        return self
+
+
+def shifted_inverse(
+    initial: Scalar, t: Int[Array, ""], offset: Scalar | float = OFFSET, start: Scalar | float = 1.0
+) -> Scalar:
+    """``η_t = η_0 (r + s) / (t + s)`` for ``t = 1, 2, …`` with ``offset`` s: η_0 at first, about half of it after s steps.
+
+    ``start`` r is 1 in the published runs; 0 makes it ``η_0 / (1 + t/s)``, as the paper's Appendix L.2 prints.
+    """
+    return initial * (start + offset) / (t + offset)
 
 
 class MixingState(eqx.Module):

@@ -162,6 +162,10 @@ class Feedback(eqx.Module):
         error = jnp.where(used, self.operator.matvec(prediction) - self.values, 0.0)
         return self.operator.rmatvec(error) / jnp.maximum(jnp.sum(used), 1)
 
+    def sum_gradient(self, prediction: Cost) -> Cost:
+        """Gradient in ``f`` of ``‖H f − v‖²`` over the used rows, the loss that the paper writes."""
+        return 2.0 * jnp.sum(self.used()) * self.loss_gradient(prediction)
+
     def overwrite(self, prediction: Cost) -> Cost:
         """Puts the cost coordinates that were seen one by one in place of their predictions."""
         return self.operator.overwrite(prediction, self.values, self.used())

@@ -66,6 +66,33 @@ def test_sampling_is_ddim_step_by_step():
     np.testing.assert_allclose(model.sample(params, x, c), expected, rtol=1e-9)
 
 
+def test_ddpm_is_ancestral_sampling():
+    """Over all times its steps are those of Ho et al.: the posterior's mean with ε̂, and noise of the posterior's variance."""
+    steps, kept, beta = path(20, 20, "ddpm"), schedule(20).kept[::-1], np.linspace(1e-4, 0.02, 20)[::-1]
+    before = np.append(kept[1:], 1.0)
+    np.testing.assert_allclose(steps.spread**2, (1 - before) / (1 - kept) * beta, atol=1e-15)
+    np.testing.assert_allclose(steps.keep, (1 - beta) ** -0.5)
+    np.testing.assert_allclose(steps.add, -beta / ((1 - kept) * (1 - beta)) ** 0.5, rtol=1e-9)
+    model = Diffusion(3, (2,), 20, 8, sampler="ddpm")
+    params, noise = model.init(jax.random.key(0)), jax.random.normal(jax.random.key(1), (400, 3))
+    fresh = np.asarray(model._fresh(noise[:, None, :]))[:, :, 0]
+    np.testing.assert_allclose(fresh.std(axis=(1, 2)), path(20, 8, "ddpm").spread, rtol=0.1, atol=1e-12)
+    assert abs(np.corrcoef(fresh[0].ravel(), np.asarray(noise).ravel())[0, 1]) < 0.1, "nothing of ε is left in it"
+    costs, _ = model.scenarios(params, jnp.ones(2), noise[:2])
+    np.testing.assert_allclose(model.sample(params, jnp.ones(2), noise[0]), costs[0], rtol=1e-5)
+
+
+def test_an_unweighted_regulariser_leaves_the_weights_out():
+    plain = Diffusion(3, (2,), 20, 8, "elbo", "unweighted")
+    params, x, cost, key = plain.init(jax.random.key(0)), jnp.ones(2), jnp.array([1.0, 2.0, -1.0]), jax.random.key(2)
+    drawn = plain._drawn(key, 0)
+    expected = jax.grad(lambda p: plain._loss(p, x, cost, drawn, np.ones(20)))(params)
+    got = plain.regulariser_gradient(params, x, cost, key)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), got, expected)
+    weighted = Diffusion(3, (2,), 20, 8, "elbo").regulariser_gradient(params, x, cost, key)
+    assert float(nets.tree_norm(weighted)) > 10 * float(nets.tree_norm(got)), "the bound's weights are large"
+
+
 @pytest.mark.parametrize("weights", ["root", "elbo"])
 @pytest.mark.usefixtures("float64")
 def test_loss_is_the_weighted_squared_error_of_the_noise(weights):

@@ -1,5 +1,7 @@
 """Combinatorial pricing: one price level per product under a promotion budget; the cost is the negative revenue."""
 
+from typing import Literal
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +13,7 @@ from regretless import draws, oracles
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.errors import SettingsError
 from regretless.settings import Settings
-from regretless.types import Key
+from regretless.types import Context, Key
 
 
 class PricingSettings(Settings):
@@ -27,6 +29,12 @@ class PricingSettings(Settings):
     highest_price: float = Field(0.9, gt=0, le=1, description="… to this one")
     shock_scale: float = Field(0.1, ge=0, description="standard deviation of the round's common log-demand")
     demand_cap: float = Field(50.0, gt=0, description="where the growth of mean demand is cut off")
+    regret: Literal["mean", "realised"] = Field(
+        "mean", description="counted on conditional means, or on realised costs as the paper writes"
+    )
+    context: Literal["rows", "vector"] = Field(
+        "rows", description="what policies see: a row of features per price, or x alone as the paper writes"
+    )
 
 
 class PricingBenchmark(Benchmark):
@@ -34,7 +42,8 @@ class PricingBenchmark(Benchmark):
 
     Mean demand ``softplus(min(|b_i·x|^degree + (1 − price)^degree, 50))``, at least 1e-6; the cap is not in the paper, and a
     tenth of the entries reach it at degree 8. Demand is Poisson around it, with one shock ``exp(0.1 ζ − 0.005)`` a round.
-    Feedback is realised revenue; regret is counted on conditional means.
+    Feedback is realised revenue; regret is counted on conditional means, unless ``regret`` says otherwise. ``context`` is one
+    row of 60 features per (product, price), or the 25 numbers of ``x`` alone.
     """
 
     Settings = PricingSettings
@@ -47,9 +56,10 @@ class PricingBenchmark(Benchmark):
                 f"expected promotions ≤ levels, got {settings.promotions} promotions among {settings.levels} prices"
             )
         rows, columns = settings.products * settings.levels, 2 * settings.features + 6 + settings.levels
-        self.name, self.horizon, self.regret_on_mean, self.settings = "pricing", 2000, True, settings
+        self.name, self.horizon, self.regret_on_mean = "pricing", 2000, settings.regret == "mean"
+        self.settings = settings
         self.oracle = oracles.pricing(settings.products, settings.levels, settings.promotions, settings.budget)
-        self.context_shape = (rows, columns)
+        self.context_shape = (rows, columns) if settings.context == "rows" else (settings.features,)
 
     @property
     def prices(self) -> np.ndarray:
@@ -75,9 +85,14 @@ class PricingBenchmark(Benchmark):
 
     def context(
         self, environment: Float[Array, "products features"], observation: Float[Array, " features"]
-    ) -> Float[Array, "rows columns"]:
-        """Feature rows of (product, level): x, b_i, b_i·x, |b_i·x|^degree, price, (1 − price)^degree, promotion, level, 1."""
+    ) -> Context:
+        """``x``, or one feature row per (product, level).
+
+        Its columns: x, b_i, b_i·x, |b_i·x|^degree, price, (1 − price)^degree, promotion, level, 1.
+        """
         own, x, n = self.settings, observation, self.oracle.dim
+        if own.context == "vector":
+            return x
         match = environment @ x
         by_product = jnp.concatenate(
             [environment, match[:, None], (jnp.abs(match) ** self.settings.degree)[:, None]], axis=1

@@ -36,6 +36,14 @@ def tune(
         "results"
     ),
     block: Annotated[int, typer.Option(min=1, help="Trials that a worker takes at once.")] = 256,
+    finalists: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Two stages: so many of the best of three seeds are played on all seeds; 0: one stage.  [default: 10 for "
+            "generative models, 0 for others]",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Preset file.  [default: BENCHMARK_MODEL.json; BENCHMARK_POLICY.json for others than dfhpg]"),
@@ -54,6 +62,7 @@ def tune(
         from regretless.studies.store import Store
         from regretless.studies.tuning.search import task as make_task
         from regretless.studies.tuning.search import tune as search
+        from regretless.studies.tuning.stages import SCREEN_SEEDS, tune_in_stages, usual_finalists
 
         for module in import_ or ():
             plugins.load(module)
@@ -70,7 +79,12 @@ def tune(
         folder.create()
         place = store / "tuning"
         with LiveProgress(f"tuning {policy} on {benchmark}") as progress:
-            outcome = search(task, trials, place / "trials.db", progress, block)
+            enough = len(task.experiment.seeds) > SCREEN_SEEDS
+            chosen = (usual_finalists(model) if enough else 0) if finalists is None else finalists
+            if chosen:
+                outcome = tune_in_stages(task, trials, place / "trials.db", chosen, progress, block)
+            else:
+                outcome = search(task, trials, place / "trials.db", progress, block)
         files.write_text(preset, json.dumps(outcome.preset, indent=2) + "\n")
         files.write_text(place / f"{name}.json", json.dumps(outcome.record, indent=1))
         if format is Format.json:

@@ -103,8 +103,12 @@ class GenerativeModel(Model):
         """``−log p_θ(c|x)``, or what stands in for it."""
 
     def loss_gradient(self, params: Params, context: Context, cost: Cost, drawn: Any) -> Params:
-        """``∇_θ loss``: the regulariser's gradient at a target, minus the score at a sample."""
+        """``∇_θ loss``: minus the score at a sample."""
         return jax.grad(self.loss)(params, context, cost, drawn)
+
+    def regulariser_gradient(self, params: Params, context: Context, cost: Cost, key: Key) -> Params:
+        """``g^reg``, which makes a target likely: ``∇_θ loss`` of fresh draws, unless a model knows another one."""
+        return self.loss_gradient(params, context, cost, self.draw_loss(key))
 
 
 def single(tree: Any) -> Any:

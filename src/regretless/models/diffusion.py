@@ -20,10 +20,12 @@ from regretless import draws, nets, settings
 from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
 from regretless.types import Context, Cost, Key
 
-WIDTH = 128
 FREQUENCIES = 4
 LOSS_DRAWS = 16
 BETA_FIRST, BETA_LAST = 1e-4, 0.02
+
+
+Sampler = Literal["ddim", "ddpm"]
 
 
 class Denoiser(NamedTuple):
@@ -55,6 +57,7 @@ class Path(NamedTuple):
     times: np.ndarray
     keep: np.ndarray
     add: np.ndarray
+    spread: np.ndarray  # of the fresh noise; zeros for DDIM
 
 
 @functools.cache
@@ -70,16 +73,22 @@ def schedule(steps: int) -> Schedule:
 
 
 @functools.cache
-def path(train_steps: int, sample_steps: int) -> Path:
+def path(train_steps: int, sample_steps: int, sampler: Sampler = "ddim") -> Path:
     """DDIM's steps: times ``round(linspace(T − 1, 0, S))`` without repeats; the last step returns ``ĉ_0``.
 
-    With ``ĉ_0 = (c − √(1 − ᾱ_t) ε̂) / √ᾱ_t`` the next value is ``√ᾱ_next ĉ_0 + √(1 − ᾱ_next) ε̂``, and ``ᾱ_next = 1`` at the end.
+    With ``ĉ_0 = (c − √(1 − ᾱ_t) ε̂) / √ᾱ_t`` the next value is ``√ᾱ_next ĉ_0 + √(1 − ᾱ_next − ς²) ε̂ + ς z``, and ``ᾱ_next = 1``
+    at the end. DDIM has ``ς = 0``. DDPM has ``ς² = (1 − ᾱ_next)/(1 − ᾱ_t) · (1 − ᾱ_t/ᾱ_next)``, which over all times is
+    Ho et al.'s ancestral sampling with the posterior's variance.
     """
     times = np.unique(np.round(np.linspace(train_steps - 1, 0, sample_steps)).astype(int))[::-1]
     kept = schedule(train_steps).kept[times]
     following = np.append(kept[1:], 1.0)
     keep = np.sqrt(following / kept)
-    return Path(times, keep, np.sqrt(1.0 - following) - keep * np.sqrt(1.0 - kept))
+    if sampler == "ddim":
+        return Path(times, keep, np.sqrt(1.0 - following) - keep * np.sqrt(1.0 - kept), np.zeros(len(times)))
+    variance = (1.0 - following) / (1.0 - kept) * (1.0 - kept / following)
+    add = np.sqrt(1.0 - following - variance) - keep * np.sqrt(1.0 - kept)
+    return Path(times, keep, add, np.sqrt(variance))
 
 
 class Diffusion(GenerativeModel):
@@ -87,7 +96,9 @@ class Diffusion(GenerativeModel):
 
     The loss, whose negative stands in for the log-density, is a mean over 16 draws of (time, noise) of the weighted squared
     error of ``ε̂``. Weights: ``root`` is ``√(1 − ᾱ_t)``; ``elbo`` is ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no
-    value at ``t = 0``, so that time is never drawn then.
+    value at ``t = 0``, so that time is never drawn then. ``regulariser="unweighted"`` leaves the weights out of ``g^reg`` (the
+    paper's text). ``sampler="ddpm"`` adds fresh noise at every step but the last; it is drawn from a key made of the bits of
+    ``ε``, so that ``ĉ`` stays a function of ``(θ, x, ε)``.
     """
 
     class Settings(settings.Settings):
@@ -98,10 +109,18 @@ class Diffusion(GenerativeModel):
         weights: Literal["root", "elbo"] = Field(
             "root", description="of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
         )
+        regulariser: Literal["weighted", "unweighted"] = Field(
+            "weighted", description="g^reg with these weights, or without any as the paper writes"
+        )
+        sampler: Sampler = Field("ddim", description="ddim adds no noise on the way, ddpm does at every step")
+        width: int = Field(128, ge=1, description="hidden units of the denoiser")
 
     train_steps: int = eqx.field(static=True, default=50)
     sample_steps: int = eqx.field(static=True, default=50)
     weights: Literal["root", "elbo"] = eqx.field(static=True, default="root")
+    regulariser: Literal["weighted", "unweighted"] = eqx.field(static=True, default="weighted")
+    sampler: Sampler = eqx.field(static=True, default="ddim")
+    width: int = eqx.field(static=True, default=128)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -112,9 +131,11 @@ class Diffusion(GenerativeModel):
         width, features, times = self.shape[1], self.context_shape[-1], 2 * FREQUENCIES
         fan_in = width + times + features
         first_key, out_key = jax.random.split(key)
-        first = nets.uniform_layer(first_key, fan_in, WIDTH, fan_in)
+        first = nets.uniform_layer(first_key, fan_in, self.width, fan_in)
         noisy, time, context = jnp.split(first.weight, (width, width + times))
-        return single(Denoiser(noisy, time, context, first.bias, nets.uniform_layer(out_key, WIDTH, width, WIDTH)))
+        return single(
+            Denoiser(noisy, time, context, first.bias, nets.uniform_layer(out_key, self.width, width, self.width))
+        )
 
     def sample(self, params: Denoiser, context: Context, noise: Cost) -> Cost:
         return self._denoised(params, context, noise[None])[0][0].astype(jnp.result_type(float))
@@ -129,18 +150,32 @@ class Diffusion(GenerativeModel):
         return None
 
     def draw_loss(self, key: Key) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
+        return self._drawn(key, 0 if self.weights == "root" else 1)
+
+    def loss(self, params: Denoiser, context: Context, cost: Cost, drawn: Any) -> Float[Array, ""]:
+        return self._loss(params, context, cost, drawn, getattr(schedule(self.train_steps), self.weights))
+
+    def regulariser_gradient(self, params: Denoiser, context: Context, cost: Cost, key: Key) -> Params:
+        if self.regulariser == "weighted":
+            return super().regulariser_gradient(params, context, cost, key)
+        return jax.grad(self._loss)(params, context, cost, self._drawn(key, 0), np.ones(self.train_steps))
+
+    def _drawn(self, key: Key, first: int) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
+        """Times from ``first`` on, and the noise at each."""
         time_key, noise_key = jax.random.split(key)
-        first = 0 if self.weights == "root" else 1
         times = jax.random.randint(time_key, (LOSS_DRAWS,), first, self.train_steps, jnp.int32)
         return times, draws.normal(noise_key, (LOSS_DRAWS, self.dim))
 
-    def loss(self, params: Denoiser, context: Context, cost: Cost, drawn: Any) -> Float[Array, ""]:
+    def _loss(
+        self, params: Denoiser, context: Context, cost: Cost, drawn: Any, weights: np.ndarray
+    ) -> Float[Array, ""]:
+        """Mean over the draws of ``weight_t ‖ε − ε̂‖²``, with one weight per time."""
         times, noise = drawn
         table = schedule(self.train_steps)
         x, noise = self._rows(alike(params, context)), alike(params, noise).reshape(-1, *self.shape)
         kept, root, weight = (
             alike(params, jnp.asarray(values))[times][:, None, None]
-            for values in (np.sqrt(table.kept), table.root, getattr(table, self.weights))
+            for values in (np.sqrt(table.kept), table.root, weights)
         )
         noisy = kept * alike(params, cost).reshape(self.shape) + root * noise
         clock = nets.product(alike(params, jnp.asarray(table.embedding))[times], params.time)
@@ -153,7 +188,7 @@ class Diffusion(GenerativeModel):
 
     def _steps(self, params: Denoiser) -> tuple[Array, Array, Array]:
         """The path of sampling: factors ``keep`` and ``add``, and the time's part of the hidden layer, step by step."""
-        steps = path(self.train_steps, self.sample_steps)
+        steps = path(self.train_steps, self.sample_steps, self.sampler)
         embedding = schedule(self.train_steps).embedding[steps.times]
         keep, add, embedding = (alike(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
         return keep, add, nets.product(embedding, params.time)
@@ -165,13 +200,28 @@ class Diffusion(GenerativeModel):
         given = params.given(self._rows(alike(params, context)))
         start = alike(params, noise).reshape(-1, *self.shape)
 
-        def step(c: Array, now: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-            keep, add, clock = now
+        def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, Array]:
+            (keep, add, clock), fresh = now
             hidden = jax.nn.silu(nets.product(c, params.noisy) + (given + clock))
-            return keep * c + add * (nets.product(hidden, params.out.weight) + params.out.bias), c
+            moved = keep * c + add * (nets.product(hidden, params.out.weight) + params.out.bias)
+            return (moved if fresh is None else moved + fresh), c
 
-        end, visited = jax.lax.scan(step, start, self._steps(params))
+        fresh = None if self.sampler == "ddim" else self._fresh(start)
+        end, visited = jax.lax.scan(step, start, (self._steps(params), fresh))
         return end.reshape(-1, self.dim), visited
+
+    def _fresh(self, start: Float[Array, "k rows width"]) -> Float[Array, "steps k rows width"]:
+        """``ς z`` of every step, with ``z`` drawn from a key made of the bits of each scenario's first noise."""
+        spread = jnp.asarray(path(self.train_steps, self.sample_steps, self.sampler).spread, start.dtype)
+
+        def one(noise: Array) -> Array:
+            bits = jax.lax.bitcast_convert_type(noise.astype(jnp.float32).reshape(-1), jnp.uint32)
+            key = jax.random.key(0)
+            for part in (bits, bits * jnp.arange(1, 2 * self.dim, 2, jnp.uint32)):
+                key = jax.random.fold_in(key, jnp.sum(part, dtype=jnp.uint32))
+            return draws.normal(key, (len(spread), *self.shape)).astype(start.dtype)
+
+        return spread[:, None, None, None] * jnp.swapaxes(jax.vmap(one)(start), 0, 1)
 
     def _carried_back(
         self, params: Denoiser, context: Context, visited: Float[Array, "steps k rows width"], cotangents: Array

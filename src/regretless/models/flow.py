@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 from jaxtyping import Array, Float
+from pydantic import Field
 
-from regretless import nets
+from regretless import nets, settings
 from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
 from regretless.types import Context, Cost, Key
 
-WIDTH = 128
 LAYERS = 2
 CLAMP = 5.0
 """Log-scales are cut off at ±5."""
@@ -30,6 +30,7 @@ class Transform(eqx.Module):
 
     dim: int = eqx.field(static=True)
     features: int = eqx.field(static=True)
+    width: int = eqx.field(static=True)  # hidden units of each net
 
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
@@ -45,19 +46,20 @@ class Transform(eqx.Module):
 
 
 class Coupling(NamedTuple):
-    """Scale and shift net of one coupling, side by side in one hidden layer: columns 0-127 belong to the scale."""
+    """Scale and shift net of one coupling, side by side in one hidden layer: its first half belongs to the scale."""
 
-    passed: Float[Array, "passed 256"]
-    context: Float[Array, "p 256"]
-    bias: Float[Array, " 256"]
+    passed: Float[Array, "passed both"]
+    context: Float[Array, "p both"]
+    bias: Float[Array, " both"]
     scale: nets.Dense
     shift: nets.Dense
 
     def condition(self, x: Context, passed: Float[Array, "k passed"]) -> tuple[Array, Array]:
         """Log-scale and shift of the changed coordinates; the context's part is the same for all rows."""
         hidden = jax.nn.relu(nets.product(passed, self.passed) + (nets.product(x, self.context) + self.bias))
-        log_scale = nets.product(hidden[..., :WIDTH], self.scale.weight) + self.scale.bias
-        shift = nets.product(hidden[..., WIDTH:], self.shift.weight) + self.shift.bias
+        width = len(self.scale.weight)
+        log_scale = nets.product(hidden[..., :width], self.scale.weight) + self.scale.bias
+        shift = nets.product(hidden[..., width:], self.shift.weight) + self.shift.bias
         return jnp.clip(log_scale, -CLAMP, CLAMP), shift
 
 
@@ -74,8 +76,8 @@ class Couplings(Transform):
         for layer, (passed, changed) in enumerate([(odd, even), (even, odd)][:LAYERS]):
             wide, out = jax.random.split(jax.random.fold_in(key, layer))
             fan_in = self.dim + self.features
-            first = nets.uniform_layer(wide, passed + self.features, 2 * WIDTH, fan_in)
-            both = nets.uniform_layer(out, WIDTH, 2 * changed, WIDTH)
+            first = nets.uniform_layer(wide, passed + self.features, 2 * self.width, fan_in)
+            both = nets.uniform_layer(out, self.width, 2 * changed, self.width)
             layers.append(
                 Coupling(
                     first.weight[:passed], first.weight[passed:], first.bias,
@@ -115,7 +117,7 @@ class RowMaps(Transform):
     """
 
     def init(self, key: Key) -> list[nets.Layers]:
-        sizes = (self.features, WIDTH, 2)
+        sizes = (self.features, self.width, 2)
         return single([nets.init_uniform(jax.random.fold_in(key, layer), sizes) for layer in range(LAYERS)])
 
     def forward(self, params: list[nets.Layers], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
@@ -138,14 +140,19 @@ class RowMaps(Transform):
 class Flow(GenerativeModel):
     """Conditional RealNVP with two affine couplings; for feature rows a one-dimensional affine flow on each row."""
 
+    class Settings(settings.Settings):
+        """The width of the nets."""
+
+        width: int = Field(128, ge=1, description="hidden units of each conditioning net")
+
     transform: Transform
 
-    def __init__(self, dim: int, context_shape: tuple[int, ...]):
+    def __init__(self, dim: int, context_shape: tuple[int, ...], width: int = 128):
         if len(context_shape) == 1 and dim < 2:
             raise ValueError(f"flow: expected at least two cost coordinates to couple, got {dim}")
         self.dim, self.context_shape = dim, context_shape
         kind = Couplings if len(context_shape) == 1 else RowMaps
-        self.transform = kind(dim, context_shape[-1])
+        self.transform = kind(dim, context_shape[-1], width)
 
     def init(self, key: Key) -> Params:
         return self.transform.init(key)

@@ -53,14 +53,16 @@ class SPOPlus(Surrogate):
 
 
 class MSESPOPlus(Surrogate):
-    """``β · 2 (ĉ − c) + (1 − β) · spo_plus``: squared error mixed with SPO+, default β = 0.5."""
+    """``β · 2 (ĉ − c) + (1 − β) · spo_plus``: squared error mixed with SPO+, default β = 0.5; ``factor`` 1 is the paper's."""
 
     class Settings(settings.Settings):
-        """β."""
+        """β, and the slope of the squared error."""
 
         share: float = Field(0.5, ge=0, le=1, description="β, weight of the squared error beside SPO+")
+        factor: float = Field(2.0, gt=0, description="of ĉ − c: 2 for ‖ĉ − c‖², 1 as the paper prints")
 
     share: Float[Array, ""]
+    factor: Float[Array, ""]
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
         return jnp.stack([target, 2.0 * prediction - target])
@@ -76,7 +78,7 @@ class MSESPOPlus(Surrogate):
     ) -> Cost:
         best, pessimistic = solutions
         spo_plus = 2.0 * (best - pessimistic)
-        return self.share * 2.0 * (prediction - target) + (1.0 - self.share) * spo_plus
+        return self.share * self.factor * (prediction - target) + (1.0 - self.share) * spo_plus
 
 
 class DBB(Surrogate):

@@ -2,6 +2,7 @@
 
 import abc
 import functools
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -14,50 +15,64 @@ from regretless import draws, settings
 from regretless.surrogates.base import TINY, Memory, Surrogate
 from regretless.types import Cost, Instance, Key
 
-GAMMA_TERMS, KAPPA = 10, 5.0
+GAMMA_TERMS, KAPPA = 10, 5
 REACH, KNOTS_PER_UNIT = 6.0, 128
 
 
-def sum_of_gamma(key: Key, shape: tuple[int, ...]) -> Float[Array, "..."]:
-    """``η = (Σ_{i=1..10} Gamma(shape 1/κ, scale κ/i) − ln 10) / κ`` with κ = 5: the noise of I-MLE.
+def sum_of_gamma(key: Key, shape: tuple[int, ...], kappa: int = KAPPA) -> Float[Array, "..."]:
+    """``η = (Σ_{i=1..10} Gamma(shape 1/κ, scale κ/i) − ln 10) / κ`` with ``kappa`` κ = 5: the noise of I-MLE.
 
     Drawn as ``Q(Φ(z))`` from a normal ``z``, with ``Q`` the quantile function of η: one draw instead of ten rejection loops.
     """
-    table = jnp.asarray(_quantiles(), jnp.result_type(float))
+    table = jnp.asarray(_quantiles(kappa), jnp.result_type(float))
     place = jnp.clip((draws.normal(key, shape) + REACH) * KNOTS_PER_UNIT, 0.0, len(table) - 1.001)
     left = place.astype(jnp.int32)
     return table[left] + (place - left) * (table[left + 1] - table[left])
 
 
 @functools.cache
-def _quantiles() -> np.ndarray:
+def _quantiles(kappa: int) -> np.ndarray:
     """``Q(Φ(z))`` on a grid of ``z``: the distribution of η from its characteristic function ``Π (1 − i t/j)^(−1/κ)``."""
     from scipy.special import ndtr
 
     n, width = 2**18, 60.0  # the density of η + ln(10)/κ on [0, 60), where 1 − 1e-25 of it lies
     t = 2.0 * np.pi * np.fft.fftfreq(n, width / n)
-    characteristic = np.prod([(1.0 - 1j * t / j) ** (-1.0 / KAPPA) for j in range(1, GAMMA_TERMS + 1)], axis=0)
+    characteristic = np.prod([(1.0 - 1j * t / j) ** (-1.0 / kappa) for j in range(1, GAMMA_TERMS + 1)], axis=0)
     density = np.maximum(np.fft.fft(characteristic).real / width, 0.0)
     mass = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))]) * width / n
     x = np.arange(n) * width / n
     z = np.linspace(-REACH, REACH, int(2 * REACH * KNOTS_PER_UNIT) + 1)
     # Each tail is looked up by its own small probability; both meet in the middle.
     lower, upper = np.interp(ndtr(z), mass / mass[-1], x), np.interp(ndtr(-z), (1.0 - mass / mass[-1])[::-1], x[::-1])
-    return np.where(z < 0, lower, upper) - np.log(GAMMA_TERMS) / KAPPA
+    return np.where(z < 0, lower, upper) - np.log(GAMMA_TERMS) / kappa
 
 
 class _Implicit(Surrogate):
-    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ`` with sum-of-Gamma noise η; subclasses say what λ is."""
+    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ`` with sum-of-Gamma noise η; subclasses say what λ is.
+
+    ``noise="normal"`` takes the paper's ``ξ ~ N(0, I)`` in place of η.
+    """
+
+    class Settings(settings.Settings):
+        """σ, the number of draws, and their distribution."""
+
+        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
+        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
+        noise: Literal["gamma", "normal"] = Field("gamma", description="sum of Gamma, or normal as the paper writes")
+        kappa: int = Field(KAPPA, ge=1, description="κ of the sum-of-Gamma noise")
 
     spread: Float[Array, ""]
     draws: int = eqx.field(static=True)
+    noise: Literal["gamma", "normal"] = eqx.field(static=True)
+    kappa: int = eqx.field(static=True)
 
     @abc.abstractmethod
     def strength_of(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
         """λ of this call."""
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
-        return sum_of_gamma(key, (self.draws, self.oracle.dim))
+        shape = (self.draws, self.oracle.dim)
+        return sum_of_gamma(key, shape, self.kappa) if self.noise == "gamma" else draws.normal(key, shape)
 
     def queries(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
@@ -84,12 +99,10 @@ class IMLE(_Implicit):
     η is sum-of-Gamma noise with κ = 5. The paper's appendix prints it with the opposite sign, which ascends.
     """
 
-    class Settings(settings.Settings):
-        """λ, σ and the number of draws."""
+    class Settings(_Implicit.Settings):
+        """λ, σ and the noise."""
 
         strength: float = Field(10.0, gt=0, description="λ, how far the prediction moves towards the target")
-        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
-        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
 
     strength: Float[Array, ""]
 
@@ -111,11 +124,9 @@ class AIMLE(_Implicit):
     below 1 it makes ``a`` larger by 1e-3, else smaller by 1e-3, never negative.
     """
 
-    class Settings(settings.Settings):
-        """σ, the number of draws, and how ``a`` moves."""
+    class Settings(_Implicit.Settings):
+        """σ, the noise, and how ``a`` moves."""
 
-        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
-        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
         step: float = Field(1e-3, ge=0, description="how much a moves after each call")
         decay: float = Field(0.9, ge=0, lt=1, description="of the running share of gradient entries that are not zero")
 

@@ -1,5 +1,8 @@
 """Learning to rank a pool of decisions: the prediction should order them as the target does (Mandi et al., 2022)."""
 
+from typing import Literal
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -46,15 +49,18 @@ class PairwiseLTR(Pooled):
         """δ beside the pool's size."""
 
         margin: float = Field(0.0, ge=0, description="δ, how much cheaper the best must be predicted")
+        reduction: Literal["mean", "sum"] = Field("mean", description="over the pairs; the paper prints the sum")
 
     margin: Float[Array, ""]
+    reduction: Literal["mean", "sum"] = eqx.field(static=True)
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         first = pool.cheapest(target)
         rest = pool.present() & ~first
         w_b = first.astype(target.dtype) @ pool.decisions
         wrong = rest & (w_b @ prediction > pool.decisions @ prediction - self.margin)
-        return (jnp.sum(wrong) * w_b - wrong.astype(target.dtype) @ pool.decisions) / jnp.maximum(jnp.sum(rest), 1)
+        pairs = jnp.sum(wrong) * w_b - wrong.astype(target.dtype) @ pool.decisions
+        return pairs / jnp.maximum(jnp.sum(rest), 1) if self.reduction == "mean" else pairs
 
 
 class ListwiseLTR(Pooled):

@@ -178,11 +178,28 @@ def test_policies_of_point_models_refuse_generative_ones(name, model):
 
 
 def test_choices_that_only_point_models_have_are_refused():
-    with pytest.raises(SettingsError, match="variant 'plug_in' exists for point models only"):
-        build(variant="plug_in")
+    with pytest.raises(SettingsError, match=r"variant 'plug_in' needs a model with a density.* got Diffusion"):
+        build(model="diffusion", variant="plug_in")
     for given in ({"surrogate_at": "sample"}, {"exploration_scale": 0.5}):
         with pytest.raises(SettingsError, match="has no effect on policy 'dfhpg' here: the model 'flow'"):
             policies.build("dfhpg", TOY.problem(), {"model": "flow", **given})
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_plug_in_variant_weighs_the_flows_exact_score():
+    """One plain step: minus the rate times (α y + (1 − α) f_φ(x)·w) ∇ log p_θ(ĉ|x), with φ_t and nothing subtracted."""
+    policy = build(
+        variant="plug_in", policy_lr=1e-3, normalize_gradients=False, baseline="none", nuisance_at="before", rate_start=0.0,
+        **{"alpha.max": 0.4, "alpha.min": 0.4, "generative.optimiser": "sgd"},
+    )  # fmt: skip
+    before, decision, seen, after, info = one_round(policy)
+    assert after.optimiser is None
+    assert float(info.more["mixed_norm"]) < 10, "the step must not be clipped for this comparison"
+    weight = 0.4 * seen.total() + 0.6 * policy.nuisance.predict(before.phi, X) @ decision.w
+    slope = jax.grad(policy.model.log_density)(before.theta, X, decision.cost_sample)
+    rate = 1e-3 * 100 / 101
+    for got, old, each in zip(*map(jax.tree.leaves, (after.theta, before.theta, slope)), strict=True):
+        np.testing.assert_allclose(got - old, -rate * weight * each, rtol=1e-3, atol=1e-7)
 
 
 def test_a_setting_that_diverges_is_told_with_its_round():

@@ -7,7 +7,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from pydantic import Field
 
 from regretless import models, policies
-from regretless.benchmarks.presets import read
+from regretless.benchmarks.presets import preset, read
 from regretless.errors import SettingsError
 from regretless.policies import Recipe
 from regretless.policies.regression import greedy
@@ -20,15 +20,23 @@ from regretless.studies.tuning.search import chosen, task
     "row", read("presets.csv"), ids=lambda row: f"{row['benchmark']}-{row['degree']}-{row['model']}"
 )
 def test_the_spaces_hold_every_published_preset(row):
-    if models.is_generative(row["model"]):
-        pytest.skip("its pairs of alpha were tuned by hand")
-    space = spaces.space("dfhpg", row["benchmark"], row["model"], {})
-    for name in ("policy_lr", "nuisance.lr", "exploration_scale"):
-        assert space[name].low <= float(row[name]) <= space[name].high
-    assert row["surrogate"] in space["surrogate"].choices
-    assert row["baseline"] in space["baseline"].choices
-    pairs = [tuple(map(float, pair.split("/"))) for pair in space["alpha"].choices]
-    assert (float(row["alpha.max"]), float(row["alpha.min"])) in pairs
+    """Each selected value is one that the search can draw, or one that it holds fixed."""
+    place = row["benchmark"], row["model"]
+    generative = models.is_generative(row["model"])  # published with bandit feedback alone
+    for feedback in ("bandit",) if generative else ("bandit", "semi_bandit", "full"):
+        values = preset(*place, int(row["degree"] or 0), feedback).values
+        made = task(row["benchmark"], model=row["model"], feedback=feedback)
+        space, fixed = made.space(), chosen(made, {}).names()
+        pairs = [tuple(map(float, pair.split("/"))) for pair in space["alpha"].choices]
+        assert (float(values.pop("alpha.max")), float(values.pop("alpha.min"))) in pairs
+        values.pop("thompson_scale", None)  # of another policy
+        for name, value in values.items():
+            if name not in space:
+                assert str(fixed[name]).lower() == value, name
+            elif isinstance(space[name], FloatDistribution):
+                assert space[name].low <= float(value) <= space[name].high, name
+            else:
+                assert value in [str(each).lower() for each in space[name].choices], name
 
 
 @pytest.mark.parametrize("policy", policies.REGISTRY)

@@ -42,7 +42,7 @@ class Halfway(eqx.Module):
     feedback: Feedback
     before: Cost  # f_φ(x) with the old φ
     phi_norm: Scalar
-    after: Cost  # f_φ(x) with the new φ
+    after: Cost  # f_φ(x) of the (1 − α) branch: with the new φ, unless ``nuisance_at`` says otherwise
     branch: Any  # what the decision-focused term was evaluated at
 
 
@@ -61,6 +61,7 @@ class DFHPG(AskingPolicy):
     mixing: Mixing
     rate: Float[Array, ""]
     rate_offset: Float[Array, ""]
+    rate_start: Float[Array, ""]
     clip: Float[Array, ""]
     momentum: Float[Array, ""]
     late_clip: Float[Array, ""]
@@ -68,6 +69,9 @@ class DFHPG(AskingPolicy):
     baseline: Literal["moving_average", "nuisance_induced", "none"] = eqx.field(static=True)
     normalise: bool = eqx.field(static=True)
     score_only: bool = eqx.field(static=True)
+    nuisance_at: Literal["after", "before"] = eqx.field(static=True)
+    overwrite_seen: bool = eqx.field(static=True)
+    plug_in_baseline: bool = eqx.field(static=True)
     constant_rate: bool = eqx.field(static=True)
 
     @abc.abstractmethod
@@ -118,12 +122,12 @@ class DFHPG(AskingPolicy):
         phi, phi_norm = state.phi, jnp.zeros(())
         if self.nuisance is not None:
             phi, phi_norm = self.nuisance.step(phi, x, feedback)  # nuisance update: φ_{t+1}
-        after = self._costs(phi, x, feedback)  # f_φ(x) with the new φ
+        after = self._costs(phi, x, feedback) if self.nuisance_at == "after" else before  # f_φ(x) of the (1 − α) branch
 
         costs, points = jnp.zeros((0, self.problem.dim)), jnp.zeros((0, self.problem.dim))
         branch = None
         if self.surrogate is not None:
-            target = feedback.overwrite(after)  # c̃_t
+            target = feedback.overwrite(after) if self.overwrite_seen else after  # c̃_t
             costs, branch = self.open_branch(key, self.surrogate, state.memory, theta, decision, target)
             if self.problem.has_instances:
                 points = self.surrogate.points(state.memory)
@@ -154,7 +158,7 @@ class DFHPG(AskingPolicy):
         if self.score_only:
             plug_in = jax.tree.map(jnp.zeros_like, score)
         elif self.surrogate is None:
-            plug_in = self.score(key, theta, decision, half.after @ w - b, age == 0)
+            plug_in = self.score(key, theta, decision, half.after @ w - (b if self.plug_in_baseline else 0.0), age == 0)
         else:
             feasible = answer.feasible if self.problem.has_instances else None
             plug_in, memory = self.close_branch(
@@ -164,7 +168,9 @@ class DFHPG(AskingPolicy):
         trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, self.normalise, trust)
         version = state.version + 1
-        rate = self.rate if self.constant_rate else shifted_inverse(self.rate, version, self.rate_offset)
+        rate = self.rate
+        if not self.constant_rate:
+            rate = shifted_inverse(rate, version, self.rate_offset, self.rate_start)
         theta, optimiser = nets.clipped_step(theta, state.optimiser, g, rate, self.clip)  # policy update: θ_{t+1}
 
         mixing = state.mixing

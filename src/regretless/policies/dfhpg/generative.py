@@ -31,9 +31,9 @@ class GenerativeDFHPG(DFHPG):
     """DFHPG for a flow or a diffusion, trained by Adam.
 
     The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is no
-    density. The (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient: the surrogate at ``count`` (K)
-    fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh sample. Numbers: ``kappa`` (κ),
-    ``regularisation`` (λ).
+    density. With a surrogate the (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient: the surrogate
+    at ``count`` (K) fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh sample. Numbers: ``kappa``
+    (κ), ``regularisation`` (λ).
     """
 
     model: GenerativeModel
@@ -43,9 +43,10 @@ class GenerativeDFHPG(DFHPG):
     scenario_gradient: scenarios.Variant = eqx.field(static=True)
     regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True)
     orientation: scenarios.Orientation = eqx.field(static=True)
+    optimiser: Literal["adam", "sgd"] = eqx.field(static=True)
 
     def init(self, key: Key) -> DFHPGState:
-        state = self.start(key, optimiser=True)
+        state = self.start(key, optimiser=self.optimiser == "adam")
         return eqx.tree_at(lambda s: s.memory, state, jax.tree.map(_single, state.memory), is_leaf=_nothing)
 
     def mean(self, state: DFHPGState, context: Context) -> Cost:
@@ -83,8 +84,7 @@ class GenerativeDFHPG(DFHPG):
         )  # fmt: skip
         if self.regulariser_at == "sample":
             target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))
-        drawn = self.model.draw_loss(jax.random.fold_in(key, REGULARISER))
-        anchor = self.model.loss_gradient(theta, x, target, drawn)
+        anchor = self.model.regulariser_gradient(theta, x, target, jax.random.fold_in(key, REGULARISER))
         kappa, weight = (jnp.asarray(value, slopes.dtype) for value in (self.kappa, self.regularisation))
         return jax.tree.map(lambda s, r: s + weight * r, branch.pullback(kappa * slopes), anchor), memory
 

@@ -8,12 +8,18 @@ from regretless import models
 from regretless.models import REGISTRY as MODELS
 from regretless.nuisance import REGISTRY as NUISANCES
 from regretless.policies.dfhpg.scenarios import Orientation, Variant
-from regretless.schedules import OFFSET, Mixing
+from regretless.schedules import Mixing, RateSettings
 from regretless.settings import Settings, choice, chosen_from
 from regretless.surrogates import REGISTRY as SURROGATES
 
 if TYPE_CHECKING:
     from regretless.problem import Problem
+
+
+OF_SURROGATES = tuple(
+    f"generative.{name}" for name in ("scenario_gradient", "kappa_dfl", "lambda_reg", "regulariser_at", "orientation")
+)
+"""Settings of generative models that the plug-in variant has no use for."""
 
 
 class GenerativeSettings(Settings):
@@ -31,16 +37,18 @@ class GenerativeSettings(Settings):
     orientation: Orientation = Field(
         "minimise", description="published: hand costs to surrogates that maximise, as the authors' generative runs do"
     )
+    optimiser: Literal["adam", "sgd"] = Field(
+        "adam", description="of θ: the published runs', or the paper's plain step"
+    )
 
 
-class DFHPG1Settings(Settings):
+class DFHPG1Settings(RateSettings):
     """What the score term alone needs."""
 
     policy_lr: float = Field(0.05, gt=0, description="η_0 of θ")
     policy_schedule: Literal["shifted_inverse", "constant"] = Field(
         "shifted_inverse", description="how the policy's learning rate falls (the theorems keep it constant)"
     )
-    rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (1 + s) / (t + s)")
     clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
     exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
     normalize_gradients: bool = Field(True, description="scale both gradients to norm 1 before mixing")
@@ -65,7 +73,7 @@ class DFHPG1Settings(Settings):
         else:
             found["generative."] = f"the model {name!r} is not generative"
         if self.policy_schedule == "constant":
-            found["rate_offset"] = "policy_schedule is 'constant'"
+            found |= dict.fromkeys(("rate_offset", "rate_start"), "policy_schedule is 'constant'")
         return found
 
 
@@ -80,16 +88,28 @@ class DFHPG0Settings(DFHPG1Settings):
     nuisance: chosen_from(NUISANCES) = Field(  # type: ignore[valid-type]
         choice(NUISANCES, "mlp"), description="the network of the published runs, or the theory's linear class"
     )
+    nuisance_at: Literal["after", "before"] = Field(
+        "after", description="φ of the (1 − α) branch: after this round's step, or before it as the paper writes"
+    )
+    overwrite_seen: bool = Field(
+        True, description="costs that were seen one by one replace their predictions in the (1 − α) branch"
+    )
     baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
         "moving_average", description="b of the score term"
     )
+    plug_in_baseline: bool = Field(True, description="subtract b in the plug-in term too (the paper does not)")
 
     def unused(self, problem: "Problem") -> dict[str, str]:
         found = super().unused(problem)
-        if sees_all(problem):
+        if not predicts(problem, self):
+            found["nuisance_at"] = "the whole cost is seen, nothing has to be predicted"
             found |= dict.fromkeys(("nuisance", "nuisance."), "the whole cost is seen, nothing has to be predicted")
         if self.variant == "plug_in":
-            found |= dict.fromkeys(("surrogate", "surrogate.", "surrogate_at"), "variant is 'plug_in'")
+            found |= dict.fromkeys(("surrogate", "surrogate.", "surrogate_at", *OF_SURROGATES), "variant is 'plug_in'")
+        else:
+            found["plug_in_baseline"] = "variant is 'surrogate'"
+        if not problem.feedback.separable or self.variant == "plug_in":
+            found["overwrite_seen"] = "no cost is seen by itself, or variant is 'plug_in'"
         if self.is_generative:
             found["surrogate_at"] = f"the model {self.model.name!r} is evaluated at its scenarios"
         if self.baseline != "moving_average":
@@ -101,6 +121,9 @@ class DFHPGSettings(DFHPG0Settings):
     """Both terms and the weight between them."""
 
     alpha: Mixing.Settings = Mixing.Settings()
+    nuisance_always: bool = Field(
+        False, description="train the nuisance also where α stays at 1 (the published runs leave it at its start)"
+    )
 
     def unused(self, problem: "Problem") -> dict[str, str]:
         found = super().unused(problem)
@@ -108,9 +131,12 @@ class DFHPGSettings(DFHPG0Settings):
             found["alpha.time_scale"] = "alpha.gate is 'warmup'"
         else:
             found["alpha.warmup"] = "alpha.gate is 'exponential'"
+        if self.alpha.min < 1.0 or not predicts(problem, self):
+            found["nuisance_always"] = "the nuisance learns anyway: alpha.min is below 1, or there is none"
         return found
 
 
-def sees_all(problem: "Problem") -> bool:
-    """Whether the whole cost vector arrives in every round."""
-    return problem.feedback.reveals_all and not problem.may_miss
+def predicts(problem: "Problem", settings: DFHPG0Settings) -> bool:
+    """Whether there is a nuisance: not where the whole cost arrives in every round and takes its place."""
+    known = problem.feedback.reveals_all and not problem.may_miss
+    return not (known and (settings.overwrite_seen or settings.variant == "plug_in"))

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from regretless import models, nuisance, surrogates
 from regretless.errors import SettingsError
 from regretless.models.base import GenerativeModel, Model
@@ -9,10 +12,11 @@ from regretless.parts import number
 from regretless.policies.dfhpg.algorithm import DFHPG
 from regretless.policies.dfhpg.generative import GenerativeDFHPG
 from regretless.policies.dfhpg.point import PointDFHPG
-from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings, sees_all
+from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings, predicts
 from regretless.problem import Problem
 from regretless.schedules import Mixing
 from regretless.surrogates.base import Surrogate
+from regretless.types import Key
 
 
 def dfhpg(
@@ -20,7 +24,8 @@ def dfhpg(
 ) -> DFHPG:
     """The hybrid, as the settings say."""
     # At α ≡ 1 the nuisance has no say in the gradient and stays at its initial weights.
-    return _hybrid(problem, settings, Mixing.build(settings.alpha), settings.alpha.min == 1.0, model, surrogate)
+    idle = settings.alpha.min == 1.0 and not settings.nuisance_always
+    return _hybrid(problem, settings, Mixing.build(settings.alpha), idle, model, surrogate)
 
 
 def dfhpg_0(
@@ -33,7 +38,12 @@ def dfhpg_0(
 def dfhpg_1(problem: Problem, settings: DFHPG1Settings, model: Model | None = None) -> DFHPG:
     """α ≡ 1: only the score term learns, with the moving average as its baseline."""
     parts = {"nuisance": None, "surrogate": None, "mixing": constant(1.0), "baseline": "moving_average"}
-    return _assembled(problem, settings, model, score_only=True, at="mean", **parts)
+    old = {
+        "nuisance_at": "after",
+        "overwrite_seen": True,
+        "plug_in_baseline": True,
+    }  # nothing to say without a plug-in term
+    return _assembled(problem, settings, model, score_only=True, at="mean", **parts, **old)
 
 
 def constant(alpha: float) -> Mixing:
@@ -46,19 +56,30 @@ def _hybrid(
     surrogate: Surrogate | None,
 ) -> DFHPG:  # fmt: skip
     chosen, regression, plug_in = settings.surrogate, None, settings.variant == "plug_in"
-    if not sees_all(problem):
+    if predicts(problem, settings):
         own = settings.nuisance.settings
         own = own.updated({"lr": 0.0}) if idle_nuisance else own
         regression = nuisance.REGISTRY[settings.nuisance.name].build(problem, own)
     if surrogate is None and not plug_in:
         surrogate = surrogates.REGISTRY[chosen.name].build(problem.oracle, chosen.settings)
-    if plug_in and (isinstance(model, GenerativeModel) or settings.is_generative):
-        raise SettingsError(
-            "variant 'plug_in' exists for point models only: a generative model learns from generative.kappa_dfl · surrogate + "
-            f"generative.lambda_reg · regulariser; got model {settings.model.name!r}"
-        )
     parts = {"nuisance": regression, "surrogate": surrogate, "mixing": mixing, "baseline": settings.baseline}
-    return _assembled(problem, settings, model, score_only=False, at=settings.surrogate_at, **parts)
+    chosen_ways = {name: getattr(settings, name) for name in ("nuisance_at", "overwrite_seen", "plug_in_baseline")}
+    made = _assembled(problem, settings, model, score_only=False, at=settings.surrogate_at, **parts, **chosen_ways)
+    if plug_in and not has_density(made.model):
+        raise SettingsError(
+            "variant 'plug_in' needs a model with a density, whose score it weighs: gaussian_linear, gaussian_nn or flow; got "
+            f"{type(made.model).__name__}"
+        )
+    return made
+
+
+def has_density(model: Model) -> bool:
+    """Whether a model can say how likely a cost is."""
+
+    def density(key: Key) -> Any:
+        return model.log_density(model.init(key), jnp.zeros(model.context_shape), jnp.zeros(model.dim))
+
+    return jax.eval_shape(density, jax.random.key(0)) is not None
 
 
 def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, at: Any, **parts: Any) -> DFHPG:
@@ -68,6 +89,7 @@ def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, 
         "problem": problem,
         "rate": number(settings.policy_lr),
         "rate_offset": number(settings.rate_offset),
+        "rate_start": number(settings.rate_start),
         "clip": number(settings.clip),
         "momentum": number(settings.baseline_momentum),
         "late_clip": number(settings.late_clip),
@@ -86,6 +108,7 @@ def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, 
             scenario_gradient=own.scenario_gradient,
             regulariser_at=own.regulariser_at,
             orientation=own.orientation,
+            optimiser=own.optimiser,
             **common,
         )
     point: Any = model or chosen.build(*shape, settings.exploration_scale, settings.model.settings)  # type: ignore[attr-defined]

@@ -169,8 +169,9 @@ def tune(task: Search, trials: int, database: Path, progress: Progress = quiet, 
             compiling += simulation.seconds["compile"]
             programs += simulation.compiled
             done += numbers
-    spent = {"seconds": time.perf_counter() - began, "compile_seconds": compiling, "programs": programs}
-    return _outcome(task, known, place, len(sizes), spent)
+    more = {"combinations": len(sizes), "importances": known.importances(), "programs": programs}
+    spent = {"seconds": time.perf_counter() - began, "compile_seconds": compiling}
+    return outcome(task, known.finished(), place, {**more, **spent})
 
 
 def _tell(progress: Progress, done: int, size: int, total: int, what: str, part: int, whole: int) -> None:
@@ -271,8 +272,8 @@ def filled(numbers: list[int], candidates: Mapping[int, Policy], sizes: Sizes) -
     return [(f"{name}.{slot}", number) for slot, number in enumerate(padded)]
 
 
-def _outcome(task: Search, known: Trials, place: Setup, combinations: int, spent: dict[str, float]) -> Tuning:
-    finished = known.finished()
+def outcome(task: Search, finished: list[Any], place: Setup, more: dict[str, Any]) -> Tuning:
+    """The best of the finished trials as a preset, and the record of all of them."""
     complete = [trial for trial in finished if trial.value is not None]
     if not complete:
         raise SettingsError(f"none of {len(finished)} candidates stayed finite: nothing to choose from")
@@ -290,8 +291,6 @@ def _outcome(task: Search, known: Trials, place: Setup, combinations: int, spent
         "settings": own.settings,
         "best": {"number": best.number, "value": best.value, "params": best.params},
         "trials": [{"number": t.number, "value": t.value, "params": t.params} for t in finished],
-        "combinations": combinations,
-        "importances": known.importances(),
-        **{key: round(value, 1) for key, value in spent.items()},
+        **{key: round(value, 1) if isinstance(value, float) else value for key, value in more.items()},
     }  # fmt: skip
     return Tuning(task, {**preset, SCALING: place.scaling}, record)

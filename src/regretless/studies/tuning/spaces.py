@@ -1,7 +1,7 @@
 """Search spaces of the tuning, as data.
 
-The paper names the protocol and the selected values for DFHPG, not its ranges. These cover the selected values of
-``presets.csv``; the pairs of ``alpha.max`` and ``alpha.min`` are those that occur there. Any other policy declares a
+The paper names the protocol and the selected values for DFHPG, not its ranges. These hold all selected values of
+``presets.csv``, and the pairs of ``alpha.max`` and ``alpha.min`` are those that occur there. Any other policy declares a
 ``search_space`` of its own, or is searched around the defaults of its settings.
 """
 
@@ -21,6 +21,7 @@ PAIR = "alpha"
 """The one parameter that stands for two settings: ``alpha.max/alpha.min``."""
 
 ALPHA_PAIRS = ("0.1/0.05", "0.2/0.01", "0.3/0.02", "0.5/0.05")
+GENERATIVE_ALPHA_PAIRS = ("0.2/0.01", "0.5/0.02", "0.1/0", "0/0")
 ENERGY_ALPHA_PAIRS = ("0.1/0", "0.8/0.2", "0.8/0.05", "0/0")
 WIDE = 30.0
 """A number that nobody declared a range for is searched up to this factor above and below its default."""
@@ -65,15 +66,16 @@ def space(policy: str, benchmark: str, model: str, fixed: Mapping[str, Any]) -> 
 
 def _paper(settings: type[Settings], benchmark: str, generative: bool) -> dict[str, BaseDistribution]:
     energy = benchmark == "energy"
+    pairs = ENERGY_ALPHA_PAIRS if energy else GENERATIVE_ALPHA_PAIRS if generative else ALPHA_PAIRS
     found: dict[str, BaseDistribution] = {
         "policy_lr": FloatDistribution(1e-3, 0.05 if generative else 0.2, log=True),
         "nuisance.lr": FloatDistribution(5e-4, 0.1, log=True),
         "surrogate": CategoricalDistribution(SURROGATES),
-        PAIR: CategoricalDistribution(ENERGY_ALPHA_PAIRS if energy else ALPHA_PAIRS),
+        PAIR: CategoricalDistribution(pairs),
         "baseline": CategoricalDistribution(("moving_average", "nuisance_induced")),
     }
     if generative:
-        found["generative.scenarios"] = CategoricalDistribution((32, 64, 128, 200))
+        found["generative.scenarios"] = CategoricalDistribution((32, 64, 100, 128, 200))
         found["generative.kappa_dfl"] = CategoricalDistribution((1.0, 3.0, 10.0))
         found["generative.lambda_reg"] = CategoricalDistribution((0.03, 0.1, 0.3, 1.0))
     else:

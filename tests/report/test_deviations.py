@@ -1,0 +1,117 @@
+"""The list of deviations is tested like code: each option changes what is played or learnt, and the pages say what it says."""
+
+import functools
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import benchmarks, policies
+from regretless.benchmarks.presets import preset
+from regretless.policies.building import require_effect
+from regretless.report import deviations
+from regretless.settings import merged
+
+DOCS = Path(__file__).parents[2] / "docs"
+LIST = deviations.deviations()
+OPTIONS = [each for each in LIST if each.option]
+
+WORLDS = {
+    "topk": {"items": 5, "k": 2, "features": 3},
+    "pricing": {"products": 2, "levels": 3, "features": 3, "promotions": 1, "budget": 1},
+}
+SMALL = {
+    "gaussian_linear": {},
+    "flow": {"generative.scenarios": 3, "model.width": 8},
+    "diffusion": {"generative.scenarios": 3, "model.width": 8, "model.train_steps": 6, "model.sample_steps": 4},
+}
+SMALL_PARTS = {"nuisance.width": 8, "surrogate.draws": 2}
+POOLS = {128: 3, 6000: 20}
+"""Pools of a size for twelve rounds: one that forgets, one that does not."""
+
+ROUNDS = 12
+
+
+@functools.cache
+def world(name, given):
+    """A small benchmark and its rounds: contexts, costs, and the costs that regret counts."""
+    place = benchmarks.build(name, {**WORLDS[name], **dict(given)})
+    environment = place.environment(jax.random.key(1))
+
+    def one(t):
+        played = place.round(jax.random.fold_in(jax.random.key(2), t), environment, t)
+        return place.context(environment, played.observation), played.cost, place.judged(played)
+
+    return place, [
+        jax.tree.map(np.asarray, each) for each in zip(*jax.vmap(one)(jnp.arange(1, ROUNDS + 1)), strict=True)
+    ]
+
+
+@eqx.filter_jit
+def play(policy, state, context, cost):
+    key = jax.random.fold_in(jax.random.key(3), state.version)
+    decision = policy.decide(key, state, context, None)
+    after, info = policy.learn(key, state, decision, policy.problem.observe(decision, cost))
+    return after, decision.w, info.total
+
+
+@functools.cache
+def traced(name, model, benchmark, feedback, given):
+    """Decisions, their costs and the parameters of some rounds, with the preset and some settings on top."""
+    of_world = {key.removeprefix("benchmark."): each for key, each in given if key.startswith("benchmark.")}
+    place, rounds = world(benchmark, tuple(of_world.items()))
+    own = {key: each for key, each in given if not key.startswith("benchmark.")}
+    tuned = preset(benchmark, model, 8, feedback).values
+    base = merged({**tuned, "surrogate": "spo_plus", "model": model, **SMALL[model]}, own)
+    known = policies.REGISTRY[name].Settings.model_fields
+    settings = policies.settings_for(name, {key: v for key, v in base.items() if key.partition(".")[0] in known})
+    there = settings.names()
+    settings = settings.updated({key: each for key, each in SMALL_PARTS.items() if key in there})
+    if "surrogate.pool" in there:
+        settings = settings.updated({"surrogate.pool": POOLS[there["surrogate.pool"]]})
+    policy = policies.REGISTRY[name].build(place.problem(feedback), settings)
+    state, trace = policy.init(jax.random.key(0)), []
+    for context, cost, judged in rounds:
+        state, w, total = play(policy, state, context, cost)
+        trace += [w, total, judged @ np.asarray(w), *jax.tree.leaves(state.theta)]
+    return [np.asarray(each) for each in trace]
+
+
+@pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.what.replace(" ", "_"))
+def test_every_option_changes_a_trace(each):
+    where = (each.policy, each.model, each.benchmark, each.feedback)
+    default = traced(*where, tuple(each.beside.items()))
+    other = traced(*where, tuple({**each.beside, **each.option}.items()))
+    assert all(np.all(np.isfinite(leaf)) for leaf in (*default, *other))
+    same = [a.shape == b.shape and np.array_equal(a, b) for a, b in zip(default, other, strict=True)]
+    assert not all(same), f"{each.words} changed nothing"
+
+
+@pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.what.replace(" ", "_"))
+def test_the_command_line_takes_every_option(each):
+    place = benchmarks.build(each.benchmark)
+    own = {key: value for key, value in {**each.beside, **each.option}.items() if not key.startswith("benchmark.")}
+    tuned = preset(each.benchmark, each.model, 8, each.feedback).values
+    known = policies.REGISTRY[each.policy].Settings.model_fields
+    base = {key: value for key, value in {**tuned, "model": each.model}.items() if key.partition(".")[0] in known}
+    settings = policies.settings_for(each.policy, merged(base, own))
+    require_effect(each.policy, settings, own, place.problem(each.feedback))
+    world = {key.removeprefix("benchmark.") for key in each.option if key.startswith("benchmark.")}
+    assert world <= set(type(place).Settings.model_fields)
+
+
+def test_every_line_says_what_it_must():
+    assert len({each.what for each in LIST}) == len(LIST)
+    for each in LIST:
+        assert all((each.what, each.place, each.paper, each.here, each.why)), each.what
+        assert bool(each.option) != bool(each.none), f"{each.what}: an option, or the reason why there is none"
+
+
+def test_the_documentation_shows_this_list():
+    command = (
+        "python -c \"from regretless.report import deviations; print(deviations.page(), end='')\" > docs/deviations.md"
+    )
+    assert (DOCS / "deviations.md").read_text(encoding="utf-8") == deviations.page(), f"write it again: {command}"
