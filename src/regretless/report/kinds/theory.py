@@ -21,7 +21,7 @@ TITLES = {
     "stationarity": "Squared gradient norm of the policy",
 }
 HEAD = ("in the paper", "what is measured", "setting", "measured, 95 %", "paper says", "verdict")
-LOOKS = {"holds": "chip", "does not hold": "chip bad", "not at this length": "chip quiet"}
+LOOKS = {"holds": "chip", "does not hold": "chip bad", "not at this length": "chip warn"}
 
 
 def cards(study: Study, panel: Panel, charts: Charts) -> Markup:

@@ -12,8 +12,8 @@ class Claim(NamedTuple):
 
     - ``=``: holds if the interval covers ``expected`` and the joint test of all coordinates does not reject.
     - ``≤``: holds if the upper limit is at most ``expected`` and the explicit bound, where there is one, is not exceeded. A
-      rate whose slope is above the exponent is undecided if the averages follow "rate + next term" (``p_value``): on a finite range
-      two terms have a slope on either side. If they do not follow that either, the line does not hold.
+      rate whose slope is above the exponent is undecided if the averages follow "rate + next term" (``p_value``): on a finite
+      range two terms have a slope on either side. If they do not follow that either, the line does not hold.
     """
 
     name: str

@@ -1,5 +1,6 @@
 """The gradient estimators at a fixed point: single steps of DFHPG's own ``learn``, compared with exact gradients."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -47,6 +48,11 @@ class Sums(eqx.Module):
     first: Float[Array, "steps dp"]
     second: Float[Array, "steps dp dp"]
 
+    @staticmethod
+    def of(g: Float[Array, "steps n dp"]) -> "Sums":
+        """The sums of the rows."""
+        return Sums(jnp.sum(g, axis=1), jnp.einsum("snp,snq->spq", g, g))
+
 
 def _steps(one: DFHPG, game: Game, own: Any, theta: Array, phi: Array, start: Array) -> tuple[Array, Array]:
     """``θ_t − θ_{t+1}`` and ``φ_t − φ_{t+1}`` of ``CHUNK`` rounds from the same point, ``[chunk, dp]`` each."""
@@ -64,40 +70,25 @@ def _steps(one: DFHPG, game: Game, own: Any, theta: Array, phi: Array, start: Ar
     return jax.vmap(step)(start + jnp.arange(CHUNK, dtype=jnp.int32))
 
 
-def _summed(g: Float[Array, "steps n dp"]) -> Sums:
-    return Sums(jnp.sum(g, axis=1), jnp.einsum("snp,snq->spq", g, g))
+def _sample(shared: tuple[DFHPG, Game, Array, Array, Any], own: Any) -> tuple[Sums, Sums]:
+    """Sums of the policy's and of the nuisance's steps, for each policy of the stack on the same rounds."""
+    stack, game, theta, phi, start = shared
+    of_policy, of_nuisance = jax.vmap(lambda one: _steps(one, game, own, theta, phi, start))(stack)
+    return Sums.of(of_policy), Sums.of(of_nuisance)
 
 
-def _of_policy(shared: tuple[DFHPG, Game, Array, Array, Any], own: Any) -> Sums:
-    """Sums of the policy's steps, for each policy of the stack on the same rounds."""
-    stack, *rest = shared
-    game, theta, phi, start = rest
-    return _summed(jax.vmap(lambda one: _steps(one, game, own, theta, phi, start)[0])(stack))
-
-
-def _of_nuisance(shared: tuple[DFHPG, Game, Array, Array, Any], own: Any) -> Sums:
-    """The same of the nuisance's steps."""
-    stack, *rest = shared
-    game, theta, phi, start = rest
-    return _summed(jax.vmap(lambda one: _steps(one, game, own, theta, phi, start)[1])(stack))
-
-
-def _descended(shared: tuple[DFHPG, Game, Array, Array, Array, Array, Any], own: Any) -> Float[Array, " steps"]:
+def _descend(shared: tuple[DFHPG, Game, Array, Array, Array, Array, Any], own: Any) -> Float[Array, " steps"]:
     """Mean over every eighth step of ``V(θ − βg) − V(θ) − ½ L β² ‖g‖²``, with ``V^α`` for the surrogate variant."""
     stack, game, theta, phi, rates, curvatures, start = shared
 
     def change(one: DFHPG, rate: Array, curvature: Array) -> Array:
-        weight = 1.0 if one.surrogate is None else one.mixing.init().alpha
-        height = world.value if one.surrogate is None else lambda theta: surrogate.mixed_value(weight, theta)
+        weight = jnp.ones(()) if one.surrogate is None else one.mixing.init().alpha
+        height = world.value if one.surrogate is None else functools.partial(surrogate.mixed_value, weight)
         g = _steps(one, game, own, theta, phi, start)[0][::EVERY]
-        after = jax.lax.map(lambda step: height(theta - rate * step.reshape(theta.shape)), g, batch_size=64)
+        after = jax.lax.map(lambda step: height(theta - rate * step.reshape(theta.shape)), g, batch_size=16)
         return jnp.mean(after - height(theta) - 0.5 * curvature * rate**2 * jnp.sum(jnp.square(g), axis=1))
 
-    return jnp.stack([change(_one(stack, index), rates[index], curvatures[index]) for index in range(len(rates))])
-
-
-def _one(stack: Any, index: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[index], stack)
+    return jax.vmap(change)(stack, rates, curvatures)
 
 
 def _stacked(kinds: Sequence[Kind]) -> DFHPG:
@@ -135,11 +126,11 @@ def sample_steps(
     ``g = θ_t − θ_{t+1}``; all ``kinds`` are of one variant.
     """
     shared = (_stacked(kinds), Game(world.World()), jnp.asarray(theta), jnp.asarray(phi))
-    function, what = (_of_nuisance, "nuisance gradient") if of_nuisance else (_of_policy, "gradient estimators")
-    answers = _calls(function, shared, samples, seed, what, progress)
-    scale = np.array([1.0 / one.eta if of_nuisance else 1.0 for one in kinds])
-    firsts = np.concatenate([one.first for one in answers]) * scale[:, None]  # [batches, steps, dp]
-    seconds = np.concatenate([one.second for one in answers]) * scale[:, None, None] ** 2
+    answers = _calls(_sample, shared, samples, seed, "gradient estimators", progress)
+    sums = [nuisance if of_nuisance else own for own, nuisance in answers]
+    scale = np.array([1.0 / one.eta if of_nuisance and one.eta else 1.0 for one in kinds])
+    firsts = np.concatenate([one.first for one in sums]) * scale[:, None]  # [batches, steps, dp]
+    seconds = np.concatenate([one.second for one in sums]) * scale[:, None, None] ** 2
     size = CHUNK * len(firsts)
     mean = np.sum(firsts, axis=0) / size
     spread = np.sum(seconds, axis=0) / size - np.einsum("sp,sq->spq", mean, mean)
@@ -177,4 +168,4 @@ def descents(
     curvatures = np.array([smoothness(one.variant, one.alpha) for one in kinds])
     rates = 1.0 / (curvatures * horizon**0.5)
     shared = (_stacked(kinds), Game(world.World()), *map(jnp.asarray, (theta, phi, rates, curvatures)))
-    return list(np.concatenate(_calls(_descended, shared, samples, seed, "one-step descent", progress)).T)
+    return list(np.concatenate(_calls(_descend, shared, samples, seed, "one-step descent", progress)).T)

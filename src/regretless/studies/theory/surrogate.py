@@ -1,8 +1,8 @@
 """The surrogate variant in the world of the theorems: ``J^sur``, ``V^α``, their exact gradients and constants.
 
 The theorem asks for a surrogate whose gradient is bounded and Lipschitz in both arguments. ``listwise_ltr`` has one as long as
-its pool does not change: ``∇_ĉ h(c, ĉ) = (softmax(−c/τ) − softmax(−ĉ/τ))/τ``, evaluated at the sample. So the pool holds all three
-items from the start. The gradient of ``spo_plus`` jumps; it is here for its unbiasedness alone.
+its pool does not change, ``∇_ĉ h(c, ĉ) = (softmax(−c/τ) − softmax(−ĉ/τ))/τ``, evaluated at the sample. So the pool holds all
+three items from the start. The gradient of ``spo_plus`` jumps; it is here for its unbiasedness alone.
 """
 
 import functools
