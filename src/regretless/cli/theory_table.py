@@ -16,20 +16,22 @@ def show_theory(result: dict[str, Any]) -> None:
     table = Table(title="theory", title_style="bold")
     for column in ("claim", "measured, 95 % interval", "paper", "verdict"):
         table.add_column(column, no_wrap=column != "verdict")
-    told: dict[str, str] = {}
-    for claim in result["claims"]:
-        if claim["name"] not in told:
+    told = {claim["name"]: claim["quantity"] for claim in reversed(result["claims"])}
+    order = list(dict.fromkeys(claim["name"] for claim in result["claims"]))
+    last = ""
+    for claim in sorted(result["claims"], key=lambda claim: order.index(claim["name"])):
+        if claim["name"] != last:
+            last = claim["name"]
             table.add_section()
-            table.add_row(f"[bold]{claim['name']}[/] {claim['statement']}")
-            told[claim["name"]] = claim["quantity"]
+            table.add_row(f"[bold]{last}[/]", f"[dim]{claim['statement'].split(' (')[0]}[/]")
         interval = rf"{claim['measured']:.4f} \[{claim['low']:.4f}, {claim['high']:.4f}]"
         verdict = f"[{COLOURS[claim['verdict']]}]{claim['verdict']}[/]"
         table.add_row(f"  {claim['setting']}", interval, f"{claim['relation']} {claim['expected']:g}", verdict)
     console.out.print(table, highlight=False)
     if result["short"]:
         console.say(f"{SHORT_THEORY}\n")
-    for name, quantity in told.items():
-        console.say(f"{name}: {quantity}")
+    for name in order:
+        console.say(f"{name}: {told[name]}")
     horizons, shares = result["horizons"], [claim["bound_share"] or 0.0 for claim in result["claims"]]
     counts = Counter(claim["verdict"] for claim in result["claims"])
     console.say(f"\n{len(result['claims'])} lines: " + ", ".join(f"{number} {word}" for word, number in counts.items()))

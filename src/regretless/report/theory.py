@@ -19,11 +19,11 @@ def mixing_colour(alpha: float) -> str:
 
 
 def theory_figure(result: Mapping[str, Any]) -> Figure:
-    """Eight panels; ``result`` is what ``TheoryResult.to_dict`` gives."""
+    """Seven panels; ``result`` is what ``TheoryResult.to_dict`` gives."""
     figure = Figure(figsize=(9.0, 13.0), layout="constrained")
-    panels = figure.subplots(4, 2)
-    _bias(panels[0, 0], [claim for claim in result["claims"] if claim["relation"] == "="])
-    places = iter(panels.flat[1:])
+    grid = figure.add_gridspec(4, 2)
+    _bias(figure.add_subplot(grid[0, :]), [claim for claim in result["claims"] if claim["relation"] == "="])
+    places = (figure.add_subplot(grid[place, side]) for place in (1, 2, 3) for side in (0, 1))
     for quantity, variant, rule in RATES:
         mine = _chosen(result, quantity, variant, rule)
         exponent = "(1 + log T)/T" if rule == "adaptive" else "T^(−1/2)"
@@ -31,7 +31,6 @@ def theory_figure(result: Mapping[str, Any]) -> Figure:
     for variant in ("plug_in", "listwise_ltr"):
         mine = _chosen(result, "stationarity", variant, None)
         _curves(next(places), mine, f"average {SYMBOLS['stationarity', variant]}", "T^(−1/2)")
-    next(places).set_axis_off()
     figure.suptitle(
         f"What the theorems say and what was measured, {result['replications']} replications per horizon, 95 % bands"
     )
@@ -71,8 +70,12 @@ def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
     axes.errorbar(
         np.arange(len(claims)), measured - expected, yerr=error, fmt="o", color=KNOWN["dfhpg"].colour, capsize=4
     )
-    labels = [f"{NAMES[claim['name']]}\n{claim['setting'].replace(', ', chr(10))}" for claim in claims]
-    axes.set_xticks(np.arange(len(claims)), labels, fontsize=7)
+    settings = [claim["setting"].removeprefix("a ").removesuffix(" of the other lines") for claim in claims]
+    labels = [
+        f"{NAMES[claim['name']]}\n{setting.replace(', ', chr(10))}"
+        for claim, setting in zip(claims, settings, strict=True)
+    ]
+    axes.set_xticks(np.arange(len(claims)), labels, fontsize=6)
     axes.set(title="gradient estimators: measured share − theorem's share", ylabel="difference")
     axes.grid(alpha=0.25)
 

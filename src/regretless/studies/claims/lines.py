@@ -129,7 +129,7 @@ def models() -> list[Line]:
         lines.append(Line(at, f"{NAMES[name]}: the linear model leads early (round {EARLY:,})", name, Lower(early)))
         final = tuple((model("flow"), model(other)) for other in (MODELS[0], "diffusion"))
         lines.append(Line(at, f"{NAMES[name]}: the flow reaches the lowest final regret", name, Lower(final)))
-        trails = ((model("flow"), model("diffusion")),)
+        trails: tuple[tuple[Group, Group], ...] = ((model("flow"), model("diffusion")),)
         if name != "pricing":
             trails += ((model(MODELS[0]), model("diffusion")),)
         words = "the flow does better than diffusion" if name == "pricing" else "diffusion trails"

@@ -37,11 +37,11 @@ STATEMENTS = {
     ("excess", "plug_in", "adaptive"): "Proposition 2.1 (ii)",
     ("bias", "plug_in", "constant"): "Proposition D.2 (i)",
     ("bias", "plug_in", "adaptive"): "Proposition D.2 (ii)",
-    ("bias", "listwise_ltr", "constant"): "Proposition E.4, constant step",
+    ("bias", "listwise_ltr", "constant"): "Proposition E.4, constant",
     ("bias", "listwise_ltr", "adaptive"): "Proposition E.4",
     ("stationarity", "plug_in", "constant"): "Theorem 2.2 (i)",
     ("stationarity", "plug_in", "adaptive"): "Theorem 2.2 (ii)",
-    ("stationarity", "listwise_ltr", "constant"): "Theorem 2.3, constant step",
+    ("stationarity", "listwise_ltr", "constant"): "Theorem 2.3, constant",
     ("stationarity", "listwise_ltr", "adaptive"): "Theorem 2.3",
 }
 """The nuisance regret of the surrogate's runs is that of the proposition too: it is about any sequence of policies."""
