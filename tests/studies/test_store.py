@@ -57,7 +57,7 @@ def test_a_result_comes_back_bit_by_bit(store):
 
 def test_a_document_without_traces_can_be_stored(store):
     store.put(KEY, invented.invent(TheoryCell()))
-    assert store.load(KEY).record["document"]["claims"][0]["holds"]
+    assert store.load(KEY).record["document"]["claims"][0]["verdict"] == "holds"
     assert store.load(KEY).traces == {}
 
 

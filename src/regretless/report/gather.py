@@ -1,7 +1,7 @@
 """Reads a store for a report: the newest plan of every study, and the results that are there."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
@@ -9,6 +9,7 @@ from regretless.report.series import ArmSummary, summarise
 from regretless.report.style import Palette
 from regretless.report.tunings import Tuning, read_tunings
 from regretless.report.words import benchmark, distinct, places
+from regretless.studies.claims.evaluate import Outcome, evaluate
 from regretless.studies.forms import PanelPlan, PlanFile, ScalePlan, StudyPlan
 from regretless.studies.store import Store
 from regretless.studies.verdicts import Verdict, verdict
@@ -133,6 +134,7 @@ class Page(NamedTuple):
     tunings: list[Tuning]
     written: float
     code: list[str]
+    claims: Sequence[Outcome] = ()  # the paper's, where some study of it is on the page
 
     def shown(self) -> dict[str, Shown]:
         """Every cell that is shown, by key."""
@@ -172,7 +174,19 @@ def gather(store: Store) -> Page:
     names = places((study.name for study, _ in chosen), "study")
     studies = [reader.study(*found, place) for found, place in zip(chosen, names, strict=True)]
     page = Page(studies, read_tunings(store), time.time(), [])
-    return page._replace(code=sorted({cell.record["code"] for cell in page.shown().values()}))
+    claims = judged_claims(store, [study for study, _ in chosen if study.paper])
+    return page._replace(code=sorted({cell.record["code"] for cell in page.shown().values()}), claims=claims)
+
+
+def judged_claims(store: Store, studies: Sequence[StudyPlan]) -> list[Outcome]:
+    """The claims of the paper's text by the results of its studies; none without any."""
+    keys = {
+        (study.name, panel.title, label): key
+        for study in studies
+        for panel in study.panels
+        for label, key in panel.cells
+    }
+    return evaluate(keys, store.load) if keys else []
 
 
 def _newest(plans: list[PlanFile]) -> dict[str, tuple[StudyPlan, PlanFile]]:

@@ -3,7 +3,7 @@
 import time
 from importlib import resources
 
-from regretless.report import deviations, overview, presets_section, sections, tuning_section
+from regretless.report import claims_section, deviations, overview, presets_section, sections, tuning_section
 from regretless.report.charts import Charts
 from regretless.report.gather import Page
 from regretless.report.html import Markup, embedded_json, tag, text
@@ -32,6 +32,7 @@ def render(page: Page) -> str:
     titled = page.paper or len(page.studies) > 1
     parts = [at_a_glance(page, charts), *(sections.section(study, charts, titled) for study in page.studies)]
     parts += [tuning_section.section(tuning, charts) for tuning in page.tunings]
+    parts += [claims_section.section(page.claims)] if page.claims else []
     parts += [presets_section.section(), deviations.section()] if page.paper else []
     return "\n".join(
         [
@@ -85,6 +86,7 @@ def nav(page: Page) -> Markup:
     """Links to the sections, and the switch between light and dark."""
     names = [(study.place, study.title.split(":")[0]) for study in page.studies]
     names += [(tuning_section.anchor(page.tunings[0]), "Tuning")] if page.tunings else []
+    names += [("claims", "Claims")] if page.claims else []
     names += [("configurations", "Configurations"), ("deviations", "Deviations")] if page.paper else []
     names.append(("environment", "Environment"))
     links = [tag("a", text(title), href=f"#{name}") for name, title in names]

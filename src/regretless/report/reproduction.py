@@ -1,6 +1,6 @@
 """All numbers of a report as Markdown: for the paper's studies, the reproduction page of the documentation."""
 
-from regretless.report import deviations
+from regretless.report import claims_section, deviations
 from regretless.report.gather import Page, Study
 from regretless.report.kinds import by_kind
 from regretless.report.overview import tally
@@ -23,6 +23,7 @@ def reproduction(page: Page) -> str:
         if written:
             lines += [f"## {markdown_text(study.title)}", "", _about(study), "", *written]
     if page.paper:
+        lines += claims_section.markdown(page.claims) if page.claims else []
         lines += deviations.markdown()
     return "\n".join([*lines, *_computed_by(page)])
 

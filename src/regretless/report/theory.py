@@ -1,4 +1,4 @@
-"""The picture of the theory study: the estimators' bias, the two nuisance rates and the stationarity rate."""
+"""The picture of the theory study: the estimators' bias, the nuisance rates, the bias rates and the two theorems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,20 +19,46 @@ def mixing_colour(alpha: float) -> str:
 
 
 def theory_figure(result: Mapping[str, Any]) -> Figure:
-    """Four panels; ``result`` is what ``TheoryResult.to_dict`` gives."""
-    figure = Figure(figsize=(9.0, 6.5), layout="constrained")
-    (bias, adaptive), (constant, stationarity) = figure.subplots(2, 2)
-    _bias(bias, [claim for claim in result["claims"] if claim["relation"] == "="])
-    curves = result["curves"]
-    for axes, rule, exponent in ((adaptive, "adaptive", "(1 + log T)/T"), (constant, "constant", "T^(−1/2)")):
-        mine = [curve for curve in curves if curve["quantity"] == "excess" and curve["rule"] == rule]
-        _curves(axes, mine, f"average excess nuisance loss, {rule} step", exponent)
-    mine = [curve for curve in curves if curve["quantity"] == "stationarity"]
-    _curves(stationarity, mine, "average ‖∇V(θ)‖²", "T^(−1/2)")
+    """Seven panels; ``result`` is what ``TheoryResult.to_dict`` gives."""
+    figure = Figure(figsize=(9.0, 13.0), layout="constrained")
+    grid = figure.add_gridspec(4, 2)
+    _bias(figure.add_subplot(grid[0, :]), [claim for claim in result["claims"] if claim["relation"] == "="])
+    places = (figure.add_subplot(grid[place, side]) for place in (1, 2, 3) for side in (0, 1))
+    for quantity, variant, rule in RATES:
+        mine = _chosen(result, quantity, variant, rule)
+        exponent = "(1 + log T)/T" if rule == "adaptive" else "T^(−1/2)"
+        _curves(next(places), mine, f"average {SYMBOLS[quantity, variant]}, {rule} step", exponent)
+    for variant in ("plug_in", "listwise_ltr"):
+        mine = _chosen(result, "stationarity", variant, None)
+        _curves(next(places), mine, f"average {SYMBOLS['stationarity', variant]}", "T^(−1/2)")
     figure.suptitle(
         f"What the theorems say and what was measured, {result['replications']} replications per horizon, 95 % bands"
     )
     return figure
+
+
+RATES = (
+    ("excess", "plug_in", "adaptive"),
+    ("excess", "plug_in", "constant"),
+    ("bias", "plug_in", "adaptive"),
+    ("bias", "listwise_ltr", "adaptive"),
+)
+SYMBOLS = {
+    ("excess", "plug_in"): "excess nuisance loss",
+    ("bias", "plug_in"): "‖∇B(φ, θ)‖²",
+    ("bias", "listwise_ltr"): "‖∇B^sur(φ, θ)‖²",
+    ("stationarity", "plug_in"): "‖∇V(θ)‖²",
+    ("stationarity", "listwise_ltr"): "‖∇V^α(θ)‖²",
+}
+
+
+def _chosen(result: Mapping[str, Any], quantity: str, variant: str, rule: str | None) -> list[Mapping[str, Any]]:
+    """The curves of one panel."""
+    return [
+        curve
+        for curve in result["curves"]
+        if (curve["quantity"], curve["variant"]) == (quantity, variant) and rule in (None, curve["rule"])
+    ]
 
 
 def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
@@ -44,17 +70,31 @@ def _bias(axes: Axes, claims: Sequence[Mapping[str, Any]]) -> None:
     axes.errorbar(
         np.arange(len(claims)), measured - expected, yerr=error, fmt="o", color=KNOWN["dfhpg"].colour, capsize=4
     )
-    labels = [f"{NAMES[claim['name']]}\n{claim['setting'].replace(', ', chr(10))}" for claim in claims]
-    axes.set_xticks(np.arange(len(claims)), labels, fontsize=7)
+    settings = [claim["setting"].removeprefix("a ").removesuffix(" of the other lines") for claim in claims]
+    labels = [
+        f"{NAMES[claim['name']]}\n{setting.replace(', ', chr(10))}"
+        for claim, setting in zip(claims, settings, strict=True)
+    ]
+    axes.set_xticks(np.arange(len(claims)), labels, fontsize=6)
     axes.set(title="gradient estimators: measured share − theorem's share", ylabel="difference")
     axes.grid(alpha=0.25)
 
 
-NAMES = {"score_unbiased": "score", "hybrid_bias": "bias", "hybrid_bias_new_phi": "bias, φ first"}
+NAMES = {
+    "score_unbiased": "score",
+    "hybrid_bias": "bias",
+    "hybrid_bias_new_phi": "bias, φ first",
+    "surrogate_unbiased": "surrogate",
+    "surrogate_hybrid_bias": "V^α bias",
+    "universal_minimiser": "nuisance",
+}
 
 
 def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponent: str) -> None:
     """Averages over horizons with bands, and the theorem's rate drawn through the first point of each."""
+    if not curves:
+        axes.set_axis_off()
+        return
     for curve in curves:
         horizons = np.asarray(curve["horizons"], float)
         averages = {key: np.asarray(values) for key, values in curve["averages"].items()}

@@ -1,5 +1,6 @@
 """Writes a report into a folder: the page, the figures, the tables."""
 
+import json
 from pathlib import Path
 
 from regretless.files import write_text
@@ -33,6 +34,8 @@ def write_texts(page: Page, folder: Path) -> None:
         if any(found):
             write_text(tables / f"{study.place}.tex", "\n".join(filter(None, found)))
     if page.paper:
+        claims = [outcome.to_dict() for outcome in page.claims]
+        write_text(tables / "claims.json", json.dumps(claims, ensure_ascii=False, indent=1) + "\n")
         for title in presets_section.TABLES:
             name = f"configurations_{title.split()[0].lower()}.tex"
             write_text(tables / name, presets_section.latex(title))

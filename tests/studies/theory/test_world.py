@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from regretless.studies.theory import world as world
-from regretless.studies.theory.claims import shortest_horizon
+from regretless.studies.theory.rates import shortest_horizon
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -15,15 +15,20 @@ from regretless.report.tables import markdown_table
 from regretless.report.theory import mixing_colour, theory_figure
 from regretless.report.words import SHORT_THEORY, markdown_text
 
-TITLES = {"excess": "Excess loss of the nuisance", "stationarity": "Squared gradient norm of the policy"}
-HEAD = ("claim", "setting", "measured, 95 %", "theorem", "verdict")
+TITLES = {
+    "excess": "Excess loss of the nuisance",
+    "bias": "Squared gradient of the bias",
+    "stationarity": "Squared gradient norm of the policy",
+}
+HEAD = ("in the paper", "what is measured", "setting", "measured, 95 %", "paper says", "verdict")
+LOOKS = {"holds": "chip", "does not hold": "chip bad", "not at this length": "chip warn"}
 
 
 def cards(study: Study, panel: Panel, charts: Charts) -> Markup:
     """The claims, and one chart per quantity."""
     document = panel.cells[0].record["document"]
     short_run = note(SHORT_THEORY if document.get("short") else "")
-    claims = claim_table(document["claims"], judged=not document.get("short"))
+    claims = claim_table(document["claims"])
     parts = [tag("div", tag("h3", text("Claims")), claims, short_run, class_="card wide")]
     for quantity in dict.fromkeys(curve["quantity"] for curve in document["curves"]):
         place = chart_id(study, panel, quantity)
@@ -35,19 +40,19 @@ def cards(study: Study, panel: Panel, charts: Charts) -> Markup:
     return "".join(parts)
 
 
-def claim_table(claims: Sequence[Mapping[str, Any]], judged: bool) -> Markup:
-    """What each theorem says, what was measured, and, where the run is long enough to be judged, whether it holds."""
+def claim_table(claims: Sequence[Mapping[str, Any]]) -> Markup:
+    """What each statement says, what was measured, and whether it holds."""
     body = []
     for claim in claims:
-        word, look = ("holds", "chip") if claim["holds"] else ("does not hold", "chip bad")
         interval = f"{claim['low']:.3f} to {claim['high']:.3f}"
         body.append(
             row(
+                text(claim["statement"]),
                 text(claim["quantity"]),
                 text(claim["setting"]),
                 f"{text(format(claim['measured'], '.3f'))} {tag('i', text(interval))}",
                 text(f"{claim['relation']} {claim['expected']:g}"),
-                tag("span", text(word), class_=look) if judged else "–",
+                tag("span", text(claim["verdict"]), class_=LOOKS[claim["verdict"]]),
             )
         )
     return table(HEAD, body)
@@ -57,7 +62,7 @@ def chart(curves: Sequence[Mapping[str, Any]]) -> Spec:
     """Averages by horizon on logarithmic axes: a rate is a straight line."""
     data: list[Spec] = []
     for curve in curves:
-        label = f"α = {curve['alpha']:g}, {curve['rule']}"
+        label = f"α = {curve['alpha']:g}, {curve['rule']}{'' if curve['variant'] == 'plug_in' else ', surrogate'}"
         shade = mixing_colour(curve["alpha"])
         horizons = curve["horizons"]
         averages = {key: np.asarray(values, float) for key, values in curve["averages"].items()}
@@ -77,7 +82,7 @@ def chart(curves: Sequence[Mapping[str, Any]]) -> Spec:
 
 
 def figure(study: Study, panel: Panel) -> Figure | None:
-    """The four panels for print."""
+    """The panels for print."""
     return theory_figure(panel.cells[0].record["document"])
 
 
@@ -86,11 +91,12 @@ def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
     document = panels[0].cells[0].record["document"]
     body = [
         [
+            markdown_text(claim["statement"]),
             markdown_text(claim["quantity"]),
             markdown_text(claim["setting"]),
             f"{claim['measured']:.4f} ({claim['low']:.4f} to {claim['high']:.4f})",
             f"{claim['relation']} {claim['expected']:g}",
-            "–" if document.get("short") else "holds" if claim["holds"] else "does not hold",
+            claim["verdict"],
         ]
         for claim in document["claims"]
     ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import chdtrc, stdtrit
 
 CONFIDENCE = 0.95
 RESAMPLES = 4000
@@ -43,6 +43,17 @@ def fitted_slope(horizons: Sequence[float], samples: Sequence[np.ndarray], seed:
     tail = 0.5 * (1.0 - CONFIDENCE)
     low, high = np.quantile(slope(horizons, drawn), [tail, 1.0 - tail])
     return Interval(float(slope(horizons, means)), float(low), float(high))
+
+
+def two_terms(samples: Sequence[np.ndarray], rate: np.ndarray, following: np.ndarray) -> float | None:
+    """p-value of "averages are ``a · rate + b · following``" (χ² of the weighted fit); None for fewer than three horizons."""
+    if len(samples) < 3:
+        return None
+    means = np.array([np.mean(sample) for sample in samples])
+    errors = np.array([np.std(sample, ddof=1) / len(sample) ** 0.5 for sample in samples])
+    design = np.stack([rate, following], axis=1) / errors[:, None]
+    weights, *_ = np.linalg.lstsq(design, means / errors, rcond=None)
+    return float(chdtrc(len(means) - 2, np.sum(np.square(means / errors - design @ weights))))
 
 
 def resampled_means(samples: Sequence[np.ndarray], seed: int = 0) -> np.ndarray:

@@ -9,6 +9,7 @@ expected cost has no minimiser either: ``θ = s Φ*`` improves for ever. The sin
 
 import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -69,12 +70,12 @@ class BoundedGaussian(Gaussian):
         return self.reach * jnp.sin(params @ context)
 
 
-def probabilities(means: Float[Array, "n d"]) -> Float[Array, "n d"]:
+def probabilities(means: Float[Array, "n d"], scale: float = SCALE) -> Float[Array, "n d"]:
     """Probability of each item to have the smallest ``ĉ_i = μ_i + σ ε_i``, by Gauss–Hermite quadrature.
 
-    ``p_i = ∫ φ(z) Π_{j≠i} Φ((μ_j − μ_i)/σ − z) dz``.
+    ``p_i = ∫ φ(z) Π_{j≠i} Φ((μ_j − μ_i)/σ − z) dz``, with ``σ = scale``.
     """
-    gaps = (means[:, None, :] - means[:, :, None]) / SCALE  # [n, i, j] = (μ_j − μ_i)/σ
+    gaps = (means[:, None, :] - means[:, :, None]) / scale  # [n, i, j] = (μ_j − μ_i)/σ
     beaten = ndtr(gaps[..., None] - jnp.asarray(NODES))
     beaten = jnp.where(jnp.eye(means.shape[1], dtype=bool)[None, :, :, None], 1.0, beaten)
     return jnp.sum(jnp.prod(beaten, axis=2) * jnp.asarray(WEIGHTS), axis=-1)
@@ -96,28 +97,49 @@ def value(theta: Parameters) -> Scalar:
 
 
 def gradient(theta: Parameters) -> Parameters:
-    """``∇V(θ)`` in closed form, for three items.
+    """``∇V(θ)``, the gradient of the expected cost."""
+    return plug_in_gradient(jnp.asarray(COEFFICIENTS, theta.dtype), theta)
 
-    Items ``i`` and ``j`` change places where ``ĉ_i = ĉ_j`` lies below the third, ``k``: ``∂p_i/∂μ_j = A_ij`` with
-    ``A_ij = φ((μ_i − μ_j)/√2σ)/√2σ · Φ((μ_k − (μ_i + μ_j)/2)/√1.5 σ)``, so that ``∂V/∂μ_j = Σ_i (f_i − f_j) A_ij``.
-    """
+
+def plug_in_gradient(phi: Parameters, theta: Parameters) -> Parameters:
+    """``∇_θ J(φ, θ)`` in closed form, for ``f = φ x``."""
     contexts = jnp.asarray(CONTEXTS, theta.dtype)
     angles = contexts @ theta.T
-    means, costs = REACH * jnp.sin(angles), contexts @ jnp.asarray(COEFFICIENTS.T, theta.dtype)
-    slopes = [jnp.zeros(len(CONTEXTS), theta.dtype)] * ITEMS
+    slopes = pull(REACH * jnp.sin(angles), contexts @ phi.T.astype(theta.dtype))
+    return (slopes * REACH * jnp.cos(angles)).T @ contexts / len(CONTEXTS)
+
+
+def pull(means: Float[Array, "n d"], costs: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """``∂(Σ_i f_i p_i)/∂μ`` for predictions of mean ``μ`` and costs ``f``, for three items.
+
+    Items ``i`` and ``j`` change places where ``ĉ_i = ĉ_j`` lies below the third, ``k``: ``∂p_i/∂μ_j = A_ij`` with
+    ``A_ij = φ((μ_i − μ_j)/√2σ)/√2σ · Φ((μ_k − (μ_i + μ_j)/2)/√1.5 σ)``, so that ``∂J/∂μ_j = Σ_i (f_i − f_j) A_ij``.
+    """
+    slopes = [jnp.zeros(len(means), means.dtype)] * ITEMS
     for i, j, k in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
         gap = (means[:, i] - means[:, j]) / (math.sqrt(2.0) * SCALE)
         above = (means[:, k] - 0.5 * (means[:, i] + means[:, j])) / (math.sqrt(3.0) * SCALE)
         exchange = jnp.exp(-0.5 * gap**2) / (2.0 * math.sqrt(math.pi) * SCALE) * 0.5 * (1.0 + erf(above))
         slopes[i] = slopes[i] + (costs[:, j] - costs[:, i]) * exchange
         slopes[j] = slopes[j] + (costs[:, i] - costs[:, j]) * exchange
-    pull = jnp.stack(slopes, axis=1) * REACH * jnp.cos(angles)
-    return pull.T @ contexts / len(CONTEXTS)
+    return jnp.stack(slopes, axis=1)
 
 
 def bias_gradient(phi: Parameters, theta: Parameters) -> Parameters:
     """``∇_θ B(φ, θ) = ∇_θ J(φ, θ) − ∇V(θ)``, the bias of the plug-in estimator."""
-    return jax.grad(plug_in_value, argnums=1)(phi - jnp.asarray(COEFFICIENTS), theta)
+    return plug_in_gradient(phi - jnp.asarray(COEFFICIENTS), theta)
+
+
+def decision_moments(theta: Parameters) -> Parameters:
+    """``∇_φ J(φ, θ) = E[w*_θ(x) xᵀ]``."""
+    return choices(theta).T @ jnp.asarray(CONTEXTS) / len(CONTEXTS)
+
+
+def nuisance_gradient(phi: Parameters, theta: Parameters) -> Parameters:
+    """``∇_φ R_θ(f_φ)``: ``2 E[p_i(x) (f_φ − f*)_i(x) xᵀ]`` for item ``i``."""
+    contexts = jnp.asarray(CONTEXTS)
+    errors = contexts @ (phi - jnp.asarray(COEFFICIENTS)).T
+    return 2.0 * (choices(theta) * errors).T @ contexts / len(CONTEXTS)
 
 
 def convexity(theta: Parameters) -> Scalar:
@@ -149,11 +171,14 @@ class Constants(NamedTuple):
         return self.slope**2 * (1.0 + math.log(horizon)) / (2.0 * self.convexity * horizon)
 
     def stationarity_bound(self, rule: str, alpha: float, horizon: float) -> float:
-        """The theorem on stationarity: ``(2LΔ₁ + (G^J)² + σ_α²)/√T + (1−α)² B_∇w² L_f² (2/λ) · nuisance_bound``."""
+        """The theorem on stationarity: ``(2LΔ₁ + (G^J)² + σ_α²)/√T + (1−α)² · bias_bound``."""
         deviation = alpha * self.score_deviation + (1.0 - alpha) * self.plug_in_deviation
         descent = (2.0 * self.smoothness * self.gap + self.gradient**2 + deviation**2) / math.sqrt(horizon)
-        bias = 2.0 * self.nuisance_bound(rule, horizon) / self.convexity
-        return descent + ((1.0 - alpha) * self.jacobian * self.lipschitz) ** 2 * bias
+        return descent + (1.0 - alpha) ** 2 * self.bias_bound(rule, horizon)
+
+    def bias_bound(self, rule: str, horizon: float) -> float:
+        """The proposition on the averaged bias gradient: ``B_∇w² L_f² (2/λ) · nuisance_bound``."""
+        return (self.jacobian * self.lipschitz) ** 2 * 2.0 * self.nuisance_bound(rule, horizon) / self.convexity
 
 
 @functools.cache
@@ -171,7 +196,7 @@ def constants() -> Constants:
         mean_norm = math.sqrt(2.0) * math.gamma((ITEMS + 1) / 2) / math.gamma(ITEMS / 2)  # E‖ε‖
         jacobian = push * mean_norm  # B_S = 1
         start = jnp.zeros((ITEMS, FEATURES))
-        smoothness = largest_curvature()
+        smoothness = largest(lambda theta: jnp.max(jnp.abs(curvatures(theta))), COEFFICIENTS.shape)
         return Constants(
             convexity=2.0 * p_min * spread,
             diameter=2.0 * RADIUS,
@@ -189,21 +214,24 @@ def constants() -> Constants:
 
 def curvatures(theta: Parameters) -> Float[Array, " dp"]:
     """Eigenvalues of ``∇²V(θ)``, ascending."""
-    size = ITEMS * FEATURES
-    return jnp.linalg.eigvalsh(jax.jacfwd(gradient)(theta).reshape(size, size))
+    return eigenvalues(gradient, theta)
 
 
-def largest_curvature(points: int = 1000, rounds: int = 30) -> float:
-    """``L = max over θ of ‖∇²V(θ)‖``: V has period 2π in every coordinate, so random points and a search around the best."""
-    steepest = jax.jit(jax.vmap(lambda theta: jnp.max(jnp.abs(curvatures(theta)))))
+def eigenvalues(slope: Callable[[Parameters], Parameters], theta: Parameters) -> Float[Array, " dp"]:
+    """Eigenvalues at ``θ`` of the Hessian of the function with this gradient, ascending."""
+    return jnp.linalg.eigvalsh(jax.jacfwd(slope)(theta).reshape(theta.size, theta.size))
+
+
+def largest(height: Callable[[Array], Scalar], shape: tuple[int, ...], points: int = 1000, rounds: int = 30) -> float:
+    """The largest ``height`` found where every coordinate has period 2π: random points, then a search around the best."""
+    heights = jax.jit(jax.vmap(height))
     draw = np.random.default_rng(0)
-    shape = (points, ITEMS, FEATURES)
-    tried = draw.uniform(-math.pi, math.pi, shape)
+    tried = draw.uniform(-math.pi, math.pi, (points, *shape))
+    first = np.arange(points).reshape(-1, *[1] * len(shape)) == 0
     for width in np.geomspace(0.3, 1e-3, rounds):
-        heights = np.asarray(steepest(tried))
-        best = tried[np.argmax(heights)]
-        tried = best + np.where(np.arange(points)[:, None, None] > 0, width * draw.normal(size=shape), 0.0)
-    return float(np.max(steepest(tried)))
+        best = tried[np.argmax(np.asarray(heights(tried)))]
+        tried = best + np.where(first, 0.0, width * draw.normal(size=tried.shape))
+    return float(np.max(heights(tried)))
 
 
 def descend(theta: Parameters, smoothness: float, steps: int = 2000) -> Parameters:

@@ -1,0 +1,98 @@
+"""Every claim judged by what a store holds: a verdict where all its cells are there at full length, "not run" otherwise."""
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regretless.errors import DamagedError
+from regretless.results import Result
+from regretless.studies.claims.forms import Arm, Line, arms_of
+from regretless.studies.claims.lines import SURROGATES, lines
+from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPEN, Finding, judge
+
+VERDICTS = (AGREES, DISAGREES, OPEN, NOT_RUN)
+ROUNDS = {"energy": 395}
+LONG, SHORT = 15_000, 2_000
+"""Rounds of a full run: of the models, and of everything else but the benchmarks above."""
+
+Place = tuple[str, str, str]
+"""Study, panel (a benchmark) and label of a cell."""
+
+
+class Outcome(NamedTuple):
+    """A claim and what was found; ``finding`` is None where it was not run, and ``why`` says what is missing."""
+
+    line: Line
+    finding: Finding | None
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """``agrees``, ``disagrees``, ``cannot be told`` or ``not run``."""
+        return NOT_RUN if self.finding is None else self.finding.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as a JSON object."""
+        found = {} if self.finding is None else self.finding._asdict()
+        needs = sorted({f"{arm.study}/{self.line.benchmark}/{arm.cell}".rstrip("/") for arm in arms_of(self.line.test)})
+        about = {"line": self.line.line, "claim": self.line.words, "benchmark": self.line.benchmark}
+        test = {"statistic": type(self.line.test).__name__, "needs": needs}
+        return {**about, **test, **found, "verdict": self.verdict, "why": self.why}
+
+
+def evaluate(
+    keys: Mapping[Place, str], load: Callable[[str], Result], given: Sequence[Line] | None = None
+) -> list[Outcome]:
+    """The outcome of every claim; ``keys`` says where each cell is stored, ``load`` reads it."""
+    read = functools.cache(load)
+    outcomes = []
+    for line in lines() if given is None else given:
+        found = {arm: _curve(keys, read, arm, line) for arm in arms_of(line.test)}
+        curves = {arm: curve for arm, curve in found.items() if not isinstance(curve, str)}
+        missing = next((why for why in found.values() if isinstance(why, str)), "")
+        finding = None if missing else judge(line.test, curves.__getitem__)
+        outcomes.append(Outcome(line, finding, missing))
+    return outcomes
+
+
+def _heat_map(keys: Mapping[Place, str], arm: Arm, line: Line) -> str | None:
+    """The cell of the heat map that holds a surrogate: its label names the first and the last of several."""
+    name = arm.label.split("/")[0]
+    for (study, panel, label), key in keys.items():
+        ends = label.split(" to ")
+        if (study, panel) != (arm.study, line.benchmark) or len(ends) != 2 or not {*ends, name} <= {*SURROGATES}:
+            continue
+        first, last, own = (SURROGATES.index(each) for each in (*ends, name))
+        if first <= own <= last:
+            return key
+    return None
+
+
+def _curve(keys: Mapping[Place, str], load: Callable[[str], Result], arm: Arm, line: Line) -> np.ndarray | str:
+    """Cumulative regret of an arm, replications in the order of their seeds; or what is missing."""
+    where = f"{arm.study} on {line.benchmark}"
+    key = keys.get((arm.study, line.benchmark, arm.cell)) or _heat_map(keys, arm, line)
+    if key is None:
+        return f"{where} is not in the store"
+    try:
+        trace = load(key).traces.get(arm.label)
+    except (FileNotFoundError, DamagedError):
+        return f"{where} is not computed yet"
+    if trace is None:
+        return f"{arm.label} was not played in {where}"
+    wanted = ROUNDS.get(line.benchmark, LONG if arm.study == "models" else SHORT)
+    count, played = trace.regret.shape
+    if played < wanted:
+        return f"{where} is a short run: {played:,} of {wanted:,} rounds"
+    if count < 2 or not np.all(np.isfinite(trace.regret)):
+        return f"{arm.label} in {where} has too few finished replications"
+    return np.cumsum(trace.regret[np.argsort(trace.seeds)], axis=1)
+
+
+def tally(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    counts = Counter(outcome.verdict for outcome in outcomes)
+    return {verdict: counts[verdict] for verdict in VERDICTS}
