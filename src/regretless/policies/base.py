@@ -26,6 +26,9 @@ class Policy(Part):
     generative: ClassVar[bool] = False
     """Whether it exists for generative models too."""
 
+    by_default: ClassVar[bool] = True
+    """Whether it is played where no policy is named."""
+
     problem: Problem
 
     @classmethod

@@ -32,6 +32,7 @@ class Recipe(NamedTuple):
     build: Callable[..., Policy]
     parts: tuple[str, ...] = ()
     generative: bool = False  # whether it exists for generative models too
+    by_default: bool = True  # whether it is played where no policy is named
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]

@@ -153,6 +153,6 @@ def available(model: str) -> tuple[str, ...]:
     >>> available("flow")
     ('dfhpg_1', 'dfhpg', 'dfhpg_0')
     """
-    if not models.is_generative(model):
-        return tuple(policies.REGISTRY)
-    return tuple(name for name, entry in policies.REGISTRY.usable().items() if entry.generative)
+    generative = models.is_generative(model)
+    usable = policies.REGISTRY.usable().items()
+    return tuple(name for name, entry in usable if entry.by_default and (entry.generative or not generative))

@@ -69,7 +69,7 @@ def _arm(experiment: Experiment, arm: Arm) -> Settled:
     notices = []
     if tuned and degree != world.degree:
         notices.append(f"no preset was tuned at degree {world.degree}: using the one of degree {degree}")
-    scaling = _flag(changes.get(SCALING, preset.pop(SCALING, not tuned)))
+    said = preset.pop(SCALING, None)
     if not isinstance(arm.policy, str):
         if arm.preset or arm.model or any(not name.startswith(WORLD) for name in arm.settings):
             raise SettingsError(
@@ -83,6 +83,8 @@ def _arm(experiment: Experiment, arm: Arm) -> Settled:
     strict = {name: each for name, each in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
     asked = mine(changes) | strict
     values = merged(mine(preset), asked)
+    unscaled = tuned and bool(mine(preset))  # the paper's presets were tuned without
+    scaling = _flag(changes.get(SCALING, not unscaled if said is None else said))
     _require_single(entry.Settings, values)
     if "model" in entry.Settings.model_fields:
         own = {f"model.{name}" for name in models.REGISTRY[model].Settings.model_fields}

@@ -75,6 +75,7 @@ class Ensemble(Policy):
     """Plays the decision that is best for the mean prediction of its networks."""
 
     Settings = EnsembleSettings
+    by_default = False
 
     lr: Float[Array, ""]
     decay: Float[Array, ""]
@@ -110,8 +111,9 @@ class Ensemble(Policy):
         def one(key: Key) -> Weights:
             p, width, out = self.problem.context_shape[-1], self.width, 1 if self.by_row else self.problem.dim
             layers = nets.init_uniform(key, (p, width, width, out))
-            layers = [nets.Dense(layer.weight, jnp.zeros_like(layer.bias)) for layer in layers]
-            return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), Weights(*layers, jnp.zeros((p, out))))
+            first, second, output = (nets.Dense(layer.weight, jnp.zeros_like(layer.bias)) for layer in layers)
+            own = Weights(first, second, output, jnp.zeros((p, out)))
+            return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), own)
 
         weights = jax.vmap(one)(jax.random.split(key, self.members))
         problem = self.problem
@@ -174,10 +176,8 @@ class Ensemble(Policy):
         """Mean relative squared error of the measured rows."""
         rows = Measured(batch.weights, batch.values, batch.used)
         costs = self._costs(weights, batch.context)
-        if one_by_one(self.problem):
-            predicted = rows.weights * costs
-        else:
-            predicted = jnp.einsum("rmd,rd->rm", rows.weights, costs)
+        single = one_by_one(self.problem)
+        predicted = rows.weights * costs if single else jnp.einsum("rmd,rd->rm", rows.weights, costs)
         scale = jnp.abs(rows.values) + jnp.abs(predicted) + self.floor * size + 1e-30
         errors = jnp.where(rows.used, jnp.square((predicted - rows.values) / scale), 0.0)
         return jnp.sum(errors) / jnp.maximum(jnp.sum(rows.used), 1)

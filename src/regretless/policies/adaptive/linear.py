@@ -51,7 +51,7 @@ class LinearState(eqx.Module):
 
 
 class Linear(Policy):
-    """One learner; its numbers are leaves. Computed in single precision: the factor's condition is a root of the covariance's."""
+    """One learner; its numbers are leaves. Single precision will do: the factor's condition is a root of the covariance's."""
 
     intercept_ridge: Float[Array, ""]  # prior precision of intercepts: noise variance over that of the deviations
     slope_ridge: Float[Array, ""]  # the same for all slopes of a coordinate together

@@ -121,4 +121,5 @@ class Adaptive(Policy):
 
     def _joined(self, weights: Float[Array, " learners"], each: list[Array]) -> Array:
         """The weighted mean; what a learner without a say predicts does not matter, even if it is no number."""
-        return sum(jnp.where(weight > 0, weight * cost, 0.0) for weight, cost in zip(weights, each, strict=True))
+        costs = jnp.where(weights[:, None] > 0, weights[:, None] * jnp.stack(each), 0.0)
+        return jnp.sum(costs, axis=0)
