@@ -1,0 +1,89 @@
+"""Who has a say and why; how well the whole does on problems that nobody tuned for."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import benchmarks, oracles, policies
+from regretless.policies import Scaled
+from regretless.policies.adaptive import building
+from regretless.problem import Problem
+from regretless.simulate.simulation import simulate_all
+
+QUICK = {"networks": 1, "steps": 1}
+
+
+def build(problem=None, **settings):
+    return policies.build("adaptive", problem or Problem(oracles.top_k(4, 2), (3,)), {**QUICK, **settings})
+
+
+def with_errors(policy, errors):
+    state = policy.init(jax.random.key(0))
+    return eqx.tree_at(lambda s: s.errors, state, jnp.asarray(errors, state.errors.dtype))
+
+
+def test_weights_fall_with_the_error_and_end_at_the_margin():
+    policy = build(temperature=0.5, margin=0.6)
+    assert policy.names == ("linear", "log_linear", "fading", "networks")
+    weights = np.asarray(policy.weights(with_errors(policy, [0.099, 0.099, 0.149, 0.199])))
+    np.testing.assert_allclose(weights[:3] / weights[0], [1, 1, (0.1 / 0.15) ** 2], rtol=1e-3)
+    assert weights[3] == 0, "log 2 behind"
+    np.testing.assert_allclose(weights.sum(), 1, rtol=1e-6)
+
+
+def test_with_feature_rows_the_linear_learner_leads():
+    policy = build(Problem(oracles.top_k(4, 2), (4, 3)), margin=0.1)
+    leads = lambda errors: policy.names[int(jnp.argmax(policy.weights(with_errors(policy, errors))))]  # noqa: E731
+    assert leads([0.1, 0.08, 0.1, 0.08]) == "linear"
+    assert leads([0.1, 0.08, 0.1, 0.05]) == "networks"
+
+
+def test_a_cost_of_the_other_sign_silences_the_log_linear_learner():
+    policy = build()
+    state, learn = policy.init(jax.random.key(0)), eqx.filter_jit(policy.learn)
+    for t, cost in enumerate([1.0, 1.0, -1.0, 1.0]):
+        decision = policy.problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.ones(3))
+        state, info = learn(jax.random.key(t), state, decision, policy.problem.observe(decision, jnp.full(4, cost)))
+    assert float(policy.weights(state)[1]) == 0.0
+    assert info.finite
+    assert np.all(np.isfinite(policy.mean(state, jnp.ones(3))))
+    told = policy.describe(state)
+    assert set(told) == {f"{what}_{name}" for what in ("weight", "error") for name in policy.names}
+
+
+def test_too_many_coefficients_leave_the_networks(monkeypatch):
+    monkeypatch.setattr(building, "LIMIT", 10)
+    assert build().names == ("networks",)
+    assert build(networks=0).names == ("networks",), "somebody has to learn"
+    monkeypatch.setattr(building, "LIMIT", 5000)
+    assert build(networks=0, forgetting=0.0).names == ("linear", "log_linear")
+
+
+def world(sign, seed=0, rounds=250, d=10):
+    rng = np.random.default_rng(seed)
+    base, slopes = rng.uniform(2, 6, d), rng.normal(size=(d, 4)) / 2
+    x = rng.normal(size=(rounds, 4)) * [1, 100, 1, 1] + [0, 50, 0, 0]
+    means = np.maximum(base + ((x - [0, 50, 0, 0]) / [1, 100, 1, 1]) @ slopes.T, 0.3) - (0 if sign > 0 else 12)
+    costs = 1000 * (means + rng.normal(size=means.shape))
+    return benchmarks.from_arrays(x, costs, oracles.top_k(d, 2), means=1000 * means)
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["costs", "rewards"])
+def test_learns_what_nobody_tuned_for(sign):
+    bench = world(sign)
+    problem = bench.problem("bandit")
+    one = Scaled(problem, policies.build("adaptive", problem, QUICK))
+    played = simulate_all({"adaptive": one}, bench, seeds=3)
+    lines = {line.name: line.mean for line in played.references}
+    late = np.mean(played.traces["adaptive"].regret[:, 125:].sum(axis=1))
+    assert late < 0.3 * lines["random"] / 2
+
+
+def test_chunks_do_not_change_decisions():
+    bench = world(1, rounds=100)
+    problem = bench.problem("bandit")
+    one = Scaled(problem, policies.build("adaptive", problem, QUICK))
+    runs = [simulate_all({"a": one}, bench, seeds=4, chunk=size, keep_decisions=True) for size in (4, 2)]
+    assert np.array_equal(runs[0].traces["a"].decisions, runs[1].traces["a"].decisions)

@@ -1,0 +1,70 @@
+"""The ensemble: what it remembers, that it learns from replay, with every feedback."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import feedback, oracles
+from regretless.policies.adaptive import ensemble
+from regretless.policies.adaptive.ensemble import Ensemble, EnsembleSettings
+from regretless.problem import Problem
+
+SMALL = {"members": 2, "width": 8, "batch": 16}
+
+
+def build(rule="bandit", shape=(3,), k=2, **changes):
+    return Ensemble.build(Problem(oracles.top_k(5, k), shape, rule), EnsembleSettings(**{**SMALL, **changes}))
+
+
+def turn(policy, rng, cost):
+    x, w = rng.normal(size=policy.problem.context_shape), np.zeros(5)
+    w[rng.choice(5, policy.problem.oracle.k, replace=False)] = 1.0
+    decision = policy.problem.decision(jnp.asarray(w), jnp.asarray(x))
+    return decision, policy.problem.observe(decision, jnp.asarray(cost(x)))
+
+
+@pytest.mark.parametrize("shape", [(3,), (5, 3)], ids=["vector", "rows"])
+@pytest.mark.parametrize("rule", feedback.REGISTRY)
+def test_learns_from_replay(rule, shape):
+    policy = build(rule, shape, memory=64, lr=1e-2, steps=4)
+    slopes = np.arange(5.0)[:, None] * 0.2 if shape == (3,) else np.ones(3) * 0.3
+    cost = lambda x: 3.0 + (slopes @ x[:1] if shape == (3,) else x @ slopes)  # noqa: E731
+    state, learn, rng = policy.init(jax.random.key(0)), eqx.filter_jit(policy.learn), np.random.default_rng(0)
+    errors = []
+    for t in range(150):
+        state, info = learn(jax.random.key(t), state, *turn(policy, rng, cost))
+        errors.append(abs(float(info.residual)))
+    assert np.mean(errors[-20:]) < 0.15 * np.mean(errors[:5])
+    assert int(state.rounds) == int(state.version) == 150
+
+
+def test_remembers_the_newest_rounds_and_only_chosen_rows():
+    policy = build(shape=(5, 3), memory=4)
+    state, rng = policy.init(jax.random.key(0)), np.random.default_rng(0)
+    learn, turns = eqx.filter_jit(policy.learn), [turn(policy, rng, lambda x: np.ones(5)) for _ in range(6)]
+    for decision, told in turns:
+        state, _ = learn(jax.random.key(0), state, decision, told)
+    assert state.memory.context.shape == (4, 2, 3)
+    for place, t in enumerate((4, 5, 2, 3)):
+        decision = turns[t][0]
+        chosen = np.flatnonzero(decision.w)
+        np.testing.assert_allclose(state.memory.context[place], np.asarray(decision.context)[chosen], rtol=1e-6)
+        np.testing.assert_array_equal(state.memory.weights[place], np.ones((1, 2)))
+
+
+def test_memory_is_bounded_in_bytes(monkeypatch):
+    monkeypatch.setattr(ensemble, "BYTES", 1000)
+    policy = build(memory=10**6)
+    memory = policy.init(jax.random.key(0)).memory
+    assert 500 < sum(leaf.nbytes for leaf in jax.tree.leaves(memory)) <= 1000
+
+
+def test_the_loss_is_relative():
+    policy = build()
+    state = policy.init(jax.random.key(0))
+    weights = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), state.weights)
+    rows = ensemble.Memory(jnp.zeros((1, 3)), jnp.ones((1, 1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
+    # nothing is predicted: (4 / (4 + 0 + 0.3 · 2))²
+    np.testing.assert_allclose(policy._loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)

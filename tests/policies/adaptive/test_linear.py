@@ -1,0 +1,143 @@
+"""The linear learner against batch least squares, with every feedback; its prior, its robustness, what it forgets."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import feedback, oracles
+from regretless.policies.adaptive.linear import Linear, numbers
+from regretless.problem import Problem
+
+pytestmark = pytest.mark.usefixtures("float64")
+DIM, FEATURES = 5, 3
+PLAIN = {
+    "intercept_ridge": 0.5, "slope_ridge": 2.0, "shared": 0.0, "forgetting": 0.0, "exploration": 0.3, "optimism": 1.0,
+    "clipping": 0.0, "floor": 0.0,
+}  # fmt: skip
+GROUPS = feedback.Linear(
+    lambda w, aux: jnp.array([[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]]) * w,
+    lambda w, aux: jnp.ones(2),
+    label="groups",
+)
+RULES = {**feedback.REGISTRY, "groups": GROUPS}
+SHAPES = {"vector": (FEATURES,), "rows": (DIM, FEATURES)}
+
+
+def build(rule="bandit", shape=(FEATURES,), may_miss=False, log=False, **changes):
+    problem = Problem(oracles.top_k(DIM, 2), shape, rule, may_miss=may_miss)
+    return Linear(problem, **numbers(**{**PLAIN, **changes}), log=log)
+
+
+def world(policy, rounds, costs=None, missing=0.0, seed=5):
+    """Decisions that nobody chose by their cost, with their feedback."""
+    rng = np.random.default_rng(seed)
+    problem, turns = policy.problem, []
+    for _ in range(rounds):
+        x = rng.normal(size=problem.context_shape)
+        w = np.zeros(DIM)
+        w[rng.choice(DIM, 2, replace=False)] = 1.0
+        cost = rng.normal(size=DIM) + 3.0 if costs is None else costs(x, rng)
+        decision = problem.decision(jnp.asarray(w), jnp.asarray(x))
+        seen = None
+        if missing:
+            seen = jnp.asarray(rng.random(problem.observe(decision, jnp.asarray(cost)).values.shape) >= missing)
+        turns.append((decision, problem.observe(decision, jnp.asarray(cost), seen)))
+    return turns
+
+
+def learnt(policy, turns):
+    state, learn = policy.init(jax.random.key(0)), eqx.filter_jit(policy.learn)
+    for decision, told in turns:
+        state, info = learn(jax.random.key(1), state, decision, told)
+        assert info.finite
+    return state
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_is_least_squares_around_a_level_that_nothing_is_known_about(rule, shape, missing):
+    policy = build(rule, shape, may_miss=missing > 0)
+    turns = world(policy, 12, missing=missing)
+    state = learnt(policy, turns)
+    rows, values = [], []
+    for decision, told in turns:
+        z = np.concatenate([np.ones((*shape[:-1], 1)), decision.context], axis=-1)
+        for k in np.flatnonzero(told.used()):
+            h = np.asarray(told.operator.rmatvec(jnp.eye(len(told.values))[k]))
+            rows.append(np.kron(h, z) if len(shape) == 1 else h @ z)
+            values.append(float(told.values[k]))
+    rows, values = np.array(rows), np.array(values)
+    by_row = len(shape) == 2
+    one = [0.5, *[2.0 * (1 if by_row else FEATURES)] * FEATURES]
+    prior = float(state.weight) * np.array(one if by_row else one * DIM)
+    level = np.tile([1.0, *[0.0] * FEATURES], 1 if by_row else DIM)
+    # β = deviations + level · m: a column for m without a prior, which feature rows do not have.
+    wide = rows if by_row else np.column_stack([rows, rows @ level])
+    precision = np.diag(prior if by_row else [*prior, 1e-4]) + wide.T @ wide
+    found = np.linalg.solve(precision, wide.T @ values)
+    expected = found if by_row else found[:-1] + found[-1] * level
+    np.testing.assert_allclose(np.asarray(state.theta).reshape(-1), expected, rtol=2e-3, atol=2e-3)
+    assert float(state.rows) == len(rows)
+
+
+def test_a_constant_in_all_costs_changes_nothing_but_the_level():
+    policy = build()
+    plain = learnt(policy, world(policy, 30))
+    dear = learnt(policy, world(policy, 30, lambda x, rng: rng.normal(size=DIM) + 503.0))
+    shift = np.asarray(dear.theta - plain.theta).reshape(DIM, -1)
+    np.testing.assert_allclose(shift[:, 0], 500.0, rtol=1e-3)
+    np.testing.assert_allclose(shift[:, 1:], 0.0, atol=0.1)
+
+
+def test_what_was_never_tried_is_drawn_below_the_level():
+    policy = build(exploration=0.0, optimism=2.0)
+    turns = world(policy, 40, lambda x, rng: 3.0 + 0.1 * rng.normal(size=DIM))
+    tried = [(decision, told) for decision, told in turns if decision.w[0] == 0]
+    state, x = learnt(policy, tried), jnp.zeros(FEATURES)
+    drawn = np.asarray(policy.sample(jax.random.key(0), state, x, None).cost)
+    mean = np.asarray(policy.mean(state, x))
+    assert drawn[0] < mean[0] - 5 * np.max(np.abs(drawn - mean)[1:])
+
+
+def test_log_costs_are_found_and_a_cost_of_the_other_sign_is_told():
+    slopes = np.random.default_rng(1).normal(size=(DIM, FEATURES)) * 0.5
+    policy = build(log=True, intercept_ridge=0.01, slope_ridge=0.01)
+    turns = world(policy, 300, lambda x, rng: -np.exp(1.0 + slopes @ x))
+    state, x = learnt(policy, turns), jnp.array([0.3, -0.5, 0.2])
+    np.testing.assert_allclose(policy.mean(state, x), -np.exp(1.0 + slopes @ np.asarray(x)), rtol=0.05)
+    assert state.usable
+    decision, told = world(policy, 1, lambda x, rng: np.ones(DIM))[0]
+    assert not policy.learn(jax.random.key(0), state, decision, told)[0].usable
+
+
+def test_an_outlier_is_cut_off():
+    cut, believed = build(clipping=4.0), build()
+    turns = world(cut, 60)
+    decision, told = turns[-1]
+    absurd = eqx.tree_at(lambda t: t.values, told, told.values * 50)
+    x = jnp.zeros(FEATURES)
+
+    def moved(policy):
+        before = learnt(policy, turns[:-1])
+        after, _ = policy.learn(jax.random.key(0), before, decision, absurd)
+        return float(jnp.max(jnp.abs(policy.mean(after, x) - policy.mean(before, x))))
+
+    assert moved(cut) < 0.1 * moved(believed)
+
+
+def test_fading_follows_a_change_and_never_forgets_the_prior():
+    lasting, fading = build(), build(forgetting=0.05)
+    early = world(lasting, 100, lambda x, rng: np.arange(DIM) + 0.1 * rng.normal(size=DIM))
+    late = world(lasting, 100, lambda x, rng: np.arange(DIM)[::-1] + 0.1 * rng.normal(size=DIM), seed=6)
+    x, new = jnp.zeros(FEATURES), np.arange(DIM)[::-1]
+    wrong = [
+        float(np.max(np.abs(policy.mean(learnt(policy, early + late), x) - new))) for policy in (lasting, fading)
+    ]
+    assert wrong[1] < 0.5 < wrong[0]
+    state = learnt(fading, early)
+    variance = np.sum(np.square(np.asarray(state.factor)), axis=2)[0]
+    prior = np.tile([1 / 0.5, *[1 / 6.0] * FEATURES], DIM) / float(state.weight)
+    assert np.all(variance <= 1.05 * prior / 0.95)
