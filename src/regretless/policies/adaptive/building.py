@@ -28,8 +28,12 @@ class AdaptiveSettings(settings.Settings):
 
 
 ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 250.0, 0.3, 0.5, 4.0, 1.0
-ROW_LEAD = 0.5
-"""With feature rows a learner other than the linear one has a say only if its error is this much smaller (a logarithm)."""
+ROW_EXPLORATION = 1.5
+"""Coefficients that all coordinates share are few, and worth exploring more."""
+
+LEAD = 0.3
+"""How much smaller (a logarithm) some learners' errors have to be before they have a say. Feature rows: the log-linear one and
+the networks, which predict well there and decide badly. Context vectors: the fading one, which has many coefficients to forget."""
 
 
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
@@ -38,7 +42,7 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     ridge = ROW_RIDGE if by_row else RIDGE
     own = {
         "intercept_ridge": ridge, "slope_ridge": ridge, "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING,
-        "exploration": settings.exploration, "optimism": settings.optimism,
+        "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0), "optimism": settings.optimism,
         "floor": FLOOR,
     }  # fmt: skip
     learners: dict[str, Linear | Ensemble] = {}
@@ -50,8 +54,9 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     if settings.networks or not learners:
         trained = EnsembleSettings(members=max(settings.networks, 1), steps=settings.steps)
         learners["networks"] = Ensemble.build(problem, trained)
+    late = ("log_linear", "networks") if by_row else ("fading",)
     return Adaptive(
         problem, tuple(learners.values()), number(settings.memory), number(settings.temperature),
-        number(settings.margin), jnp.asarray([ROW_LEAD if by_row and name != "linear" else 0.0 for name in learners]),
+        number(settings.margin), jnp.asarray([LEAD if name in late else 0.0 for name in learners]),
         tuple(learners),
     )  # fmt: skip

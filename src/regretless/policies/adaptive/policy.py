@@ -53,6 +53,11 @@ class Adaptive(Policy):
         none = jnp.zeros(len(self.learners))
         return AdaptiveState(states, none, none, jnp.zeros(()), zero, zero)
 
+    @property
+    def by_row(self) -> bool:
+        """Whether coordinates are described by feature rows: a learner may then have the level wrong and decide well."""
+        return len(self.problem.context_shape) == 2
+
     def weights(self, state: AdaptiveState) -> Float[Array, " learners"]:
         """How much say each learner has."""
         scores = -jnp.log(state.errors + TINY)
@@ -103,7 +108,7 @@ class Adaptive(Policy):
             states.append(after)
             finite = finite & info.finite
         running = state.errors + rate * (jnp.stack(errors) - state.errors)
-        biased = state.biases + rate * (jnp.stack(biases) - state.biases)
+        biased = state.biases + rate * (jnp.stack(biases) - state.biases) * self.by_row
         total = feedback.total()
         residual = total - self._joined(weights, predictions) @ decision.w
         more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
