@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from regretless.errors import SettingsError
 from regretless.models.base import Model
 from regretless.policies.base import Policy
+from regretless.policies.dfhpg.auto_settings import AutoSettings, dfhpg_auto
 from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
 from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
 from regretless.policies.linear_thompson import LinearThompson
@@ -47,6 +48,7 @@ REGISTRY: Registry[Any] = Registry(
         "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
         "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
         "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
+        "dfhpg_auto": Recipe(AutoSettings, dfhpg_auto, ("surrogate",)),
         "linear_thompson": LinearThompson,
     },
     ("Settings", "build"),
