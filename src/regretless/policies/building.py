@@ -31,6 +31,7 @@ class Recipe(NamedTuple):
     build: Callable[..., Policy]
     parts: tuple[str, ...] = ()
     generative: bool = False  # whether it exists for generative models too
+    presets: bool = True  # whether the paper's tuned settings are meant for it
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -48,7 +49,7 @@ REGISTRY: Registry[Any] = Registry(
         "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
         "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
         "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
-        "dfhpg_auto": Recipe(AutoSettings, dfhpg_auto, ("surrogate",)),
+        "dfhpg_auto": Recipe(AutoSettings, dfhpg_auto, ("surrogate",), presets=False),
         "linear_thompson": LinearThompson,
     },
     ("Settings", "build"),

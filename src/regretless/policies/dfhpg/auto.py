@@ -1,8 +1,8 @@
 """DFHPG without presets: Algorithm 1 with a nuisance trained on replay and a policy in units of its own.
 
-A decision depends on the direction of a cost vector only, ``w*(s c) = w*(c)`` for every ``s > 0``. So the policy's network learns
-``f_φ(x) / s(x)``, with ``s(x)`` the root mean square of ``f_φ(x)``, whatever the size of a round's costs, and explores by a
-share of their spread. `docs/dfhpg-auto.md` says line by line what differs from the published algorithm.
+A decision depends on the direction of a cost vector only, ``w*(s c) = w*(c)`` for every ``s > 0``. So the policy's network
+learns ``f_φ(x) / s(x)``, with ``s(x)`` the root mean square of ``f_φ(x)``, whatever the size of a round's costs, and explores
+by a share of their spread. `docs/dfhpg-auto.md` says line by line what differs from the published algorithm.
 """
 
 from typing import Any, Literal
@@ -15,9 +15,10 @@ from jaxtyping import Array, Float, Int
 from regretless import nets, replay
 from regretless.models.base import single
 from regretless.policies.base import Answer, AskingPolicy, Question
-from regretless.policies.dfhpg import bypass, control_variates
+from regretless.policies.dfhpg import control_variates
 from regretless.policies.dfhpg.actor import Actor, size_of
-from regretless.policies.dfhpg.ensemble import Ensemble, EnsembleState, adam_with_bypass, repeat
+from regretless.policies.dfhpg.bypass import Weights
+from regretless.policies.dfhpg.ensemble import Ensemble, EnsembleState, repeat
 from regretless.policies.dfhpg.gradients import hybrid, score_gradient, trust_in_score
 from regretless.schedules import Mixing, MixingState
 from regretless.surrogates.base import Surrogate
@@ -30,7 +31,7 @@ NUISANCE, CONTEXTS, SURROGATE, ANCHOR = range(4)
 class AutoState(eqx.Module):
     """What the next round needs."""
 
-    theta: bypass.Bypassed  # θ, the policy
+    theta: Weights  # θ, the policy
     optimiser: nets.AdamState  # moments of the hybrid gradient
     anchoring: nets.AdamState  # moments of the regression on f_φ
     phi: EnsembleState  # φ, the nuisance
@@ -69,14 +70,14 @@ class AutoDFHPG(AskingPolicy):
     exploration: Scalar
     exploration_rounds: Scalar
     rate: Scalar
+    steps: Int[Array, ""]
+    early_steps: Int[Array, ""]
+    early_rounds: Int[Array, ""]
     baseline: Literal["moving_average", "nuisance_induced", "none"] = eqx.field(static=True)
     kept_rounds: int = eqx.field(static=True)
     kept_contexts: int = eqx.field(static=True)
     replayed: int = eqx.field(static=True)
     context_batch: int = eqx.field(static=True)
-    steps: int = eqx.field(static=True)
-    early_steps: int = eqx.field(static=True)
-    early_rounds: int = eqx.field(static=True)
 
     def init(self, key: Key) -> AutoState:
         theta_key, phi_key = jax.random.split(key)
@@ -100,26 +101,26 @@ class AutoDFHPG(AskingPolicy):
         return {"alpha": state.mixing.alpha, "exploration": self._share(state)}
 
     def mean(self, state: AutoState, context: Context) -> Cost:
-        return self._policy(state, self.nuisance.predict(state.phi, context)).mean(state.theta, context)
+        return self._policy(state, self.nuisance.predict_one(state.phi, context)).mean(state.theta, context)
 
     def sample(self, key: Key, state: AutoState, context: Context, instance: Instance) -> Sample:
-        policy = self._policy(state, self.nuisance.predict(state.phi, context))
+        policy = self._policy(state, self.nuisance.predict_one(state.phi, context))
         noise = policy.draw(key)
         cost = policy.sample(state.theta, context, noise)  # ĉ_t ~ p_θ(·|x_t), to be played as w_t = w*(ĉ_t)
         return Sample(cost, state.version, noise, policy.log_density(state.theta, context, cost))
 
     def ask(self, key: Key, state: AutoState, decision: Decision, feedback: Feedback) -> Question:
         x, problem = decision.context, self.problem
-        before = self.nuisance.predict(state.phi, x)  # f_φ(x) with the old φ
+        before = self.nuisance.predict_one(state.phi, x)  # f_φ(x) with the old φ
         rounds = state.rounds.add(self._seen(decision, feedback), jnp.any(feedback.used()))
         contexts = state.contexts.add(x)
         phi = self.nuisance.train(self._key(key, NUISANCE), state.phi, rounds, self._steps(state))  # φ_{t+1}, on replay
 
         drawn = contexts.draw(self._key(key, CONTEXTS), (self.replayed,))
         shown = jnp.concatenate([x.astype(jnp.float32)[None], drawn])
-        expected = jax.vmap(lambda each: self.nuisance.predict(phi, each))(shown)
+        expected = self.nuisance.predict(phi, shown)
         expected = expected.at[0].set(feedback.overwrite(expected[0]))  # c̃ of the present context
-        targets = jax.vmap(lambda c: c / size_of(c))(expected)
+        targets = expected / size_of(expected)
         predictions = self._network(state.theta, shown)
         noise = jax.vmap(self.surrogate.draw)(jax.random.split(self._key(key, SURROGATE), len(shown)))
         ask = lambda prediction, target, eta: self.surrogate.queries(state.memory, prediction, target, eta)  # noqa: E731
@@ -176,19 +177,18 @@ class AutoDFHPG(AskingPolicy):
         pullback = jax.vjp(lambda theta: self._network(theta, half.contexts), half.state.theta)[1]
         return pullback(slopes / len(slopes))[0], memory
 
-    def _anchored(self, half: Halfway, theta: bypass.Bypassed) -> tuple[bypass.Bypassed, nets.AdamState]:
+    def _anchored(self, half: Halfway, theta: Weights) -> tuple[Weights, nets.AdamState]:
         """θ after some steps of regression of ``μ_θ(x)`` on ``f_φ(x) / s(x)`` at past contexts."""
         state, key = half.state, self._key(half.key, ANCHOR)
 
-        def loss(theta: bypass.Bypassed, contexts: Array, targets: Array) -> Array:
+        def loss(theta: Weights, contexts: Array, targets: Array) -> Array:
             return jnp.mean(jnp.square(self._network(theta, contexts) - targets)).astype(jnp.float32)
 
         def one(i: Array, now: Any) -> Any:
             contexts = state.contexts.draw(jax.random.fold_in(key, i), (self.context_batch,))
-            expected = jax.vmap(lambda x: self.nuisance.predict(state.phi, x))(contexts)
-            targets = jax.vmap(lambda c: c / size_of(c))(expected)
-            grads = jax.grad(loss)(now[0], contexts, targets)
-            return adam_with_bypass(*now, grads, self.nuisance.rate, self.nuisance.decay, self.nuisance.linear_speed)
+            expected = self.nuisance.predict(state.phi, contexts)
+            gradient = jax.grad(loss)(now[0], contexts, expected / size_of(expected))
+            return self.nuisance.step(*now, gradient)
 
         return repeat(self._steps(state), one, (theta, state.anchoring))
 
@@ -203,12 +203,11 @@ class AutoDFHPG(AskingPolicy):
 
     def _steps(self, state: AutoState) -> Int[Array, ""]:
         """Training steps of this round."""
-        return jnp.where(state.version < self.early_rounds, self.early_steps, self.steps)
+        return jnp.where(state.version < self.early_rounds, self.early_steps, self.steps).astype(jnp.int32)
 
-    def _network(self, theta: bypass.Bypassed, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
+    def _network(self, theta: Weights, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
         """``μ_θ`` of several contexts."""
-        out = bypass.apply(theta, contexts)
-        return (out if contexts.ndim == 2 else out[..., 0]).astype(jnp.result_type(float))
+        return self.model.net.apply(theta, contexts).astype(jnp.result_type(float))
 
     def _seen(self, decision: Decision, feedback: Feedback) -> replay.Seen:
         return replay.seen_of(self.problem.feedback, self.oracle.support, decision, feedback)

@@ -7,6 +7,7 @@ from pydantic import Field
 from regretless.parts import number
 from regretless.policies.dfhpg.actor import Actor
 from regretless.policies.dfhpg.auto import AutoDFHPG
+from regretless.policies.dfhpg.bypass import Bypassed
 from regretless.policies.dfhpg.ensemble import Ensemble
 from regretless.problem import Problem
 from regretless.schedules import Mixing
@@ -41,7 +42,14 @@ class AutoSettings(Settings):
     early_rounds: int = Field(100, ge=0, description="how many rounds are the first")
     batch: int = Field(64, ge=1, description="rounds per training step of each network")
     context_batch: int = Field(32, ge=1, description="contexts per training step of the policy's anchor")
-    replayed: int = Field(7, ge=0, description="past contexts beside the present one in the decision-focused term")
+    rows_batch: int = Field(
+        512, ge=1, description="feature rows per training step, where every coordinate has its own: fewer rounds then"
+    )
+    replayed: int | None = Field(
+        None,
+        ge=0,
+        description="past contexts beside the present one in the decision-focused term; none: 7, or 0 where Python solves",
+    )
     rate: float = Field(1e-3, gt=0, description="Adam's rate for the nuisance and for the policy's anchor")
     policy_rate: float = Field(1e-3, gt=0, description="Adam's rate for the hybrid gradient")
     decay: float = Field(0.1, ge=0, description="weight decay of all networks")
@@ -57,14 +65,16 @@ class AutoSettings(Settings):
 
 def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | None = None) -> AutoDFHPG:
     """DFHPG without presets: a nuisance trained on replay, a policy in units of its own."""
-    chosen = settings.surrogate
-    shape = {"dim": problem.dim, "context_shape": problem.context_shape, "width": settings.width}
+    chosen, rows = settings.surrogate, len(problem.context_shape) == 2
+    measured = 1 if not rows else problem.oracle.support if problem.feedback.sparse else problem.dim
+    net = Bypassed(problem.dim, problem.context_shape, settings.width)
     return AutoDFHPG(
         problem,
-        model=Actor(scale=number(1.0), size=number(1.0), **shape),
+        model=Actor(problem.dim, problem.context_shape, scale=number(1.0), size=number(1.0), net=net),
         nuisance=Ensemble(
             rate=number(settings.rate), decay=number(settings.decay), linear_speed=number(settings.linear_speed),
-            floor=number(settings.error_floor), count=settings.members, batch=settings.batch, **shape,
+            floor=number(settings.error_floor), net=net, count=settings.members,
+            batch=_at_most(settings.batch, settings.rows_batch, measured),
         ),
         surrogate=surrogate or SURROGATES[chosen.name].build(problem.oracle, chosen.settings),
         mixing=Mixing.build(settings.alpha),
@@ -77,9 +87,19 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
         baseline=settings.baseline,
         kept_rounds=settings.memory,
         kept_contexts=settings.contexts,
-        replayed=settings.replayed,
-        context_batch=settings.context_batch,
-        steps=settings.steps,
-        early_steps=settings.early_steps,
-        early_rounds=settings.early_rounds,
+        replayed=_replayed(problem) if settings.replayed is None else settings.replayed,
+        context_batch=_at_most(settings.context_batch, settings.rows_batch, problem.dim if rows else 1),
+        steps=number(settings.steps),
+        early_steps=number(settings.early_steps),
+        early_rounds=number(settings.early_rounds),
     )  # fmt: skip
+
+
+def _at_most(batch: int, rows: int, each: int) -> int:
+    """The batch of which no more than so many rows come, at least 4."""
+    return min(batch, max(4, rows // each))
+
+
+def _replayed(problem: Problem) -> int:
+    """A solver on the host is asked for as little as possible."""
+    return 0 if problem.oracle.on_host else 7

@@ -1,49 +1,66 @@
 """Small networks with a linear bypass, in single precision: what ``dfhpg_auto`` predicts and decides with.
 
-``f(x) = A x + b + V silu(W₂ silu(W₁ x + b₁) + b₂)``. ``A``, ``b`` and ``V`` start at zero: a fresh network says nothing, and what is
-linear is learnt first.
+``f(x) = A x + b + V silu(W₂ silu(W₁ x + b₁) + b₂)``. ``A``, ``b`` and ``V`` start at zero: a fresh network says nothing, and
+what is linear is learnt first. All weights are one vector, so that an optimiser step is a handful of operations.
 """
 
-from typing import NamedTuple
+import math
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from regretless import nets
+from regretless import draws, nets
 from regretless.types import Key
 
-
-class Bypassed(NamedTuple):
-    """The weights."""
-
-    hidden: nets.Layers
-    output: Float[Array, "width out"]  # V
-    linear: nets.Dense  # A and b
+Weights = Float[Array, " n"]
 
 
-def init(key: Key, inputs: int, width: int, outputs: int) -> Bypassed:
-    """Random hidden layers, and nothing said yet."""
-    hidden = nets.init_uniform(key, (inputs, width, width))
-    zero = nets.Dense(jnp.zeros((inputs, outputs)), jnp.zeros(outputs))
-    return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), Bypassed(hidden, jnp.zeros((width, outputs)), zero))
+class Bypassed(eqx.Module):
+    """The shape of a network for contexts of ``context_shape`` and ``dim`` costs; feature rows share a net with one output."""
 
+    dim: int = eqx.field(static=True)
+    context_shape: tuple[int, ...] = eqx.field(static=True)
+    width: int = eqx.field(static=True)
 
-def apply(net: Bypassed, x: Float[Array, "*n in"]) -> Float[Array, "*n out"]:
-    """The network's output."""
-    x = jnp.asarray(x, jnp.float32)
-    h = x
-    for layer in net.hidden:
-        h = jax.nn.silu(nets.product(h, layer.weight) + layer.bias)
-    return nets.product(h, net.output) + nets.product(x, net.linear.weight) + net.linear.bias
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of ``W₁, b₁, W₂, b₂, V, A, b``."""
+        inputs, width = self.context_shape[-1], self.width
+        outputs = self.dim if len(self.context_shape) == 1 else 1
+        return (inputs, width), (width,), (width, width), (width,), (width, outputs), (inputs, outputs), (outputs,)
 
+    def init(self, key: Key) -> Weights:
+        """Hidden weights and biases uniform on ``±1/√fan_in``, everything else zero."""
+        fan_in = (self.context_shape[-1], self.context_shape[-1], self.width, self.width)
+        bounds = self._constant([*(size**-0.5 for size in fan_in), 0.0, 0.0, 0.0])
+        return (draws.uniform(key, bounds.shape, -1.0, 1.0) * bounds).astype(jnp.float32)
 
-def costs(net: Bypassed, context: Float[Array, "..."]) -> Float[Array, " d"]:
-    """A cost per coordinate: all outputs of a context vector, or the one output of each feature row."""
-    out = apply(net, context)
-    return out if context.ndim == 1 else out[:, 0]
+    def apply(self, weights: Weights, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
+        """The costs of several contexts."""
+        w1, b1, w2, b2, v, a, b = self._parts(weights)
+        x = jnp.asarray(contexts, jnp.float32)
+        h = jax.nn.silu(nets.product(x, w1) + b1)
+        h = jax.nn.silu(nets.product(h, w2) + b2)
+        out = nets.product(h, v) + nets.product(x, a) + b
+        return out if len(self.context_shape) == 1 else out[..., 0]
 
+    def adam_step(
+        self, weights: Weights, adam: nets.AdamState, gradient: Weights, rate: Array, decay: Array, speed: Array
+    ) -> tuple[Weights, nets.AdamState]:
+        """A step of Adam with decoupled decay of all but biases; the bypass takes ``speed`` times the step."""
+        rate, decay, speed = (jnp.asarray(each, jnp.float32) for each in (rate, decay, speed))
+        stepped, adam = nets.adam_step(weights, adam, gradient, rate)
+        linear, decayed = self._constant([0, 0, 0, 0, 0, 1, 1]), self._constant([1, 0, 1, 0, 1, 1, 0])
+        factor = 1.0 + (speed - 1.0) * linear
+        return weights + factor * (stepped - weights) - rate * decay * decayed * weights, adam
 
-def outputs(dim: int, context_shape: tuple[int, ...]) -> int:
-    """How many outputs a network for ``dim`` costs has."""
-    return dim if len(context_shape) == 1 else 1
+    def _parts(self, weights: Weights) -> list[Array]:
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        return [part.reshape(shape) for part, shape in zip(jnp.split(weights, ends[:-1]), self.shapes, strict=True)]
+
+    def _constant(self, values: list[float]) -> np.ndarray:
+        """One value for all weights of each part."""
+        return np.repeat(np.asarray(values, np.float32), [math.prod(shape) for shape in self.shapes])
