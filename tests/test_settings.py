@@ -108,7 +108,7 @@ def test_a_setting_without_effect_is_refused_with_the_reason(name, given, mode, 
 
 def test_parts_that_a_policy_has_not_are_refused():
     with pytest.raises(
-        SettingsError, match="policy 'linear_thompson' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"
+        SettingsError, match="'linear_thompson' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"
     ):
         policies.build("linear_thompson", PROBLEM, surrogate="dbb")
     with pytest.raises(SettingsError, match=r"policy 'linear_thompson' has no model; greedy, .* have one"):

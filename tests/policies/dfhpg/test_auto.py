@@ -47,7 +47,7 @@ def test_the_sample_has_the_density_that_it_was_drawn_from():
     assert np.isclose(sample.log_density, by_hand, rtol=1e-4)
 
 
-@pytest.mark.parametrize("on_host, solves", [(True, 3), (False, 17)])
+@pytest.mark.parametrize(("on_host", "solves"), [(True, 3), (False, 17)])
 def test_a_solver_on_the_host_is_asked_for_little(on_host, solves):
     oracle = oracles.external(cheapest_two, DIM, batched=True) if on_host else oracles.top_k(DIM, 2)
     problem = Problem(oracle, (3,), "bandit")
