@@ -170,7 +170,8 @@ class AutoDFHPG(AskingPolicy):
         solved = solutions.reshape(len(half.contexts), -1, self.problem.dim)
 
         def one(memory: Any, each: Any) -> tuple[Any, Cost]:
-            slope, memory = self.surrogate.finish(memory, *each, instance, feasible)
+            prediction, target, noise, w = each
+            slope, memory = self.surrogate.finish(memory, prediction, target, noise, w, instance, feasible)
             return memory, slope
 
         memory, slopes = jax.lax.scan(one, half.state.memory, (half.predictions, half.targets, half.noise, solved))
@@ -184,11 +185,12 @@ class AutoDFHPG(AskingPolicy):
         def loss(theta: Weights, contexts: Array, targets: Array) -> Array:
             return jnp.mean(jnp.square(self._network(theta, contexts) - targets)).astype(jnp.float32)
 
-        def one(i: Array, now: Any) -> Any:
+        def one(i: Array, now: tuple[Weights, nets.AdamState]) -> tuple[Weights, nets.AdamState]:
+            theta, adam = now
             contexts = state.contexts.draw(jax.random.fold_in(key, i), (self.context_batch,))
             expected = self.nuisance.predict(state.phi, contexts)
-            gradient = jax.grad(loss)(now[0], contexts, expected / size_of(expected))
-            return self.nuisance.step(*now, gradient)
+            gradient = jax.grad(loss)(theta, contexts, expected / size_of(expected))
+            return self.nuisance.step(theta, adam, gradient)
 
         return repeat(self._steps(state), one, (theta, state.anchoring))
 
