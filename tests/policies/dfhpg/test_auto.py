@@ -1,9 +1,8 @@
-"""DFHPG without presets: the density of what is played, few solves on the host, a nuisance that learns from replay."""
+"""DFHPG without presets: the density of what is played, few solves, a nuisance that learns from replay."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from regretless import Problem, nets, oracles, policies, replay
 from regretless.policies.dfhpg.actor import size_of
@@ -47,13 +46,11 @@ def test_the_sample_has_the_density_that_it_was_drawn_from():
     assert np.isclose(sample.log_density, by_hand, rtol=1e-4)
 
 
-@pytest.mark.parametrize(("on_host", "solves"), [(True, 3), (False, 17)])
-def test_a_solver_on_the_host_is_asked_for_little(on_host, solves):
-    oracle = oracles.external(cheapest_two, DIM, batched=True) if on_host else oracles.top_k(DIM, 2)
-    problem = Problem(oracle, (3,), "bandit")
-    policy = policies.build("dfhpg_auto", problem)
-    given = policy.init(jax.random.key(0)), problem.example_decision(), problem.example_feedback()
-    assert jax.eval_shape(policy.ask, jax.random.key(0), *given).costs.shape == (solves, DIM)
+def test_a_learning_step_asks_for_few_solves():
+    policy = policies.build("dfhpg_auto", PROBLEM)
+    given = policy.init(jax.random.key(0)), PROBLEM.example_decision(), PROBLEM.example_feedback()
+    asked = jax.eval_shape(policy.ask, jax.random.key(0), *given)
+    assert asked.costs.shape == (1 + 2 * 2, DIM)  # the baseline, and SPO+ at two contexts
 
 
 def test_the_nuisance_learns_costs_from_totals_that_are_replayed():

@@ -45,11 +45,7 @@ class AutoSettings(Settings):
     rows_batch: int = Field(
         512, ge=1, description="feature rows per training step, where every coordinate has its own: fewer rounds then"
     )
-    replayed: int | None = Field(
-        None,
-        ge=0,
-        description="past contexts beside the present one in the decision-focused term; none: 7, or 0 where Python solves",
-    )
+    replayed: int = Field(1, ge=0, description="past contexts beside the present one in the decision-focused term")
     rate: float = Field(1e-3, gt=0, description="Adam's rate for the nuisance and for the policy's anchor")
     policy_rate: float = Field(1e-3, gt=0, description="Adam's rate for the hybrid gradient")
     decay: float = Field(0.1, ge=0, description="weight decay of all networks")
@@ -61,6 +57,15 @@ class AutoSettings(Settings):
         if self.baseline != "moving_average":
             found["baseline_momentum"] = f"baseline is {self.baseline!r}"
         return found
+
+
+SEARCH_SPACE = {
+    "exploration": ("log", 0.01, 1.0),
+    "rate": ("log", 3e-4, 3e-3),
+    "policy_rate": ("log", 1e-4, 1e-2),
+    "decay": ("uniform", 0.0, 0.3),
+}
+"""What tuning may try, for those who want to tune nevertheless."""
 
 
 def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | None = None) -> AutoDFHPG:
@@ -87,7 +92,7 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
         baseline=settings.baseline,
         kept_rounds=settings.memory,
         kept_contexts=settings.contexts,
-        replayed=_replayed(problem) if settings.replayed is None else settings.replayed,
+        replayed=settings.replayed,
         context_batch=_at_most(settings.context_batch, settings.rows_batch, problem.dim if rows else 1),
         steps=number(settings.steps),
         early_steps=number(settings.early_steps),
@@ -98,8 +103,3 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
 def _at_most(batch: int, rows: int, each: int) -> int:
     """The batch of which no more than so many rows come, at least 4."""
     return min(batch, max(4, rows // each))
-
-
-def _replayed(problem: Problem) -> int:
-    """A solver on the host is asked for as little as possible."""
-    return 0 if problem.oracle.on_host else 7
