@@ -47,7 +47,7 @@ class AutoSettings(Settings):
     )
     replayed: int = Field(1, ge=0, description="past contexts beside the present one in the decision-focused term")
     rate: float = Field(1e-3, gt=0, description="Adam's rate for the nuisance and for the policy's anchor")
-    policy_rate: float = Field(1e-3, gt=0, description="Adam's rate for the hybrid gradient")
+    hybrid_rate: float = Field(1e-3, gt=0, description="Adam's rate for the hybrid gradient")
     decay: float = Field(0.1, ge=0, description="weight decay of all networks")
     linear_speed: float = Field(3.0, gt=0, description="how much faster the linear part of every network moves")
     error_floor: float = Field(0.3, gt=0, description="cost units added to the size that errors are relative to")
@@ -62,7 +62,7 @@ class AutoSettings(Settings):
 SEARCH_SPACE = {
     "exploration": ("log", 0.01, 1.0),
     "rate": ("log", 3e-4, 3e-3),
-    "policy_rate": ("log", 1e-4, 1e-2),
+    "hybrid_rate": ("log", 1e-4, 1e-2),
     "decay": ("uniform", 0.0, 0.3),
 }
 """What tuning may try, for those who want to tune nevertheless."""
@@ -88,7 +88,7 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
         late_limit=number(settings.late_limit),
         exploration=number(settings.exploration),
         exploration_rounds=number(settings.exploration_rounds),
-        rate=number(settings.policy_rate),
+        rate=number(settings.hybrid_rate),
         baseline=settings.baseline,
         kept_rounds=settings.memory,
         kept_contexts=settings.contexts,
