@@ -62,7 +62,7 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
                          jnp.ones((200, 1), bool))  # fmt: skip
     memory = replay.Replay(record, jnp.int32(200))
     net = Bypassed(DIM, (3,), width=8)
-    nuisance = Ensemble(*map(np.asarray, (0.01, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
+    nuisance = Ensemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
     state = nuisance.init(jax.random.key(0))
     after = jax.jit(lambda *given: nuisance.train(*given))(jax.random.key(1), state, memory, jnp.int32(400))
     error = lambda state: float(np.mean(np.abs(nuisance.predict(state, jnp.asarray(x)) - costs)))  # noqa: E731

@@ -47,6 +47,7 @@ class AutoSettings(Settings):
     )
     replayed: int = Field(1, ge=0, description="past contexts beside the present one in the decision-focused term")
     rate: float = Field(1e-3, gt=0, description="Adam's rate for the nuisance and for the policy's anchor")
+    rate_steps: float = Field(500.0, gt=0, description="S of its fall, √(S / (S + steps)), to 0.3 of itself")
     hybrid_rate: float = Field(1e-3, gt=0, description="Adam's rate for the hybrid gradient")
     decay: float = Field(0.1, ge=0, description="weight decay of all networks")
     linear_speed: float = Field(3.0, gt=0, description="how much faster the linear part of every network moves")
@@ -77,7 +78,8 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
         problem,
         model=Actor(problem.dim, problem.context_shape, scale=number(1.0), size=number(1.0), net=net),
         nuisance=Ensemble(
-            rate=number(settings.rate), decay=number(settings.decay), linear_speed=number(settings.linear_speed),
+            rate=number(settings.rate), rate_steps=number(settings.rate_steps), decay=number(settings.decay),
+            linear_speed=number(settings.linear_speed),
             floor=number(settings.error_floor), net=net, count=settings.members,
             batch=_at_most(settings.batch, settings.rows_batch, measured),
         ),

@@ -12,6 +12,9 @@ from regretless import nets, replay
 from regretless.policies.dfhpg.bypass import Bypassed, Weights
 from regretless.types import Context, Cost, Key
 
+LEAST_RATE = 0.3
+"""Share of its first value below which the rate does not fall: what changes can be followed for ever."""
+
 
 class EnsembleState(eqx.Module):
     """Weights and Adam's moments; every leaf has a leading axis of members."""
@@ -24,11 +27,13 @@ class Ensemble(eqx.Module):
     """``count`` networks of ``width`` units, trained by Adam on batches of ``batch`` rounds each.
 
     Loss of a measured row ``h``: ``((h·f − v) / (|v| + |h·f| + floor ‖h‖))²``, an error relative to the size of what was seen,
-    so that a few large costs do not drown the rest. ``decay`` pulls weights (not biases) to zero at each step; the linear
+    so that a few large costs do not drown the rest. After ``n`` steps the rate is ``rate √(S/(S + n))`` with ``rate_steps`` S,
+    and at least 0.3 of ``rate``. ``decay`` pulls weights (not biases) to zero at each step; the linear
     bypass moves ``linear_speed`` times as fast as the rest.
     """
 
     rate: Float[Array, ""]
+    rate_steps: Float[Array, ""]
     decay: Float[Array, ""]
     linear_speed: Float[Array, ""]
     floor: Float[Array, ""]
@@ -65,7 +70,9 @@ class Ensemble(eqx.Module):
 
     def step(self, weights: Weights, adam: nets.AdamState, gradient: Weights) -> tuple[Weights, nets.AdamState]:
         """One optimiser step of one network."""
-        return self.net.adam_step(weights, adam, gradient, self.rate, self.decay, self.linear_speed)
+        fall = jnp.sqrt(self.rate_steps / (self.rate_steps + adam.count))
+        rate = self.rate * jnp.maximum(fall, LEAST_RATE)
+        return self.net.adam_step(weights, adam, gradient, rate, self.decay, self.linear_speed)
 
     def _loss(self, weights: Weights, drawn: replay.Seen) -> Float[Array, ""]:
         predictions = self.net.apply(weights, drawn.context)
