@@ -68,7 +68,11 @@ def test_settings_objects_are_settings_too():
             "unknown setting 'drws' of surrogate 'imle'; did you mean",
         ),
         ("greedy", {"forgetting": 0.1}, "policy 'greedy' has no setting 'forgetting'; linear_thompson has it"),
-        ("greedy", {"surrogate": "dbb"}, "policy 'greedy' has no setting 'surrogate'; dfhpg and dfhpg_0 have it"),
+        (
+            "greedy",
+            {"surrogate": "dbb"},
+            "policy 'greedy' has no setting 'surrogate'; dfhpg, dfhpg_0 and dfhpg_auto have it",
+        ),
         ("linear_thompson", {"model": "flow"}, "policy 'linear_thompson' has no setting 'model'"),
         ("greedyy", {}, "unknown policy 'greedyy'; did you mean 'greedy'"),
     ],
@@ -103,7 +107,9 @@ def test_a_setting_without_effect_is_refused_with_the_reason(name, given, mode, 
 
 
 def test_parts_that_a_policy_has_not_are_refused():
-    with pytest.raises(SettingsError, match="policy 'linear_thompson' has no surrogate; dfhpg and dfhpg_0 have one"):
+    with pytest.raises(
+        SettingsError, match="'linear_thompson' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"
+    ):
         policies.build("linear_thompson", PROBLEM, surrogate="dbb")
     with pytest.raises(SettingsError, match=r"policy 'linear_thompson' has no model; greedy, .* have one"):
         policies.build("linear_thompson", PROBLEM, model="flow")

@@ -60,7 +60,7 @@ def test_signature_says_what_there_is():
         ({"policy": "linear_thomson"}, "unknown policy 'linear_thomson'; did you mean 'linear_thompson'"),
         ({"model": MODEL}, "policy 'linear_thompson' has no model; greedy, .* have one"),
         ({"model": "gaussian_nn"}, "policy 'linear_thompson' has no model; greedy, .* have one"),
-        ({"surrogate": "dbb"}, "policy 'linear_thompson' has no surrogate; dfhpg and dfhpg_0 have one"),
+        ({"surrogate": "dbb"}, "policy 'linear_thompson' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"),
         ({"policy": POLICY, "settings": {}}, "settings, model and surrogate are for a policy by name"),
         ({"policy": "dfhpg", "surrogate": "spoplus"}, "did you mean 'spo_plus'"),
         ({"policy": "dfhpg", "surrogate": 3}, "expected surrogate to be a name or an object, got 3"),

@@ -147,7 +147,7 @@ def test_a_setting_that_one_arm_uses_is_no_mistake():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"settings": {"alpha.max": 0.1}}, "'alpha.max' has no effect on mine; dfhpg has it"),
+        ({"settings": {"alpha.max": 0.1}}, "'alpha.max' has no effect on mine; dfhpg and dfhpg_auto have it"),
         (
             {"settings": {"scaling": True}},
             r"'scaling' has no effect on mine: wrap policy objects in rg\.policies\.Scaled",

@@ -8,6 +8,7 @@ from regretless.models.base import Model
 from regretless.policies.adaptive.building import AdaptiveSettings, adaptive
 from regretless.policies.adaptive.ensemble import Ensemble
 from regretless.policies.base import Policy
+from regretless.policies.dfhpg.auto_settings import SEARCH_SPACE, AutoSettings, dfhpg_auto
 from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
 from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
 from regretless.policies.linear_thompson import LinearThompson
@@ -33,6 +34,8 @@ class Recipe(NamedTuple):
     parts: tuple[str, ...] = ()
     generative: bool = False  # whether it exists for generative models too
     by_default: bool = True  # whether it is played where no policy is named
+    presets: bool = True  # whether the paper's tuned settings are meant for it
+    search_space: Mapping[str, Any] | None = None  # what tuning searches; None: what it finds by itself
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -51,6 +54,9 @@ REGISTRY: Registry[Any] = Registry(
         "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
         "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
         "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
+        "dfhpg_auto": Recipe(
+            AutoSettings, dfhpg_auto, ("surrogate",), by_default=False, presets=False, search_space=SEARCH_SPACE
+        ),
         "linear_thompson": LinearThompson,
         "ensemble": Ensemble,
     },

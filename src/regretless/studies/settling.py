@@ -134,12 +134,17 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
             if name != SCALING and "." not in name:
                 policies.settings_for(owners(name)[0], {name: given[name]})  # refuses what its owner would
         return dict(given), None, False
-    ours = not isinstance(arm.policy, str) or policies.REGISTRY.built_in(arm.policy)  # nothing was tuned for other ones
+    ours = not isinstance(arm.policy, str) or _has_presets(arm.policy)
     if ours and isinstance(world.benchmark, str):
         tuned = benchmarks.preset(world.benchmark, model, world.degree, world.feedback)
         if tuned is not None:
             return dict(tuned.values), tuned.degree, True
     return {}, None, False
+
+
+def _has_presets(policy: str) -> bool:
+    """Whether the paper's presets are meant for it: nothing was tuned for other people's policies, nor for untuned ones."""
+    return policies.REGISTRY.built_in(policy) and getattr(policies.REGISTRY[policy], "presets", True)
 
 
 def _owns(entry: Any, name: str) -> bool:

@@ -133,9 +133,7 @@ def test_fading_follows_a_change_and_never_forgets_the_prior():
     early = world(lasting, 100, lambda x, rng: np.arange(DIM) + 0.1 * rng.normal(size=DIM))
     late = world(lasting, 100, lambda x, rng: np.arange(DIM)[::-1] + 0.1 * rng.normal(size=DIM), seed=6)
     x, new = jnp.zeros(FEATURES), np.arange(DIM)[::-1]
-    wrong = [
-        float(np.max(np.abs(policy.mean(learnt(policy, early + late), x) - new))) for policy in (lasting, fading)
-    ]
+    wrong = [float(np.max(np.abs(policy.mean(learnt(policy, early + late), x) - new))) for policy in (lasting, fading)]
     assert wrong[1] < 0.5 < wrong[0]
     state = learnt(fading, early)
     variance = np.sum(np.square(np.asarray(state.factor)), axis=2)[0]

@@ -1,0 +1,76 @@
+"""DFHPG without presets: the density of what is played, few solves, a nuisance that learns from replay."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regretless import Problem, nets, oracles, policies, replay
+from regretless.policies.dfhpg.actor import size_of
+from regretless.policies.dfhpg.bypass import Bypassed
+from regretless.policies.dfhpg.ensemble import Ensemble
+from regretless.studies.experiment import Experiment
+from regretless.studies.settling import settle
+from toys import DIM, cheapest_two
+
+PROBLEM = Problem(oracles.top_k(DIM, 2), (3,), "bandit")
+
+
+def test_a_fresh_network_says_nothing_and_its_linear_part_moves_faster():
+    net = Bypassed(DIM, (3,), width=8)
+    weights = net.init(jax.random.key(0))
+    assert np.array_equal(net.apply(weights, jnp.ones((2, 3))), np.zeros((2, DIM)))
+    assert np.any(np.asarray(weights) != 0)
+    ones = jnp.ones_like(weights)
+    moved, _ = net.adam_step(weights, nets.adam_init(weights), ones, 0.01, 0.0, 5.0)
+    step = np.asarray(weights - moved)
+    linear = 3 * DIM + DIM  # A and b come last
+    assert np.allclose(step[:-linear], 0.01, rtol=1e-3)
+    assert np.allclose(step[-linear:], 0.05, rtol=1e-3)
+    shrunk, _ = net.adam_step(ones, nets.adam_init(ones), 0.0 * ones, 0.01, 0.5, 1.0)
+    assert np.allclose(np.unique(np.asarray(shrunk)), [1 - 0.01 * 0.5, 1.0])  # biases keep their size
+
+
+def test_the_sample_has_the_density_that_it_was_drawn_from():
+    policy = policies.build("dfhpg_auto", PROBLEM)
+    state = policy.init(jax.random.key(0))
+    weights = jnp.asarray(np.random.default_rng(0).normal(size=state.phi.members.shape), jnp.float32)
+    state = type(state)(**{**vars(state), "theta": weights[0], "phi": type(state.phi)(weights, state.phi.adam)})
+    context = jnp.array([0.3, -1.0, 2.0])
+    sample, expected, mean = jax.jit(
+        lambda key, state, x: (policy.sample(key, state, x, None), policy.nuisance.predict_one(state.phi, x),
+                               policy.mean(state, x))
+    )(jax.random.key(1), state, context)  # fmt: skip
+    sigma = float(size_of(expected)[0]) * 0.3 * float(jnp.std(expected / size_of(expected)))
+    assert np.allclose(sample.cost, mean + sigma * sample.noise, rtol=1e-4)
+    by_hand = -0.5 * np.sum(((sample.cost - mean) / sigma) ** 2) - DIM * np.log(sigma * np.sqrt(2 * np.pi))
+    assert np.isclose(sample.log_density, by_hand, rtol=1e-4)
+
+
+def test_a_learning_step_asks_for_few_solves():
+    policy = policies.build("dfhpg_auto", PROBLEM)
+    given = policy.init(jax.random.key(0)), PROBLEM.example_decision(), PROBLEM.example_feedback()
+    asked = jax.eval_shape(policy.ask, jax.random.key(0), *given)
+    assert asked.costs.shape == (1 + 2 * 2, DIM)  # the baseline, and SPO+ at two contexts
+
+
+def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
+    rng = np.random.default_rng(0)
+    slopes, x = rng.normal(size=(DIM, 3)), rng.normal(size=(200, 3))
+    w = np.array([cheapest_two(rng.normal(size=(1, DIM)))[0] for _ in x])
+    costs = 5.0 + x @ slopes.T
+    record = replay.Seen(*(jnp.asarray(each, jnp.float32) for each in (x, w, np.sum(w * costs, axis=1)[:, None])),
+                         jnp.ones((200, 1), bool))  # fmt: skip
+    memory = replay.Replay(record, jnp.int32(200))
+    net = Bypassed(DIM, (3,), width=8)
+    nuisance = Ensemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
+    state = nuisance.init(jax.random.key(0))
+    after = jax.jit(lambda *given: nuisance.train(*given))(jax.random.key(1), state, memory, jnp.int32(400))
+    error = lambda state: float(np.mean(np.abs(nuisance.predict(state, jnp.asarray(x)) - costs)))  # noqa: E731
+    assert error(after) < 0.2 * error(state)
+
+
+def test_no_preset_of_the_paper_reaches_it():
+    mine, theirs = settle(Experiment(benchmark="topk", policies=("dfhpg_auto", "dfhpg")))
+    assert mine.names() == {**policies.settings_for("dfhpg_auto").names(), "scaling": True}
+    assert not mine.tuned
+    assert theirs.tuned
