@@ -130,6 +130,18 @@ def test_trials_of_the_dead_are_taken_over_with_the_same_values(tmp_path):
     assert Trials(tmp_path / "t.db", "x", SMALL, 5).claim(4, 10) == {}, "what a living worker holds is left alone"
 
 
+def test_a_search_that_failed_leaves_its_trials_to_the_next(small, tmp_path, monkeypatch):
+    """In the same process, which lives on: the next search takes them instead of waiting for itself."""
+    with monkeypatch.context() as broken:
+        broken.setattr(tuning, "_evaluate", lambda *told: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            tune(TASK, 2, tmp_path / "t.db")
+    waited = []
+    found = tune(TASK, 2, tmp_path / "t.db", lambda what, done, total: waited.append(what))
+    assert len(found.record["trials"]) == 2
+    assert "waiting for other workers" not in waited
+
+
 def test_draws_depend_on_seed_and_number_only(tmp_path):
     first = Trials(tmp_path / "a.db", "x", SMALL, 1).claim(8, 8)
     again = Trials(tmp_path / "b.db", "y", dict(reversed(SMALL.items())), 1).claim(8, 8)

@@ -146,6 +146,16 @@ def tune(task: Search, trials: int, database: Path, progress: Progress = quiet, 
     place = setup(task)
     sizes = widths(task, trials, block, place)
     known = Trials(database, task.name, task.space(), task.seed)
+    try:
+        return _search(task, trials, known, place, sizes, progress, block, began)
+    finally:
+        known.leave()
+
+
+def _search(
+    task: Search, trials: int, known: Trials, place: Setup, sizes: "Sizes", progress: Progress, block: int, began: float
+) -> Tuning:
+    """Claims and evaluates blocks of trials until nobody has one left."""
     compiling, programs, seen = 0.0, 0, set[Any]()
     while True:
         mine = known.claim(trials, block)

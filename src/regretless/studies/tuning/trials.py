@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from regretless.errors import SettingsError, WriteError
 
 ABANDONED = datetime.timedelta(hours=1)
 """After this long a running trial of another machine counts as lost."""
+
+_AT_WORK: set[str] = set()
+"""Searches of this process that have not ended: one that failed leaves its trials to the next."""
 
 
 class ByNumber(optuna.samplers.BaseSampler):
@@ -62,7 +66,8 @@ class Trials:
 
     def __init__(self, database: Path, name: str, space: Mapping[str, BaseDistribution], seed: int):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self.space, self.database = dict(space), database
+        self.space, self.database, self.search = dict(space), database, uuid.uuid4().hex
+        _AT_WORK.add(self.search)
         with self._in_database():
             database.parent.mkdir(parents=True, exist_ok=True)
             with self._alone():
@@ -92,6 +97,10 @@ class Trials:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    def leave(self) -> None:
+        """Whatever this search still holds is anybody's."""
+        _AT_WORK.discard(self.search)
+
     def claim(self, wanted: int, most: int) -> dict[int, dict[str, Any]]:
         """Up to ``most`` trials for this worker: what dead workers left, then new ones until there are ``wanted`` in all."""
         mine: dict[int, dict[str, Any]] = {}
@@ -105,7 +114,7 @@ class Trials:
         return mine
 
     def _draw(self, trial: Trial) -> dict[str, Any]:
-        trial.set_user_attr("worker", f"{platform.node()}:{os.getpid()}")
+        trial.set_user_attr("worker", f"{platform.node()}:{os.getpid()}:{self.search}")
         values = {}
         for name, distribution in self.space.items():
             if isinstance(distribution, CategoricalDistribution):
@@ -146,10 +155,10 @@ class Trials:
 
 def _lost(trial: FrozenTrial) -> bool:
     """Whether the worker of a running trial is gone."""
-    host, _, process = str(trial.user_attrs.get("worker", "")).rpartition(":")
+    host, process, search = (*str(trial.user_attrs.get("worker", "")).split(":"), "", "")[:3]
     if host == platform.node() and process.isdigit():
         if int(process) == os.getpid():
-            return False
+            return search not in _AT_WORK
         try:
             os.kill(int(process), 0)
         except ProcessLookupError:
