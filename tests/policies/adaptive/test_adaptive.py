@@ -40,10 +40,11 @@ def test_with_feature_rows_the_linear_learner_leads():
     assert leads([0.1, 0.08, 0.1, 0.05]) == "networks"
 
 
-def test_a_cost_of_the_other_sign_silences_the_log_linear_learner():
+@pytest.mark.parametrize("costs", [(1.0, 1.0, -1.0, 1.0), (0.0, 1.0, 1.0)], ids=["negative", "zero"])
+def test_a_cost_of_the_other_sign_silences_the_log_linear_learner(costs):
     policy = build()
     state, learn = policy.init(jax.random.key(0)), eqx.filter_jit(policy.learn)
-    for t, cost in enumerate([1.0, 1.0, -1.0, 1.0]):
+    for t, cost in enumerate(costs):
         decision = policy.problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.ones(3))
         state, info = learn(jax.random.key(t), state, decision, policy.problem.observe(decision, jnp.full(4, cost)))
     assert float(policy.weights(state)[1]) == 0.0

@@ -33,7 +33,7 @@ ROW_EXPLORATION = 1.5
 
 LEAD = 0.3
 """How much smaller (a logarithm) some learners' errors have to be before they have a say. Feature rows: the log-linear one and
-the networks, which predict well there and decide badly. Context vectors: the fading one, which has many coefficients to forget."""
+the networks, which predict well there and decide badly. Context vectors: the fading one, with many coefficients to forget."""
 
 
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:

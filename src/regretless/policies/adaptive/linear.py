@@ -125,6 +125,9 @@ class Linear(Policy):
         else:
             one = lambda state, row: (self._take(state, features, jax.tree.map(lambda leaf: leaf[None], row)), None)  # noqa: E731
             after, _ = jax.lax.scan(one, after, seen)
+        if self.log:  # what has no logarithm is not learnt, and ends it
+            kept = eqx.tree_at(lambda s: s.usable, state, jnp.asarray(False))
+            after = jax.tree.map(lambda new, old: jnp.where(after.usable, new, old), after, kept)
         after = eqx.tree_at(lambda s: s.version, after, state.version + 1)
         finite = jnp.isfinite(jnp.sum(after.theta) + after.error)
         return after, Info(residual, feedback.total(), feedback.complete(), finite)
