@@ -44,7 +44,7 @@ lint: .venv/ready ## style, types, layers
 mutants: .venv/ready ## break one line at a time and demand that a test fails (some minutes)
 	$(BIN)/python tools/mutants.py
 
-soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs (about two hours)
+soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs (about an hour)
 	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
 	$(BIN)/python tools/fuzz_learner.py --calls 10000
 	$(BIN)/python tools/fuzz_cli.py --commands 1000

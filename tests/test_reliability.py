@@ -121,6 +121,7 @@ def test_ctrl_c_while_writing_leaves_nothing_and_says_nothing_untrue(tmp_path):
 
 FINISHED = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
 if sys.argv[1] == "program":
     signal.signal(signal.SIGINT, lambda *unused: os._exit(99))  # as the command does while it loads
 from regretless.cli.console import clear_errors

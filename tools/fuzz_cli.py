@@ -92,6 +92,8 @@ def fuzz(commands: int, seed: int) -> list[Finding]:
     with tempfile.TemporaryDirectory() as place:
         os.environ["REGRETLESS_CACHE"] = str(Path(place) / "cache")
         for number in range(commands):
+            if number and number % 50 == 0:
+                print(f"{number} of {commands} commands, {len(found)} findings", file=sys.stderr, flush=True)
             folder = Path(place) / f"{number:05d}"
             folder.mkdir()
             kind = KINDS[number % len(KINDS)]

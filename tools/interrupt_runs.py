@@ -112,6 +112,8 @@ def main(runs: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as place:
         cache = Path(place) / "cache"
         for number in range(runs):
+            if number and number % 50 == 0:
+                print(f"{number} of {runs} runs, {len(found)} findings", file=sys.stderr, flush=True)
             folder = Path(place) / f"{number:04d}"
             folder.mkdir()
             finding = interrupted(rng, number % 3, folder, cache)

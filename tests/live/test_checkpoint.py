@@ -77,17 +77,6 @@ def test_saved_and_loaded_goes_on_bit_for_bit(tmp_path, options):
     assert all(np.array_equal(one[0][name], other[0][name], equal_nan=True) for name in one[0])
 
 
-@pytest.fixture
-def saved(tmp_path):
-    learner = Learner(ORACLE, context_dim=FEATURES)
-    for _ in range(3):
-        learner.learn(learner.decide(np.ones(FEATURES)).id, total=2.0)
-    learner.decide(np.ones(FEATURES))
-    path = tmp_path / "plant.rgl"
-    learner.save(path)
-    return path
-
-
 def test_file_is_plain_arrays_and_json(saved):
     with zipfile.ZipFile(saved) as archive:
         manifest = json.loads(archive.read("manifest.json"))

@@ -19,17 +19,6 @@ ORACLE = oracles.top_k(DIM, 2)
 NAN = float("nan")
 
 
-@pytest.fixture
-def saved(tmp_path):
-    learner = Learner(ORACLE, context_dim=FEATURES)
-    for _ in range(3):
-        learner.learn(learner.decide(np.ones(FEATURES)).id, total=2.0)
-    learner.decide(np.ones(FEATURES))
-    path = tmp_path / "plant.rgl"
-    learner.save(path)
-    return path
-
-
 def rewritten(path, change):
     """The checkpoint with its arrays and configuration changed, checksums and all."""
     arrays, config = checkpoint.read(path)

@@ -34,6 +34,15 @@ for (const name of ["error", "warn"]) {
 }
 </script>"""
 
+TELL = """  } catch (error) { window.problems.push(String(error && error.stack || error)); }
+  found.problems = window.problems;
+  const said = document.createElement("pre");
+  said.id = "findings";
+  said.textContent = JSON.stringify(found);
+  document.body.append(said);
+})();
+</script>"""
+
 EXERCISE = """<script>
 (async () => {
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -61,14 +70,7 @@ EXERCISE = """<script>
     found.turned = getComputedStyle(document.body).backgroundColor !== paper;
     found.ink = chart._fullLayout.font.color;
     found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  } catch (error) { window.problems.push(String(error && error.stack || error)); }
-  found.problems = window.problems;
-  const said = document.createElement("pre");
-  said.id = "findings";
-  said.textContent = JSON.stringify(found);
-  document.body.append(said);
-})();
-</script>"""
+"""
 
 
 GLANCE = """<script>
@@ -83,21 +85,14 @@ GLANCE = """<script>
     found.legend = [...charts[0].querySelectorAll(".legendtext")].map((each) => each.textContent);
     found.images = document.querySelectorAll("img").length;
     found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  } catch (error) { window.problems.push(String(error && error.stack || error)); }
-  found.problems = window.problems;
-  const said = document.createElement("pre");
-  said.id = "findings";
-  said.textContent = JSON.stringify(found);
-  document.body.append(said);
-})();
-</script>"""
+"""
 
 
 def look(page, folder, width, exercise=EXERCISE):
     """What the page says about itself after a visit at this width."""
     text = page.read_text()
     visit = folder / f"visit_{width}.html"
-    visit.write_text(text.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", exercise + "</body>", 1))
+    visit.write_text(text.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", exercise + TELL + "</body>", 1))
     command = [
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
         f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=60000", "--dump-dom", visit.as_uri(),

@@ -114,16 +114,17 @@ def run(
         with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
             found = outcome.play_prepared(prepared, progress)
         result = found.to_dict()
-        try:
-            if out is not None:
-                write(found, result, out, began, import_ or [])
-        finally:  # what was computed is shown, whether or not it could be written
-            print(json.dumps(result, indent=2)) if format is Format.json else show(result)
-        if out is not None and format is not Format.json:
-            console.say(
-                f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store "
-                f"{shlex.quote(str(out))}"
-            )
+        if format is Format.json:  # shown first: it was computed, whether or not it can be written
+            print(json.dumps(result, indent=2))
+        else:
+            show(result)
+        if out is not None:
+            write(found, result, out, began, import_ or [])
+            if format is not Format.json:
+                console.say(
+                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store "
+                    f"{shlex.quote(str(out))}"
+                )
 
 
 def untuned(prepared: Any) -> list[str]:

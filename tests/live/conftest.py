@@ -1,0 +1,19 @@
+"""A learner's file, for tests that read it, damage it and forge it."""
+
+import numpy as np
+import pytest
+
+from regretless import oracles
+from regretless.live.learner import Learner
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Three decisions learnt, one waiting: four items, two to choose, three features."""
+    learner = Learner(oracles.top_k(4, 2), context_dim=3)
+    for _ in range(3):
+        learner.learn(learner.decide(np.ones(3)).id, total=2.0)
+    learner.decide(np.ones(3))
+    path = tmp_path / "plant.rgl"
+    learner.save(path)
+    return path
