@@ -151,7 +151,7 @@ def test_tune_loses_no_trial_and_no_preset(place):
 
 def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
     oracle, path = oracles.top_k(4, 2), tmp_path / "learner.rgl"
-    learner = Learner(oracle, context_dim=3)
+    learner = Learner(oracle, context_dim=3, policy="linear_thompson")
     learner.learn(learner.decide(np.ones(3)).id, total=1.0)
     learner.save(path)
     before = path.read_bytes()

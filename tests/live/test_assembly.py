@@ -49,7 +49,7 @@ def test_signature_says_what_there_is():
     parameters = inspect.signature(Learner).parameters
     assert list(parameters)[:3] == ["oracle", "context_dim", "context_shape"]
     assert parameters["max_pending"].default == 1000
-    assert parameters["policy"].default == "linear_thompson"
+    assert parameters["policy"].default == "adaptive"
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_signature_says_what_there_is():
         ({"polcy": "dfhpg"}, "unknown argument 'polcy'; did you mean 'policy'[?] Expected some of oracle, context_dim"),
         ({"colour": "red"}, "unknown argument 'colour'; .*Expected some of oracle, context_dim, .*on_failure, seed"),
         ({"policy": "linear_thomson"}, "unknown policy 'linear_thomson'; did you mean 'linear_thompson'"),
-        ({"model": MODEL}, "policy 'linear_thompson' has no model; greedy, .* have one"),
-        ({"model": "gaussian_nn"}, "policy 'linear_thompson' has no model; greedy, .* have one"),
-        ({"surrogate": "dbb"}, "policy 'linear_thompson' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"),
+        ({"model": MODEL}, "policy 'adaptive' has no model; greedy, .* have one"),
+        ({"model": "gaussian_nn"}, "policy 'adaptive' has no model; greedy, .* have one"),
+        ({"surrogate": "dbb"}, "policy 'adaptive' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"),
         ({"policy": POLICY, "settings": {}}, "settings, model and surrogate are for a policy by name"),
         ({"policy": "dfhpg", "surrogate": "spoplus"}, "did you mean 'spo_plus'"),
         ({"policy": "dfhpg", "surrogate": 3}, "expected surrogate to be a name or an object, got 3"),
-        ({"policy": "greedy", "settings": {"forgetting": 0.1}}, "no setting 'forgetting'; linear_thompson has it"),
+        ({"policy": "greedy", "settings": {"forgetting": 0.1}}, "no setting 'forgetting'; adaptive and linear_thompson have it"),
         ({"settings": {"epsilonn": 1}}, "unknown setting 'epsilonn'"),
         ({"settings": [1]}, r"expected the policy's Settings object, or a dictionary .*, got \[1\]"),
         ({"policy": None}, "expected policy to be a name or an object, got None"),

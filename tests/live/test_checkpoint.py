@@ -37,6 +37,7 @@ def play(learner, rounds, start=0):
 @pytest.mark.parametrize(
     "options",
     [
+        {},
         {"policy": "linear_thompson"},
         {
             "policy": "linear_thompson",
@@ -52,7 +53,9 @@ def play(learner, rounds, start=0):
         },
         {"policy": "epsilon_greedy", "max_pending": 5},
     ],
-    ids=lambda options: options["policy"] + options.get("surrogate", "") + ("offset" if "offset" in options else ""),
+    ids=lambda options: (
+        options.get("policy", "default") + options.get("surrogate", "") + ("offset" if "offset" in options else "")
+    ),
 )
 def test_saved_and_loaded_goes_on_bit_for_bit(tmp_path, options):
     def fresh():
@@ -163,7 +166,7 @@ def external(**options):
     ],
 )
 def test_the_feasible_set_must_be_the_same_but_not_how_it_is_solved(tmp_path, made, given, message):
-    learner = Learner(made, context_dim=FEATURES)
+    learner = Learner(made, context_dim=FEATURES, policy="linear_thompson")
     learner.learn(learner.decide(np.ones(FEATURES)).id, total=2.0)
     path = tmp_path / "plant.rgl"
     learner.save(path)
@@ -211,7 +214,7 @@ def test_objects_have_to_be_given_again(tmp_path):
     with pytest.raises(CheckpointError, match="a policy of other numbers"):
         Learner.load(path, ORACLE, policy=policies.build("greedy", problem, {"clip": 3.0}), feedback=rule)
     assert Learner.load(path, ORACLE, policy=policy, feedback=rule).waiting == [1]
-    plain = Learner(ORACLE, context_dim=FEATURES)
+    plain = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson")
     plain.save(path)
     with pytest.raises(CheckpointError, match="give no policy="):
         Learner.load(path, ORACLE, policy=policy)
@@ -220,9 +223,9 @@ def test_objects_have_to_be_given_again(tmp_path):
 def test_a_learner_that_did_nothing_yet_and_one_that_did(tmp_path):
     """Saved before the first decision, the form of instances is still open; afterwards it is not."""
     path = tmp_path / "fresh.rgl"
-    Learner(ORACLE, context_dim=FEATURES, seed=4).save(path)
+    Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson", seed=4).save(path)
     fresh = Learner.load(path, ORACLE)
-    whole = Learner(ORACLE, context_dim=FEATURES, seed=4)
+    whole = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson", seed=4)
     mask = np.array([True, True, True, False])
     assert np.array_equal(
         fresh.decide(np.ones(FEATURES), instance=mask).cost_sample,

@@ -11,7 +11,7 @@ DIM, FEATURES = 4, 3
 
 
 def make(oracle, **options):
-    return Learner(oracle, **{"context_dim": FEATURES, **options})
+    return Learner(oracle, **{"context_dim": FEATURES, "policy": "linear_thompson", **options})
 
 
 def test_feasible_set_that_changes_by_decision():

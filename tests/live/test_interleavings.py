@@ -31,8 +31,9 @@ class Interleavings(RuleBasedStateMachine):
     def begin(self, max_age, seed):
         self.max_age = max_age
         self.learner = Learner(
-            ORACLE, context_dim=FEATURES, scaling=False, max_pending=LIMIT, max_age=max_age, seed=seed
-        )
+            ORACLE, context_dim=FEATURES, policy="linear_thompson", scaling=False, max_pending=LIMIT, max_age=max_age,
+            seed=seed,
+        )  # fmt: skip
         self.made = self.expired = 0
         self.waiting = {}  # id -> regression row
         self.learnt = {}  # id -> (row, total), in the order of learning

@@ -19,7 +19,10 @@ ORACLE = oracles.top_k(DIM, 2)
 
 
 def make(**options):
-    return Learner(options.pop("oracle", ORACLE), **{"context_dim": FEATURES, "scaling": False, **options})
+    return Learner(
+        options.pop("oracle", ORACLE),
+        **{"context_dim": FEATURES, "policy": "linear_thompson", "scaling": False, **options},
+    )
 
 
 def state_of(learner):
@@ -69,7 +72,7 @@ def test_makes_the_decisions_of_an_unbatched_simulation(benchmark_name, name, sc
 
 
 def test_feedback_in_any_order_repeated_contradicting_unknown_expired():
-    learner = make(max_pending=3)
+    learner = make(policy="adaptive", max_pending=3)
     with pytest.raises(FeedbackError, match="unknown decision 1: no decision has been made yet"):
         learner.learn(1, total=1.0)
     ids = [learner.decide(np.ones(FEATURES)).id for _ in range(4)]
@@ -197,6 +200,26 @@ def test_explains_itself():
             learner.explain(bad)
 
 
+def test_the_default_tells_who_decides_and_why():
+    learner = make(policy="adaptive")
+    rng = np.random.default_rng(0)
+    for _ in range(45):
+        x = rng.normal(size=FEATURES)
+        choice = learner.decide(x)
+        learner.learn(choice.id, total=float((x[0] + np.arange(1.0, 5.0)) @ choice.w))
+    told, health = learner.explain(choice).details, learner.health()
+    names = ("linear", "log_linear", "fading", "networks")
+    assert set(told) == {f"{what}_{name}" for what in ("weight", "error") for name in names}
+    assert told == health.details
+    assert sum(told[f"weight_{name}"] for name in names) == pytest.approx(1.0)
+    first = max(names, key=lambda name: told[f"weight_{name}"])
+    said = f"who decides, by its relative error: {first} {told[f'weight_{first}']:.0%} ({told[f'error_{first}']:.2f}), "
+    assert said in health.verdict
+    silent = [name for name in names if told[f"weight_{name}"] == 0]
+    assert "log_linear" in silent, "some costs are below zero"
+    assert all(f"{name} none (" in health.verdict for name in silent)
+
+
 @pytest.mark.parametrize("name", ["linear_thompson", "greedy"])
 def test_known_part_of_the_cost_is_not_learnt(name):
     """With the true cost known beforehand and totals that agree, the rest is zero and the decision is the best one."""
@@ -257,7 +280,7 @@ def test_scaling_brings_contexts_and_costs_to_order_one():
     assert np.max(np.abs(state_of(sgd).inner.theta)) < 10
 
 
-@pytest.mark.parametrize("name", ["linear_thompson", "greedy", "dfhpg"])
+@pytest.mark.parametrize("name", ["adaptive", "linear_thompson", "greedy", "dfhpg"])
 def test_one_absurd_number_ruins_nothing(name):
     """A context of 1e300 and costs of 1e200 among sane ones: the second half is as good as without them."""
     spent = {}

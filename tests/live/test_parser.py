@@ -199,7 +199,7 @@ def test_refuses_what_is_no_number(name, told):
 
 
 def test_complete_feedback_can_be_demanded():
-    strict = Learner(ORACLE, context_dim=1, feedback="full", may_miss=False)
+    strict = Learner(ORACLE, context_dim=1, policy="linear_thompson", feedback="full", may_miss=False)
     choice = strict.decide([0.0])
     with pytest.raises(FeedbackError, match="some rows are missing"):
         strict.learn(choice.id, costs=[1.0, NAN, 1.0, 1.0])

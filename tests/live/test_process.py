@@ -17,7 +17,7 @@ SOLVER = oracles.external(lambda cost: np.eye(DIM)[np.argmin(cost)], DIM)
 
 @pytest.mark.parametrize("oracle", [ORACLE, SOLVER], ids=["jax", "host"])
 def test_threads_do_not_lose_or_mix_decisions(oracle):
-    learner = Learner(oracle, context_dim=FEATURES, scaling=False)
+    learner = Learner(oracle, context_dim=FEATURES, policy="linear_thompson", scaling=False)
     learner.learn(learner.decide(np.zeros(FEATURES)).id, total=0.0)
     seen, errors, watched = [], [], []
     done = threading.Event()
@@ -64,14 +64,14 @@ def test_threads_do_not_lose_or_mix_decisions(oracle):
         lambda learner, path: learner.waiting,
         lambda learner, path: learner.save(path),
         lambda learner, path: Learner.load(path, ORACLE),
-        lambda learner, path: Learner(ORACLE, context_dim=FEATURES),
+        lambda learner, path: Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson"),
     ],
     ids=["decide", "learn", "explain", "health", "waiting", "save", "load", "make"],
 )
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_is_told_what_to_do(tmp_path, call):
     """Every call raises in the child, without touching JAX or a lock that nobody will open."""
-    learner = Learner(ORACLE, context_dim=FEATURES)
+    learner = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson")
     learner.decide(np.ones(FEATURES))
     path = tmp_path / "learner.rgl"
     learner.save(path)

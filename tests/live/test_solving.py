@@ -35,7 +35,7 @@ class Moody:
 
 
 def make(oracle, **options):
-    return Learner(oracle, **{"context_dim": FEATURES, **options})
+    return Learner(oracle, **{"context_dim": FEATURES, "policy": "linear_thompson", **options})
 
 
 def state_of(learner):
@@ -46,16 +46,16 @@ def same(one, other):
     return jax.tree.all(jax.tree.map(np.array_equal, one, other))
 
 
-@pytest.mark.parametrize("explore", [True, False])
-def test_a_decision_costs_one_solve(explore):
+@pytest.mark.parametrize(("name", "explore"), [("adaptive", True), ("linear_thompson", False)])
+def test_a_decision_costs_one_solve(name, explore):
     solver = Moody()
-    learner = make(oracles.external(solver, DIM))
+    learner = make(oracles.external(solver, DIM), policy=name)
     for t in range(5):
         before = solver.calls
         choice = learner.decide(np.full(FEATURES, t), explore=explore)
         assert solver.calls == before + 1
         learner.learn(choice.id, total=1.0)
-        assert solver.calls == before + 1, "linear Thompson sampling learns without solving"
+        assert solver.calls == before + 1, "it learns without solving"
     learner.explain(choice.id)
     assert solver.calls == 6
 
@@ -82,6 +82,7 @@ def test_several_decisions_cost_one_call_of_a_batch_solver():
     [
         ("linear_thompson", False, {}, {}),
         ("linear_thompson", True, {}, {"feedback": "semi_bandit", "offset": [0.5, 0.0, 1.0, 0.0]}),
+        ("adaptive", True, {}, {"feedback": "semi_bandit", "offset": [0.5, 0.0, 1.0, 0.0]}),
         ("dfhpg", False, {"surrogate": "spo_plus"}, {}),
         ("dfhpg", True, {"surrogate": "pairwise_diff"}, {"feedback": "semi_bandit"}),
         ("dfhpg", True, {"baseline": "nuisance_induced", "variant": "plug_in"}, {"scaling": False}),
@@ -181,7 +182,7 @@ def test_fallback_must_be_feasible_now():
         return np.eye(3)[0]
 
     oracle = oracles.external(solve, 3, takes_instance=True, contains=lambda w, allowed: bool(np.all(allowed[w > 0])))
-    learner = Learner(oracle, context_dim=1, on_failure="last")
+    learner = Learner(oracle, context_dim=1, policy="linear_thompson", on_failure="last")
     learner.decide([0.0], instance=np.array([True, True, True]))
     with pytest.raises(OracleError, match=r"closed.*last feasible decision is not feasible now"):
         learner.decide([0.0], instance=np.array([False, True, True]))

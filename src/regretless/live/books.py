@@ -63,8 +63,11 @@ class Books:
     def health(self) -> Health:
         """The figures of now."""
         with self.lock:
+            kernel, state = self.kernel, self.state
+        details = {} if state is None else kernel.describe(state)
+        with self.lock:
             pending = self.pending
-            return self.recorder.report(pending.made, len(pending.waiting), pending.expired)
+            return self.recorder.report(pending.made, len(pending.waiting), pending.expired, details)
 
     def waiting(self) -> list[int]:
         """Ids of the waiting decisions, oldest first."""

@@ -25,6 +25,7 @@ class Health(NamedTuple):
     residual_trend: float | None  # the same, recent half over earlier half: below 1 the predictions get better
     score_norm: float | None
     plug_in_norm: float | None
+    details: dict[str, float]  # what the policy tells of itself, such as how much say each of its learners has
     verdict: str
 
 
@@ -44,8 +45,8 @@ class Recorder:
         self.steps[place] = np.where(self.known[place], values, 0.0)
         self.learnt += 1
 
-    def report(self, decisions: int, waiting: int, expired: int) -> Health:
-        """The figures with their verdict."""
+    def report(self, decisions: int, waiting: int, expired: int, details: dict[str, float]) -> Health:
+        """The figures with their verdict; ``details`` are what the policy tells of itself now."""
         steps = np.where(self.known, self.steps, np.nan)[: self.learnt]
         if self.learnt > WINDOW:
             steps = np.roll(steps, -(self.learnt % WINDOW), axis=0)
@@ -68,11 +69,14 @@ class Recorder:
             residual_trend=trend,
             score_norm=_mean(steps[:, 2]),
             plug_in_norm=_mean(steps[:, 3]),
-            verdict=_verdict(self.learnt, share, relative, trend),
+            details=details,
+            verdict=_verdict(self.learnt, share, relative, trend, details),
         )
 
 
-def _verdict(learnt: int, share: float | None, relative: float | None, trend: float | None) -> str:
+def _verdict(
+    learnt: int, share: float | None, relative: float | None, trend: float | None, details: dict[str, float]
+) -> str:
     if learnt < EARLY:
         return f"too early to tell: {learnt} of the first {EARLY} decisions have been learnt from"
     said = []
@@ -88,7 +92,17 @@ def _verdict(learnt: int, share: float | None, relative: float | None, trend: fl
         said.append(f"learning: errors are {trend:.2f} times those before")
     else:
         said.append(f"steady: errors are {relative:.0%} of the costs")
-    return "; ".join(said)
+    return "; ".join([*said, *who_decides(details)])
+
+
+def who_decides(details: dict[str, float]) -> list[str]:
+    """A sentence on a policy of several learners: how much say each has, and the relative error that it has it for."""
+    says = {name.removeprefix("weight_"): say for name, say in details.items() if name.startswith("weight_")}
+    told = [
+        f"{name} {f'{says[name]:.0%}' if says[name] > 0 else 'none'} ({details[f'error_{name}']:.2f})"
+        for name in sorted(says, key=lambda name: -says[name])
+    ]
+    return [f"who decides, by its relative error: {', '.join(told)}"] if told else []
 
 
 def _size(values: np.ndarray) -> float:

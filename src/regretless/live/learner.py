@@ -56,7 +56,7 @@ class Learner:
         context_dim: int | None = None,
         context_shape: tuple[int, ...] | None = None,
         feedback: str | Measurement = "bandit",
-        policy: str | Policy = "linear_thompson",
+        policy: str | Policy = "adaptive",
         settings: Settings | Mapping[str, Any] | None = None,
         model: str | Model | None = None,
         surrogate: str | Surrogate | None = None,
