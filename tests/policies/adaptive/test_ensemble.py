@@ -68,3 +68,5 @@ def test_the_loss_is_relative():
     rows = ensemble.Memory(jnp.zeros((1, 3)), jnp.ones((1, 1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
     # nothing is predicted: (4 / (4 + 0 + 0.3 · 2))²
     np.testing.assert_allclose(policy._loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)
+    nothing = rows._replace(values=jnp.zeros((1, 1)))
+    assert all(np.all(leaf == 0) for leaf in jax.tree.leaves(jax.grad(policy._loss)(weights, nothing, jnp.zeros(()))))

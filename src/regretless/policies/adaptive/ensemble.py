@@ -178,6 +178,7 @@ class Ensemble(Policy):
         costs = self._costs(weights, batch.context)
         single = one_by_one(self.problem)
         predicted = rows.weights * costs if single else jnp.einsum("rmd,rd->rm", rows.weights, costs)
-        scale = jnp.abs(rows.values) + jnp.abs(predicted) + self.floor * size + 1e-30
+        scale = jnp.abs(rows.values) + jnp.abs(predicted) + self.floor * size
+        scale = jnp.where(scale > 0, scale, 1.0)  # nothing but zeros so far: the gradient is zero, too
         errors = jnp.where(rows.used, jnp.square((predicted - rows.values) / scale), 0.0)
         return jnp.sum(errors) / jnp.maximum(jnp.sum(rows.used), 1)
