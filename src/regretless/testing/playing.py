@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import feedback, oracles
-from regretless.policies.base import Policy, answer, ask, host_answer, solution_of
+from regretless.policies.base import AskingPolicy, Policy, Question, answer, ask, host_answer, solution_of, solve
 from regretless.problem import Problem
 from regretless.testing.words import finite, require
 from regretless.types import Decision, Feedback, Info
@@ -38,14 +38,16 @@ class Turn(NamedTuple):
 
 
 class Player:
-    """A policy with its functions compiled; a solver on the host is called between them."""
+    """A policy with its functions compiled, each once; a solver on the host is called between them."""
 
     def __init__(self, policy: Policy):
         self.policy, self.problem = policy, policy.problem
+        self.start = policy.init(jax.random.key(0))
         self.sample = jax.jit(lambda *arguments: policy.sample(*arguments))
-        self.compiled = jax.jit(lambda *arguments: policy.learn(*arguments))
+        self.whole = jax.jit(lambda *arguments: policy.learn(*arguments))
         self.ask = jax.jit(lambda *arguments: ask(policy, *arguments))
-        self.answer = jax.jit(lambda *arguments: answer(policy, *arguments))
+        self.second = jax.jit(lambda *arguments: answer(policy, *arguments))
+        self.solved = jax.jit(lambda question: solve(policy.oracle, question))
 
     @property
     def instance(self) -> Any:
@@ -67,16 +69,21 @@ class Player:
         return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
 
     def learn(self, key: Any, state: Any, decision: Decision, seen: Feedback) -> tuple[Any, Info]:
-        """``learn``, or its halves around a solver on the host."""
-        if not self.problem.oracle.on_host:
-            return self.compiled(key, state, decision, seen)
-        question = self.ask(key, state, decision, seen)
-        return self.answer(question, host_answer(self.problem.oracle, question))
+        """``learn``; its halves where it is made of them, or where the solver between them is on the host."""
+        if not self.problem.oracle.on_host and type(self.policy).learn is not AskingPolicy.learn:
+            return self.whole(key, state, decision, seen)
+        return self.answer(self.ask(key, state, decision, seen))
+
+    def answer(self, question: Question) -> tuple[Any, Info]:
+        """The second half of ``learn`` after the solves; all of it for a policy that asks for none."""
+        oracle = self.problem.oracle
+        given = host_answer(oracle, question) if oracle.on_host else self.solved(question)
+        return self.second(question, given) if isinstance(self.policy, AskingPolicy) else self.whole(*question.rest)
 
     def play(self) -> Iterator[Turn]:
         """Some rounds, one after the other."""
         rng = np.random.default_rng(3)
-        state = self.policy.init(jax.random.key(0))
+        state = self.start
         for t in range(ROUNDS):
             context = jnp.asarray(rng.normal(size=self.problem.context_shape))
             decision = self.decide(jax.random.key(10 + t), state, context)
