@@ -67,7 +67,11 @@ def test_settings_objects_are_settings_too():
             {"surrogate": "imle", "surrogate.drws": 3},
             "unknown setting 'drws' of surrogate 'imle'; did you mean",
         ),
-        ("greedy", {"forgetting": 0.1}, "policy 'greedy' has no setting 'forgetting'; linear_thompson has it"),
+        (
+            "greedy",
+            {"forgetting": 0.1},
+            "policy 'greedy' has no setting 'forgetting'; adaptive and linear_thompson have it",
+        ),
         (
             "greedy",
             {"surrogate": "dbb"},

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
-from regretless import policies
 from regretless.cli.list import KINDS
 from regretless.cli.main import app
+from regretless.studies.speed import simulations
 from regretless.studies.store import Store
 
 runner = CliRunner()
@@ -70,7 +71,7 @@ def test_run_prints_a_table_and_leaves_files(tmp_path):
         (["run", "topk", "--set", "alpha.max"], "expected --set NAME=VALUE, got 'alpha.max'"),
         (
             ["run", "topk", "--set", "forgetting=0.1", "--policy", "greedy"],
-            "has no effect on greedy; linear_thompson has it",
+            "has no effect on greedy; adaptive and linear_thompson have it",
         ),
         (
             ["run", "topk", "--set", "surrogate=nope", "--policy", "greedy"],
@@ -159,10 +160,11 @@ def test_doctor_finds_nothing_wrong():
     assert findings["devices"]
 
 
-def test_bench_speed_measures_each_cell():
+def test_bench_speed_measures_each_cell(monkeypatch):
+    monkeypatch.setattr(simulations, "policies", SimpleNamespace(REGISTRY=["greedy", "linear_thompson"]))
     words = ["bench", "speed", "--benchmark", "topk", "--seeds", "2", "--horizon", "20", "--format", "json"]
     figures = json.loads(runner.invoke(app, words).stdout)
-    assert len(figures["cells"]) == len(policies.REGISTRY)
+    assert [row["policy"] for row in figures["cells"]] == ["greedy", "linear_thompson"]
     assert figures["all_cells"]["cells"] == 6, "the published ones"
     assert all(row["microseconds"] > 0 for row in figures["cells"])
     assert figures["all_cells"]["ratio"] is None, "two seeds are not the authors' thirty"
@@ -216,7 +218,7 @@ def test_bench_speed_measures_a_generative_model():
     assert result.exit_code == 0, result.output
     (row,) = json.loads(result.stdout)["cells"]
     assert (row["model"], row["scenarios"], row["authors_microseconds"]) == ("flow", 32, 13_000)
-    assert row["ratio"] == pytest.approx(13_000 / row["microseconds"], rel=0.05)
+    assert row["ratio"] == pytest.approx(13_000 / row["microseconds"], rel=0.05, abs=0.051)
 
 
 def test_ctrl_c_stops_with_a_word_and_no_half_written_file(tmp_path):

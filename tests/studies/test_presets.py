@@ -70,9 +70,10 @@ def test_the_linear_nuisance_of_version_0_1_is_a_choice_with_a_rule(old, rule):
 def test_version_0_1_played_the_same_numbers():
     """Final regrets that version 0.1.0 computed with these settings: seeds 0 and 1, 60 rounds."""
     linear = {**VERSION_0_1, "nuisance": "linear_constant", "nuisance_radius": 50.0}
+    plain = {"intercept_ridge": 1.0, "slope_ridge": 1.0, "clipping": 0.0}
     arms = [
         Arm(label="epsilon_greedy", policy="epsilon_greedy"),
-        Arm(label="linear_thompson", policy="linear_thompson"),
+        Arm(label="linear_thompson", policy="linear_thompson", settings=plain),
         Arm(label="dfhpg", policy="dfhpg"),
         Arm(label="linear", policy="dfhpg", preset=convert(linear)),
     ]

@@ -148,7 +148,7 @@ def _label(policy: str | Policy) -> str:
 
 
 def available(model: str) -> tuple[str, ...]:
-    """The policies that exist for a model: all of them for a point model, those that declare it for a generative one.
+    """The policies that are played by default with a model: with a generative one those that exist for it.
 
     >>> available("flow")
     ('dfhpg_1', 'dfhpg', 'dfhpg_0')

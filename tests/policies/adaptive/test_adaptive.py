@@ -25,7 +25,7 @@ def with_errors(policy, errors):
 
 
 def test_weights_fall_with_the_error_and_end_at_the_margin():
-    policy = build(temperature=0.5, margin=0.6)
+    policy = eqx.tree_at(lambda p: p.lead, build(temperature=0.5, margin=0.6), jnp.zeros(4))
     assert policy.names == ("linear", "log_linear", "fading", "networks")
     weights = np.asarray(policy.weights(with_errors(policy, [0.099, 0.099, 0.149, 0.199])))
     np.testing.assert_allclose(weights[:3] / weights[0], [1, 1, (0.1 / 0.15) ** 2], rtol=1e-3)

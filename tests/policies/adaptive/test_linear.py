@@ -55,9 +55,10 @@ def learnt(policy, turns):
     return state
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.4])
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize(
+    ("rule", "shape", "missing"),
+    [(rule, shape, 0.4) for rule in RULES.values() for shape in SHAPES.values()] + [("bandit", (FEATURES,), 0.0)],
+)
 def test_is_least_squares_around_a_level_that_nothing_is_known_about(rule, shape, missing):
     policy = build(rule, shape, may_miss=missing > 0)
     turns = world(policy, 12, missing=missing)

@@ -5,7 +5,6 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from regretless import policies
 from regretless.cli.main import app
 from regretless.errors import SettingsError
 from regretless.report.writing import write_report
@@ -58,7 +57,6 @@ def test_worlds_and_policies_that_are_unknown_are_named_with_the_nearest():
     assert len(chosen([], quick=False)) == len(WORLDS)
 
 
-@pytest.mark.skipif("adaptive" not in policies.REGISTRY, reason="the policy adaptive is not there yet")
 def test_everyone_who_is_played_by_default_can_be_built():
     for name in contenders.DEFAULT:
         prepare(cell(WORLDS["relu15"], contenders.arm(name), QUICK))

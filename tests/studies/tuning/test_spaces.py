@@ -137,7 +137,7 @@ def test_a_space_with_a_misspelt_name_is_refused_before_the_search(own, tmp_path
 @pytest.mark.parametrize(
     ("policy", "words", "message"),
     [
-        ("greedy", {"settings": {"forgetting": 0.1}}, "'forgetting' has no effect on greedy; linear_thompson has it"),
+        ("greedy", {"settings": {"forgetting": 0.1}}, "'forgetting' has no effect on greedy; adaptive"),
         ("dfhpg", {"settings": {"nuisance.lr": 0.1}, "feedback": "full"}, "'nuisance.lr' has no effect here"),
         ("dfhpg", {"settings": {"policy_rate": 0.1}}, "unknown setting 'policy_rate'; did you mean 'policy_lr'"),
         ("linear_thompson", {"model": "flow"}, "model 'flow' has no effect"),
