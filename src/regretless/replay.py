@@ -54,7 +54,10 @@ class Replay(eqx.Module):
     def draw(self, key: Key, shape: tuple[int, ...]) -> Any:
         """Records drawn uniformly with replacement, of this leading shape; the first place while there are none."""
         places = jnp.floor(jax.random.uniform(key, shape, jnp.float32) * self.size).astype(jnp.int32)
-        places = jnp.clip(places, 0, jnp.maximum(self.size - 1, 0))
+        return self.at(jnp.clip(places, 0, jnp.maximum(self.size - 1, 0)))
+
+    def at(self, places: Int[Array, "..."]) -> Any:
+        """The records in these places."""
         return jax.tree.map(lambda leaf: leaf[places], self.records)
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import feedback, oracles
+from regretless import feedback, oracles, replay
 from regretless.policies.adaptive import ensemble
 from regretless.policies.adaptive.ensemble import Ensemble, EnsembleSettings
 from regretless.problem import Problem
@@ -37,7 +37,7 @@ def test_learns_from_replay(rule, shape):
         state, info = learn(jax.random.key(t), state, *turn(policy, rng, cost))
         errors.append(abs(float(info.residual)))
     assert np.mean(errors[-20:]) < 0.15 * np.mean(errors[:5])
-    assert int(state.rounds) == int(state.version) == 150
+    assert int(state.memory.added) == int(state.version) == 150
 
 
 def test_remembers_the_newest_rounds_and_only_chosen_rows():
@@ -46,27 +46,27 @@ def test_remembers_the_newest_rounds_and_only_chosen_rows():
     learn, turns = eqx.filter_jit(policy.learn), [turn(policy, rng, lambda x: np.ones(5)) for _ in range(6)]
     for decision, told in turns:
         state, _ = learn(jax.random.key(0), state, decision, told)
-    assert state.memory.context.shape == (4, 2, 3)
+    assert state.memory.records.context.shape == (4, 2, 3)
     for place, t in enumerate((4, 5, 2, 3)):
         decision = turns[t][0]
         chosen = np.flatnonzero(decision.w)
-        np.testing.assert_allclose(state.memory.context[place], np.asarray(decision.context)[chosen], rtol=1e-6)
-        np.testing.assert_array_equal(state.memory.weights[place], np.ones((1, 2)))
+        np.testing.assert_allclose(state.memory.records.context[place], np.asarray(decision.context)[chosen], rtol=1e-6)
+        np.testing.assert_array_equal(state.memory.records.weights[place], np.ones(2))
 
 
 def test_memory_is_bounded_in_bytes(monkeypatch):
     monkeypatch.setattr(ensemble, "BYTES", 1000)
     policy = build(memory=10**6)
     memory = policy.init(jax.random.key(0)).memory
-    assert 500 < sum(leaf.nbytes for leaf in jax.tree.leaves(memory)) <= 1000
+    assert 500 < sum(leaf.nbytes for leaf in jax.tree.leaves(memory.records)) <= 1000
 
 
 def test_the_loss_is_relative():
     policy = build()
     state = policy.init(jax.random.key(0))
-    weights = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), state.weights)
-    rows = ensemble.Memory(jnp.zeros((1, 3)), jnp.ones((1, 1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
+    weights = jnp.zeros_like(state.weights[0])
+    rows = replay.Seen(jnp.zeros((1, 3)), jnp.ones((1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
     # nothing is predicted: (4 / (4 + 0 + 0.3 · 2))²
     np.testing.assert_allclose(policy._loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)
-    nothing = rows._replace(values=jnp.zeros((1, 1)))
-    assert all(np.all(leaf == 0) for leaf in jax.tree.leaves(jax.grad(policy._loss)(weights, nothing, jnp.zeros(()))))
+    nothing = replay.Seen(rows.context, rows.weights, jnp.zeros((1, 1)), rows.used)
+    assert np.all(jax.grad(policy._loss)(weights, nothing, jnp.zeros(())) == 0)

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import Problem, nets, oracles, policies, replay
+from regretless.bypass import Bypassed
 from regretless.policies.dfhpg.actor import size_of
-from regretless.policies.dfhpg.bypass import Bypassed
 from regretless.policies.dfhpg.ensemble import Ensemble
 from regretless.studies.experiment import Experiment
 from regretless.studies.settling import settle

@@ -6,7 +6,7 @@ do not rule the fit. The mean of the networks is solved, without exploring of it
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import draws, nets, settings
+from regretless import draws, nets, replay, settings
+from regretless.bypass import Bypassed, Weights
 from regretless.parts import number
-from regretless.policies.adaptive.measured import Measured, measured, one_by_one
 from regretless.policies.base import Policy
 from regretless.problem import Problem
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -29,32 +29,13 @@ BYTES = 2**26
 """Most memory for remembered rounds."""
 
 
-class Memory(NamedTuple):
-    """Remembered rounds, the newest in place of the oldest: what describes the coordinates that were measured, and the rows."""
-
-    context: Float[Array, "rounds ..."]
-    weights: Float[Array, "rounds ..."]
-    values: Float[Array, "rounds m"]
-    used: Array
-
-
-class Weights(NamedTuple):
-    """Of one network: two hidden layers, the output and the bypass."""
-
-    first: nets.Dense
-    second: nets.Dense
-    output: nets.Dense
-    bypass: Float[Array, "p out"]
-
-
 class EnsembleState(eqx.Module):
     """Networks, Adam's moments and the memory."""
 
-    weights: Weights
+    weights: Float[Array, "members n"]
     adam: nets.AdamState
-    memory: Memory
+    memory: replay.Replay
     size: Float[Array, ""]
-    rounds: Int[Array, ""]
     version: Int[Array, ""]
 
 
@@ -80,8 +61,8 @@ class Ensemble(Policy):
     lr: Float[Array, ""]
     decay: Float[Array, ""]
     floor: Float[Array, ""]
+    net: Bypassed
     members: int = eqx.field(static=True)
-    width: int = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     batch: int = eqx.field(static=True)
     capacity: int = eqx.field(static=True)
@@ -90,41 +71,23 @@ class Ensemble(Policy):
     def build(cls, problem: Problem, settings: settings.Settings) -> "Ensemble":
         assert isinstance(settings, EnsembleSettings)
         numbers = {name: number(getattr(settings, name)).astype(jnp.float32) for name in ("lr", "decay", "floor")}
-        sizes = {name: getattr(settings, name) for name in ("members", "width", "steps", "batch")}
-        whole = cls(problem, **numbers, **sizes, capacity=1)
-        one = jax.eval_shape(lambda: whole.init(jax.random.key(0)).memory)
+        sizes = {name: getattr(settings, name) for name in ("members", "steps", "batch")}
+        net = Bypassed(problem.dim, problem.context_shape, settings.width)
+        whole = cls(problem, **numbers, net=net, **sizes, capacity=1)
+        one = jax.eval_shape(lambda: whole.init(jax.random.key(0)).memory.records)
         each = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(one))
-        return cls(problem, **numbers, **sizes, capacity=max(1, min(settings.memory, BYTES // each)))
-
-    @property
-    def by_row(self) -> bool:
-        """Whether one network describes each coordinate from its feature row."""
-        return len(self.problem.context_shape) == 2
-
-    @property
-    def kept(self) -> int:
-        """Coordinates of a round that are remembered: the chosen ones where no other is measured."""
-        sparse = self.by_row and self.problem.feedback.sparse
-        return min(self.problem.oracle.support, self.problem.dim) if sparse else self.problem.dim
+        return cls(problem, **numbers, net=net, **sizes, capacity=max(1, min(settings.memory, BYTES // each)))
 
     def init(self, key: Key) -> EnsembleState:
-        def one(key: Key) -> Weights:
-            p, width, out = self.problem.context_shape[-1], self.width, 1 if self.by_row else self.problem.dim
-            layers = nets.init_uniform(key, (p, width, width, out))
-            first, second, output = (nets.Dense(layer.weight, jnp.zeros_like(layer.bias)) for layer in layers)
-            own = Weights(first, second, output, jnp.zeros((p, out)))
-            return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), own)
-
-        weights = jax.vmap(one)(jax.random.split(key, self.members))
+        weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
         problem = self.problem
-        empty = self._remembered(problem.example_decision(), problem.example_feedback())
-        memory = jax.tree.map(lambda leaf: jnp.zeros((self.capacity, *leaf.shape), leaf.dtype), empty)
-        zero = jnp.zeros((), jnp.int32)
-        return EnsembleState(weights, nets.adam_init(weights), memory, jnp.zeros((), jnp.float32), zero, zero)
+        example = self._seen(problem.example_decision(), problem.example_feedback())
+        memory = replay.empty(example, self.capacity)
+        size, version = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
+        return EnsembleState(weights, nets.adam_init(weights), memory, size, version)
 
     def mean(self, state: EnsembleState, context: Context) -> Cost:
-        x = context.astype(jnp.float32)
-        each = jax.vmap(lambda weights: self._costs(weights, x))(state.weights)
+        each = jax.vmap(lambda weights: self.net.apply(weights, context))(state.weights)
         return jnp.mean(each, axis=0).astype(float)
 
     def sample(self, key: Key, state: EnsembleState, context: Context, instance: Instance) -> Sample:
@@ -135,50 +98,29 @@ class Ensemble(Policy):
         self, key: Key, state: EnsembleState, decision: Decision, feedback: Feedback
     ) -> tuple[EnsembleState, Info]:
         residual = feedback.total() - self.mean(state, decision.context) @ decision.w
-        now = self._remembered(decision, feedback)
-        slot = state.rounds % self.capacity
-        memory = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), state.memory, now)
-        rounds = state.rounds + 1
-        seen = jnp.sum(jnp.where(now.used, jnp.abs(now.values), 0.0)) / jnp.maximum(jnp.sum(now.used), 1)
-        size = state.size + (seen - state.size) / jnp.minimum(rounds, WINDOW).astype(jnp.float32)
+        now = self._seen(decision, feedback)
+        memory = state.memory.add(now)
+        value = jnp.sum(jnp.where(now.used, jnp.abs(now.values), 0.0)) / jnp.maximum(jnp.sum(now.used), 1)
+        size = state.size + (value - state.size) / jnp.minimum(memory.added, WINDOW).astype(jnp.float32)
 
-        def step(carry: tuple[Weights, nets.AdamState], key: Key) -> tuple[Any, None]:
+        def step(carry: tuple[Array, nets.AdamState], key: Key) -> tuple[Any, None]:
             weights, adam = carry
-            drawn = jax.random.randint(key, (self.members, self.batch), 0, jnp.minimum(rounds, self.capacity))
-            grads = jax.vmap(lambda w, i: jax.grad(self._loss)(w, jax.tree.map(lambda m: m[i], memory), size))(
-                weights, drawn
-            )
-            smaller = jax.tree.map(lambda leaf: (1.0 - self.lr * self.decay) * leaf, weights)
-            return nets.adam_step(smaller, adam, grads, self.lr), None
+            places = jax.random.randint(key, (self.members, self.batch), 0, memory.size)
+            grads = jax.vmap(lambda w, drawn: jax.grad(self._loss)(w, drawn, size))(weights, memory.at(places))
+            return nets.adam_step((1.0 - self.lr * self.decay) * weights, adam, grads, self.lr), None
 
         (weights, adam), _ = jax.lax.scan(step, (state.weights, state.adam), jax.random.split(key, self.steps))
-        finite = jnp.isfinite(sum(jnp.sum(leaf) for leaf in jax.tree.leaves(weights)))
+        finite = jnp.isfinite(jnp.sum(weights))
         info = Info(residual, feedback.total(), feedback.complete(), finite)
-        return EnsembleState(weights, adam, memory, size, rounds, state.version + 1), info
+        return EnsembleState(weights, adam, memory, size, state.version + 1), info
 
-    def _remembered(self, decision: Decision, feedback: Feedback) -> Memory:
-        """What is worth remembering of a round."""
-        rows, context = measured(self.problem, decision, feedback), decision.context.astype(jnp.float32)
-        if self.kept == self.problem.dim:
-            return Memory(context, *rows)
-        chosen = jnp.nonzero(decision.w, size=self.kept, fill_value=self.problem.dim)[0]
-        weights = rows.weights.at[:, chosen].get(mode="fill", fill_value=0.0)
-        return Memory(context.at[chosen].get(mode="fill", fill_value=0.0), weights, rows.values, rows.used)
+    def _seen(self, decision: Decision, feedback: Feedback) -> replay.Seen:
+        return replay.seen_of(self.problem.feedback, self.oracle.support, decision, feedback)
 
-    def _costs(self, weights: Weights, x: Array) -> Array:
-        """One network's prediction of all coordinates that ``x`` describes."""
-        h = jax.nn.silu(x @ weights.first.weight + weights.first.bias)
-        h = jax.nn.silu(h @ weights.second.weight + weights.second.bias)
-        out = h @ weights.output.weight + weights.output.bias + x @ weights.bypass
-        return out[..., 0] if self.by_row else out
-
-    def _loss(self, weights: Weights, batch: Memory, size: Float[Array, ""]) -> Float[Array, ""]:
+    def _loss(self, weights: Weights, drawn: replay.Seen, size: Float[Array, ""]) -> Float[Array, ""]:
         """Mean relative squared error of the measured rows."""
-        rows = Measured(batch.weights, batch.values, batch.used)
-        costs = self._costs(weights, batch.context)
-        single = one_by_one(self.problem)
-        predicted = rows.weights * costs if single else jnp.einsum("rmd,rd->rm", rows.weights, costs)
-        scale = jnp.abs(rows.values) + jnp.abs(predicted) + self.floor * size
+        told = jax.vmap(lambda seen, costs: seen.measured(costs))(drawn, self.net.apply(weights, drawn.context))
+        scale = jnp.abs(drawn.values) + jnp.abs(told) + self.floor * size
         scale = jnp.where(scale > 0, scale, 1.0)  # nothing but zeros so far: the gradient is zero, too
-        errors = jnp.where(rows.used, jnp.square((predicted - rows.values) / scale), 0.0)
-        return jnp.sum(errors) / jnp.maximum(jnp.sum(rows.used), 1)
+        errors = jnp.where(drawn.used, jnp.square((told - drawn.values) / scale), 0.0)
+        return jnp.sum(errors) / jnp.maximum(jnp.sum(drawn.used), 1)

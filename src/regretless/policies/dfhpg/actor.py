@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from regretless.bypass import Bypassed, Weights
 from regretless.models.gaussian import Gaussian
-from regretless.policies.dfhpg.bypass import Bypassed, Weights
 from regretless.types import Context, Cost, Key
 
 Scalar = Float[Array, ""]

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from regretless import nets, replay
+from regretless.bypass import Weights
 from regretless.models.base import single
 from regretless.policies.base import Answer, AskingPolicy, Question
 from regretless.policies.dfhpg import control_variates
 from regretless.policies.dfhpg.actor import Actor, size_of
-from regretless.policies.dfhpg.bypass import Weights
 from regretless.policies.dfhpg.ensemble import Ensemble, EnsembleState, repeat
 from regretless.policies.dfhpg.gradients import hybrid, score_gradient, trust_in_score
 from regretless.schedules import Mixing, MixingState

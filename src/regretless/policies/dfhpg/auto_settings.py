@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from regretless.bypass import Bypassed
 from regretless.parts import number
 from regretless.policies.dfhpg.actor import Actor
 from regretless.policies.dfhpg.auto import AutoDFHPG
-from regretless.policies.dfhpg.bypass import Bypassed
 from regretless.policies.dfhpg.ensemble import Ensemble
 from regretless.problem import Problem
 from regretless.schedules import Mixing

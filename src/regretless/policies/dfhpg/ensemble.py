@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from regretless import nets, replay
-from regretless.policies.dfhpg.bypass import Bypassed, Weights
+from regretless.bypass import Bypassed, Weights
 from regretless.types import Context, Cost, Key
 
 LEAST_RATE = 0.3

@@ -1,7 +1,7 @@
-"""Small networks with a linear bypass, in single precision: what ``dfhpg_auto`` predicts and decides with.
+"""Small networks with a linear bypass, in single precision: what learners on replay predict with.
 
-``f(x) = A x + b + V silu(W₂ silu(W₁ x + b₁) + b₂)``. ``A``, ``b`` and ``V`` start at zero: a fresh network says nothing, and
-what is linear is learnt first. All weights are one vector, so that an optimiser step is a handful of operations.
+``f(x) = A x + b + V silu(W₂ silu(W₁ x + b₁) + b₂)``. All weights are one vector, so that an optimiser step is a handful of
+operations.
 """
 
 import math
@@ -33,13 +33,22 @@ class Bypassed(eqx.Module):
         return (inputs, width), (width,), (width, width), (width,), (width, outputs), (inputs, outputs), (outputs,)
 
     def init(self, key: Key) -> Weights:
-        """Hidden weights and biases uniform on ``±1/√fan_in``, everything else zero."""
+        """Hidden weights and biases uniform on ``±1/√fan_in``, everything else zero: a fresh network says nothing, and what is
+        linear is learnt first.
+        """
         fan_in = (self.context_shape[-1], self.context_shape[-1], self.width, self.width)
         bounds = self._constant([*(size**-0.5 for size in fan_in), 0.0, 0.0, 0.0])
         return (draws.uniform(key, bounds.shape, -1.0, 1.0) * bounds).astype(jnp.float32)
 
-    def apply(self, weights: Weights, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
-        """The costs of several contexts."""
+    def init_output(self, key: Key) -> Weights:
+        """All weights but the bypass uniform on ``±1/√fan_in``, the bypass and all biases zero."""
+        inputs, outputs = self.shapes[5]
+        w1, w2, v = (layer.weight for layer in nets.init_uniform(key, (inputs, self.width, self.width, outputs)))
+        parts = (w1, jnp.zeros(self.width), w2, jnp.zeros(self.width), v, jnp.zeros((inputs + 1) * outputs))
+        return jnp.concatenate([part.ravel() for part in parts]).astype(jnp.float32)
+
+    def apply(self, weights: Weights, contexts: Float[Array, "*k p"]) -> Float[Array, "*k d"]:
+        """The costs of one context or of several."""
         w1, b1, w2, b2, v, a, b = self._parts(weights)
         x = jnp.asarray(contexts, jnp.float32)
         h = jax.nn.silu(nets.product(x, w1) + b1)
