@@ -23,10 +23,13 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("may_miss", [False, True])
-@pytest.mark.parametrize("mode", feedback.REGISTRY)
-@pytest.mark.parametrize("name", policies.REGISTRY)
+CASES = [
+    *(("greedy", mode, may_miss, form) for mode in feedback.REGISTRY for may_miss in (False, True) for form in FORMS),
+    *((name, "bandit", False, "aux") for name in policies.REGISTRY),
+]
+
+
+@pytest.mark.parametrize(("name", "mode", "may_miss", "form"), CASES)
 @pytest.mark.usefixtures("float64")
 def test_examples_have_the_form_of_real_decisions_and_feedback(name, mode, may_miss, form):
     oracle, instance = FORMS[form]

@@ -88,8 +88,9 @@ def test_repeated_run_is_bit_identical_even_if_compiled_anew():
 
 def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
     alone = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40)
-    every = simulate_all({name: make(name, TOY) for name in policies.REGISTRY}, TOY, seeds=range(4), horizon=40)
-    assert list(every.traces) == list(policies.REGISTRY)
+    names = ["adaptive", "greedy", "dfhpg", "linear_thompson"]
+    every = simulate_all({name: make(name, TOY) for name in names}, TOY, seeds=range(4), horizon=40)
+    assert list(every.traces) == names
     np.testing.assert_allclose(alone.regret, every.traces["greedy"].regret, rtol=1e-6, atol=1e-9)
     chunked = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40, chunk=2)
     np.testing.assert_allclose(alone.regret, chunked.regret, rtol=1e-6, atol=1e-9)
