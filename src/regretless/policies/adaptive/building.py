@@ -17,7 +17,7 @@ LIMIT = 5000
 class AdaptiveSettings(settings.Settings):
     """How much it explores and how its learners are joined; the defaults are meant for every problem."""
 
-    exploration: float = Field(0.3, ge=0, description="spread of the draws, in posterior standard deviations")
+    exploration: float = Field(0.2, ge=0, description="spread of the draws, in posterior standard deviations")
     optimism: float = Field(1.0, ge=0, description="prior deviations by which the untried is believed to be cheaper")
     forgetting: float = Field(0.005, ge=0, lt=1, description="share that the fading learner forgets per step")
     memory: float = Field(100.0, ge=1, description="rounds over which a learner's errors are averaged")
@@ -25,15 +25,16 @@ class AdaptiveSettings(settings.Settings):
     margin: float = Field(0.4, gt=0, description="logarithm of the error ratio beyond which a learner has no say")
     networks: int = Field(3, ge=0, le=64, description="in the ensemble; 0: none")
     steps: int = Field(2, ge=1, le=1000, description="of the ensemble's training after each round")
+    early_steps: int = Field(8, ge=1, le=1000, description="the same for the first hundred rounds, then less and less")
 
 
-ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 250.0, 0.3, 0.5, 4.0, 1.0
+ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 800.0, 0.3, 0.5, 4.0, 1.0
 ROW_EXPLORATION = 1.5
 """Coefficients that all coordinates share are few, and worth exploring more."""
 
 LEAD = 0.3
-"""How much smaller (a logarithm) some learners' errors have to be before they have a say. Feature rows: the log-linear one and
-the networks, which predict well there and decide badly. Context vectors: the fading one, with many coefficients to forget."""
+"""How much smaller (a logarithm) some learners' errors have to be before they have a say. Feature rows: the log-linear one's
+and the networks', which may predict a total better and decide worse. Context vectors: the fading one's, with much to forget."""
 
 
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
@@ -52,7 +53,9 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
         if settings.forgetting:
             learners["fading"] = Linear(problem, **numbers(**own, forgetting=settings.forgetting))
     if settings.networks or not learners:
-        trained = EnsembleSettings(members=max(settings.networks, 1), steps=settings.steps)
+        trained = EnsembleSettings(
+            members=max(settings.networks, 1), steps=settings.steps, early_steps=settings.early_steps
+        )
         learners["networks"] = Ensemble.build(problem, trained)
     late = ("log_linear", "networks") if by_row else ("fading",)
     return Adaptive(

@@ -6,7 +6,6 @@ do not rule the fit. The mean of the networks is solved, without exploring of it
 """
 
 import math
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,6 +23,9 @@ from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, 
 RANDOM_ROUNDS = 2
 WINDOW = 200
 """Rounds over which the usual size of what is measured is averaged."""
+
+EARLY = 100
+"""Rounds with the full number of early steps."""
 
 BYTES = 2**26
 """Most memory for remembered rounds."""
@@ -45,6 +47,7 @@ class EnsembleSettings(settings.Settings):
     members: int = Field(5, ge=1, le=64, description="networks")
     width: int = Field(64, ge=1, le=4096, description="of each of the two hidden layers")
     steps: int = Field(4, ge=1, le=1000, description="of Adam after each round")
+    early_steps: int = Field(1, ge=1, le=1000, description="the same for the first hundred rounds, then less and less")
     batch: int = Field(64, ge=1, le=10**5, description="remembered rounds in each step")
     memory: int = Field(2048, ge=1, le=10**6, description="rounds remembered, less where they are large")
     lr: float = Field(1e-3, gt=0, description="Adam's rate")
@@ -64,6 +67,7 @@ class Ensemble(Policy):
     net: Bypassed
     members: int = eqx.field(static=True)
     steps: int = eqx.field(static=True)
+    early_steps: int = eqx.field(static=True)
     batch: int = eqx.field(static=True)
     capacity: int = eqx.field(static=True)
 
@@ -71,7 +75,7 @@ class Ensemble(Policy):
     def build(cls, problem: Problem, settings: settings.Settings) -> "Ensemble":
         assert isinstance(settings, EnsembleSettings)
         numbers = {name: number(getattr(settings, name)).astype(jnp.float32) for name in ("lr", "decay", "floor")}
-        sizes = {name: getattr(settings, name) for name in ("members", "steps", "batch")}
+        sizes = {name: getattr(settings, name) for name in ("members", "steps", "early_steps", "batch")}
         net = Bypassed(problem.dim, problem.context_shape, settings.width)
         whole = cls(problem, **numbers, net=net, **sizes, capacity=1)
         one = jax.eval_shape(lambda: whole.init(jax.random.key(0)).memory.records)
@@ -103,16 +107,22 @@ class Ensemble(Policy):
         value = jnp.sum(jnp.where(now.used, jnp.abs(now.values), 0.0)) / jnp.maximum(jnp.sum(now.used), 1)
         size = state.size + (value - state.size) / jnp.minimum(memory.added, WINDOW).astype(jnp.float32)
 
-        def step(carry: tuple[Array, nets.AdamState], key: Key) -> tuple[Any, None]:
+        def step(i: Array, carry: tuple[Array, nets.AdamState]) -> tuple[Array, nets.AdamState]:
             weights, adam = carry
-            places = jax.random.randint(key, (self.members, self.batch), 0, memory.size)
+            places = jax.random.randint(jax.random.fold_in(key, i), (self.members, self.batch), 0, memory.size)
             grads = jax.vmap(lambda w, drawn: jax.grad(self._loss)(w, drawn, size))(weights, memory.at(places))
-            return nets.adam_step((1.0 - self.lr * self.decay) * weights, adam, grads, self.lr), None
+            return nets.adam_step((1.0 - self.lr * self.decay) * weights, adam, grads, self.lr)
 
-        (weights, adam), _ = jax.lax.scan(step, (state.weights, state.adam), jax.random.split(key, self.steps))
+        weights, adam = jax.lax.fori_loop(0, self._steps_after(memory.added), step, (state.weights, state.adam))
         finite = jnp.isfinite(jnp.sum(weights))
         info = Info(residual, feedback.total(), feedback.complete(), finite)
         return EnsembleState(weights, adam, memory, size, state.version + 1), info
+
+    def _steps_after(self, rounds: Int[Array, ""]) -> Int[Array, ""] | int:
+        """How often the networks are trained after so many rounds: more often while there is little to train on."""
+        if self.early_steps <= self.steps:
+            return self.steps
+        return jnp.clip(2 * EARLY * self.early_steps // (rounds + EARLY), self.steps, self.early_steps)
 
     def _seen(self, decision: Decision, feedback: Feedback) -> replay.Seen:
         return replay.seen_of(self.problem.feedback, self.oracle.support, decision, feedback)

@@ -1,8 +1,9 @@
 """Learners side by side, and one prediction made of theirs: what a learner is worth is what it predicted before it saw it.
 
 All learn from every round. The error of a learner is a running mean of ``|prediction − value| / (|value| + |prediction| +
-floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners' samples, weighted by
-``error^(−1/temperature)``. A learner whose error is far above the smallest has no say.
+floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners' predictions, weighted by
+``error^(−1/temperature)``, and what the first learner draws around its own. A learner whose error is far above the smallest has
+no say, and some have to be better than the others by a ``lead`` before they have one.
 """
 
 from typing import Any
@@ -44,7 +45,7 @@ class Adaptive(Policy):
     memory: Float[Array, ""]  # rounds over which errors are averaged
     temperature: Float[Array, ""]
     margin: Float[Array, ""]  # in logarithms of the error: how far behind the best one still has a say
-    lead: Float[Array, " learners"]  # in logarithms of the error: how much better each has to be
+    lead: Float[Array, " learners"]  # the same: how much better than those without a lead each has to be
     names: tuple[str, ...] = eqx.field(static=True)
 
     def init(self, key: Key) -> AdaptiveState:
@@ -62,22 +63,19 @@ class Adaptive(Policy):
         """How much say each learner has."""
         scores = -jnp.log(state.errors + TINY)
         usable = jnp.stack([getattr(own, "usable", jnp.asarray(True)) for own in state.learners])
+        plain = jnp.max(jnp.where(usable & (self.lead <= 0), scores, -jnp.inf))
+        usable = usable & ((self.lead <= 0) | (scores >= plain + self.lead))
         scores = jnp.where(usable, scores, -jnp.inf)
-        scores = scores - self.lead
         behind = jnp.max(scores) - scores > self.margin
         return jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
 
     def mean(self, state: AdaptiveState, context: Context) -> Cost:
-        each = [learner.mean(own, context) for learner, own in zip(self.learners, state.learners, strict=True)]
-        return self._joined(self.weights(state), each)
+        return self._joined(self.weights(state), self._each(state, context))
 
     def sample(self, key: Key, state: AdaptiveState, context: Context, instance: Instance) -> Sample:
-        weights = self.weights(state)
-        each = [
-            learner.sample(key, own, context, instance).cost
-            for learner, own in zip(self.learners, state.learners, strict=True)
-        ]
-        cost = jnp.where(state.version < RANDOM_ROUNDS, each[0], self._joined(weights, each))
+        weights, each = self.weights(state), self._each(state, context)
+        drawn = self.learners[0].sample(key, state.learners[0], context, instance).cost
+        cost = jnp.where(state.version < RANDOM_ROUNDS, drawn, self._joined(weights, each) + drawn - each[0])
         return Sample(cost, state.version, member=jnp.argmax(weights).astype(jnp.int32))
 
     def learn(
@@ -123,6 +121,10 @@ class Adaptive(Policy):
         weights = self.weights(state)
         told = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
         return told | {f"error_{name}": state.errors[i] for i, name in enumerate(self.names)}
+
+    def _each(self, state: AdaptiveState, context: Context) -> list[Cost]:
+        """What each learner expects the costs to be."""
+        return [learner.mean(own, context) for learner, own in zip(self.learners, state.learners, strict=True)]
 
     def _joined(self, weights: Float[Array, " learners"], each: list[Array]) -> Array:
         """The weighted mean; what a learner without a say predicts does not matter, even if it is no number."""
