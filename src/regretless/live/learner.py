@@ -32,13 +32,13 @@ class Learner:
     """Decides and learns on a live stream; ``docs/learner.md`` is the guide.
 
     ``feedback`` is ``bandit``, ``semi_bandit``, ``full``, ``linear`` (rows told with each feedback, at most ``rows``) or a
-    Measurement; ``policy``, ``model`` and ``surrogate`` are names or objects, ``settings`` those of a policy by name.
-    ``scaling`` brings contexts and costs to order one, also around a policy object; turn it off with settings that were tuned
-    without, such as the paper's. ``offset`` is a part of the cost that is known and need not be learnt. ``instance`` is an
-    example of what changes in the feasible set; without it the first decision, or the policy object, shows its form.
-    ``may_miss`` says that rows of the feedback may fail to arrive. At most ``max_pending`` decisions wait for feedback, none
-    longer than ``max_age`` further decisions. ``on_failure="last"`` plays the last feasible decision again if the solver fails,
-    instead of raising.
+    Measurement; ``policy`` (the default is for problems that nobody tuned for), ``model`` and ``surrogate`` are names or
+    objects, ``settings`` those of a policy by name. ``scaling`` brings contexts and costs to order one, also around a policy
+    object; turn it off with settings that were tuned without, such as the paper's. ``offset`` is a part of the cost that is
+    known and need not be learnt. ``instance`` is an example of what changes in the feasible set; without it the first decision,
+    or the policy object, shows its form. ``may_miss`` says that rows of the feedback may fail to arrive. At most
+    ``max_pending`` decisions wait for feedback, none longer than ``max_age`` further decisions. ``on_failure="last"`` plays the
+    last feasible decision again if the solver fails, instead of raising.
 
     >>> import numpy as np, regretless as rg
     >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3)

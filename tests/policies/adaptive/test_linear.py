@@ -106,7 +106,7 @@ def test_what_was_never_tried_is_drawn_below_the_level():
 def test_log_costs_are_found_and_a_cost_of_the_other_sign_is_told():
     slopes = np.random.default_rng(1).normal(size=(DIM, FEATURES)) * 0.5
     policy = build(log=True, intercept_ridge=0.01, slope_ridge=0.01)
-    turns = world(policy, 300, lambda x, rng: -np.exp(1.0 + slopes @ x))
+    turns = world(policy, 150, lambda x, rng: -np.exp(1.0 + slopes @ x))
     state, x = learnt(policy, turns), jnp.array([0.3, -0.5, 0.2])
     np.testing.assert_allclose(policy.mean(state, x), -np.exp(1.0 + slopes @ np.asarray(x)), rtol=0.05)
     assert state.usable
