@@ -21,6 +21,9 @@ FLOOR = 0.3
 WINDOW = 200
 """Rounds over which the usual size of what is measured is averaged."""
 
+LEVEL_WINDOW = 10
+"""Rounds over which a predicted cost's bias is averaged where a level in all costs changes no decision."""
+
 TINY = 1e-3
 """Errors below this are as good as none."""
 
@@ -106,7 +109,8 @@ class Adaptive(Policy):
             states.append(after)
             finite = finite & info.finite
         running = state.errors + rate * (jnp.stack(errors) - state.errors)
-        biased = state.biases + rate * (jnp.stack(biases) - state.biases) * self.by_row
+        soon = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, LEVEL_WINDOW), 0.0)
+        biased = state.biases + soon * (jnp.stack(biases) - state.biases) * self.by_row
         total = feedback.total()
         residual = total - self._joined(weights, predictions) @ decision.w
         more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
