@@ -9,7 +9,7 @@ import numpy as np
 
 from regretless.errors import DamagedError
 from regretless.results import Result
-from regretless.studies.claims.forms import Arm, Line, Untested, arms_of
+from regretless.studies.claims.forms import Arm, Calmer, Line, Quieter, Untested, arms_of
 from regretless.studies.claims.lines import lines
 from regretless.studies.claims.names import SURROGATES
 from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPEN, Finding, judge
@@ -19,6 +19,9 @@ VERDICTS = (AGREES, DISAGREES, OPEN, NOT_RUN)
 ROUNDS = {"energy": 395}
 LONG, SHORT = 15_000, 2_000
 """Rounds of a full run: of the models, and of everything else but the benchmarks above."""
+
+RECORDED = {"total", "baseline", "score_norm"}
+"""Diagnostics that a claim about a baseline needs."""
 
 Place = tuple[str, str, str]
 """Study, panel (a benchmark) and label of a cell."""
@@ -118,6 +121,8 @@ def _trace(keys: Mapping[Place, str], load: Callable[[str], Result], arm: Arm, l
         return f"{where} is a short run: {played:,} of {wanted:,} rounds"
     if count < 2 or not np.all(np.isfinite(trace.regret)):
         return f"{arm.label} in {where} has too few finished replications"
+    if isinstance(line.test, Calmer | Quieter) and not set(trace.diagnostics) >= RECORDED:
+        return f"{arm.label} in {where} did not record its baseline"
     return trace
 
 
