@@ -5,21 +5,16 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from regretless.report.gather import Panel, Study
+from regretless.report.gather import SIMPLE, Panel, Study
 from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_table
 from regretless.report.words import benchmark, number, spread
 
 THEORY = (
-    "statement",
-    "line",
-    "setting",
-    "measured",
-    "95 % interval",
-    "paper",
-    "share of the explicit bound",
-    "verdict",
-)
+    "statement", "line", "setting", "measured", "95 % interval", "paper", "share of the explicit bound", "verdict",
+)  # fmt: skip
+PICTURES = {"models": "average regret per round by model", "orientation": "both orientations of the generative models"}
+"""Pictures of the comparison of models by the beginning of their name, with what they show."""
 
 
 def theorems(study: Study) -> str:
@@ -58,6 +53,55 @@ def _digits(value: float) -> str:
     return f"{value:.4f}".replace("-", "−")
 
 
+def by_feedback(bandit: Study, semi_bandit: Study, name: str) -> str:
+    """A benchmark's page: ours beside the published value with both kinds of feedback."""
+    sides = [next(panel.cells[0] for panel in study.panels if panel.title == name) for study in (bandit, semi_bandit)]
+    head = ["policy"]
+    for feedback in ("bandit", "semi_bandit"):
+        head += [f"{feedback}: ours", "median", "published", "z"]
+    body = []
+    for label in sides[0].arms:
+        row = [label]
+        for cell in sides:
+            arm, verdict = cell.arms.get(label), cell.verdicts.get(label)
+            row += ["–", "–"] if arm is None else [spread(arm.mean, arm.error), number(arm.median)]
+            row += ["–", "–"] if verdict is None else [spread(*verdict.published), f"{verdict.z:+.2f}"]
+        body.append(row)
+    return "\n".join(markdown_table(head, body))
+
+
+def simple_baseline(bandit: Study, semi_bandit: Study) -> str:
+    """``linear_thompson`` beside the best published value, and beside DFHPG-0 with semi-bandit feedback."""
+    titles = [panel.title for panel in bandit.panels]
+    head = ["", *map(benchmark, titles)]
+    cells = [panel.cells[0] for panel in bandit.panels]
+    best = [min(each.published.mean for each in cell.verdicts.values()) for cell in cells]
+    first = [
+        [f"`{SIMPLE}`", *(spread(cell.arms[SIMPLE].mean, cell.arms[SIMPLE].error) for cell in cells)],
+        ["best published, tuned per benchmark", *map(number, best)],
+    ]
+    second = [
+        [
+            f"`{label}`",
+            *(
+                spread(panel.cells[0].arms[label].mean, panel.cells[0].arms[label].error)
+                for panel in semi_bandit.panels
+            ),
+        ]
+        for label in (SIMPLE, "dfhpg_0")
+    ]
+    return "\n".join(
+        [
+            "Bandit feedback:",
+            "",
+            *markdown_table(head, first),
+            "Semi-bandit feedback:",
+            "",
+            *markdown_table(head, second),
+        ]
+    )
+
+
 def main_table(study: Study) -> str:
     """The README's table: ours beside the published value for each benchmark, reference lines below."""
     panels = study.panels
@@ -89,13 +133,20 @@ def comparison(study: Study) -> str:
     head = ["", *(benchmark(title) for title in finals)]
     table = [[label, *(_final(arms.get(label)) for arms in finals.values())] for label in labels]
     table += [[f"*{name}*", *(_reference(panel, name) for panel in study.panels)] for name in ("random", "best_fixed")]
-    pairs = [(label, labels[0]) for label in labels[1:]]
+    models = [label for label in labels if ", " not in label and label != SIMPLE]
+    pairs = [(label, models[0]) for label in models[1:]] + [("diffusion", "flow")]
+    pairs += [(label, label.split(", ")[0]) for label in labels if ", " in label]
     differences = [
         [f"{first} − {second}", *(_difference(arms.get(first), arms.get(second)) for arms in finals.values())]
         for first, second in pairs
     ]
     words = "Paired differences over the seeds, with 95 % intervals; bold where the interval leaves out zero:"
-    return "\n".join([*markdown_table(head, table), "", words, "", *markdown_table(head, differences)])
+    pictures = [
+        f"![{benchmark(title)}: {words}](images/{name}_{title}.png)"
+        for name, words in PICTURES.items()
+        for title in finals
+    ]
+    return "\n".join([*markdown_table(head, table), words, "", *markdown_table(head, differences), *pictures])
 
 
 def _final(arm: ArmSummary | None) -> str:

@@ -15,18 +15,20 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools")]
 
 import link_lines  # noqa: E402
-from page_tables import comparison, main_table, theorems  # noqa: E402
+from page_tables import PICTURES, by_feedback, comparison, main_table, simple_baseline, theorems  # noqa: E402
 
 from regretless.report import claims_section, deviations  # noqa: E402
 from regretless.report.curves import regret_curves  # noqa: E402
 from regretless.report.figures import paper_style, save  # noqa: E402
-from regretless.report.gather import Page, Study, gather  # noqa: E402
+from regretless.report.gather import SIMPLE, Page, Panel, Study, gather  # noqa: E402
 from regretless.report.kinds import KINDS  # noqa: E402
 from regretless.report.reproduction import reproduction  # noqa: E402
+from regretless.studies.definitions import TURNED  # noqa: E402
 from regretless.studies.identity import code_version  # noqa: E402
 from regretless.studies.store import Store  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
+BOTH = ("main", "semi_bandit")
 TABLES = ("main", "semi_bandit", "surrogates", "alpha", "degree", "feedback", "theory")
 """Studies without which the page of all numbers is not written."""
 
@@ -44,6 +46,8 @@ def blocks(page: Page) -> tuple[Made, list[str]]:
     """The text of each block that this store can fill, and which others it cannot."""
     makers: dict[str, tuple[tuple[str, ...], Callable[[dict[str, Study]], str]]] = {
         "readme": (("main",), lambda have: main_table(have["main"])),
+        "energy": (BOTH, lambda have: by_feedback(*(have[name] for name in BOTH), "energy")),
+        "simple": (BOTH, lambda have: simple_baseline(*(have[name] for name in BOTH))),
         "theory": (("theory",), lambda have: theorems(have["theory"])),
         "models": (("models",), lambda have: comparison(have["models"])),
         "reproduction": (TABLES, lambda have: reproduction(page)),
@@ -83,13 +87,15 @@ def pictures(page: Page, store: Store) -> list[Path]:
     """The pictures of the pages, of what is there at full length."""
     drawn = []
     have = full(page, ("main", "theory", "models"))
-    for name in ("theory", "models"):
-        for panel in have[name].panels if name in have else []:
-            drawn.append(IMAGES / (f"{name}_{panel.title}.png" if panel.title else f"{name}.png"))
-            with paper_style():
-                figure = KINDS[panel.kind].figure(have[name], panel)
-                assert figure is not None
-                save(figure, drawn[-1])
+    wanted = [("theory", panel) for panel in (have["theory"].panels if "theory" in have else [])]
+    if "models" in have:
+        wanted += [(name, only(panel, name)) for name in PICTURES for panel in have["models"].panels]
+    for name, panel in wanted:
+        drawn.append(IMAGES / (f"{name}_{panel.title}.png" if panel.title else f"{name}.png"))
+        with paper_style():
+            figure = KINDS[panel.kind].figure(have["theory" if name == "theory" else "models"], panel)
+            assert figure is not None
+            save(figure, drawn[-1])
     if "main" in have:
         cell = have["main"].panels[0].cells[0]
         lines = {line.name: line.mean for line in cell.references() if line.mean is not None}
@@ -97,6 +103,17 @@ def pictures(page: Page, store: Store) -> list[Path]:
         title = f"topk, bandit feedback, {cell.replications} replications"
         regret_curves(store.load(cell.key).traces, lines, title, drawn[-1])
     return drawn
+
+
+def only(panel: Panel, name: str) -> Panel:
+    """A panel of the comparison with what one picture shows: every model's own preset, or both orientations."""
+    chosen = ("dfhpg", SIMPLE) if name == "models" else ("dfhpg", TURNED.label)
+    cells = [
+        cell._replace(arms={label: arm for label, arm in cell.arms.items() if label in chosen})
+        for cell in panel.cells
+        if name == "models" or TURNED.label in cell.arms
+    ]
+    return panel._replace(cells=cells)
 
 
 def filled(text: str, made: Made) -> str:
