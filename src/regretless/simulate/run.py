@@ -156,12 +156,8 @@ class Run:
 
     def play(self, seeds: Sequence[int], before: int, total: int) -> Part:
         """One chunk; ``before`` of ``total`` replications are finished."""
-        padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]
-        keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
-        if not self.replicas.vectorized:
-            keys = keys[0]
-        if not self.on_host:
-            self._prepare(keys)
+        keys = self._keys(seeds)
+        self._prepare(keys)
         carries = [self.replicas.run(_begin, (group.program, self.game), keys) for group in self.groups]
         records: list[list[rounds.Record]] = [[] for _ in self.groups]
         tallies, start = [], 0
@@ -189,8 +185,23 @@ class Run:
             outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
         return Part(outcomes, self._own(tally, len(seeds)))
 
+    def prepare(self) -> None:
+        """Compiles every program of this run, and runs none."""
+        self._prepare(self._keys([0]))
+
+    def _keys(self, seeds: Sequence[int]) -> Any:
+        """The keys of a chunk, padded to its size."""
+        padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]
+        keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
+        return keys if self.replicas.vectorized else keys[0]
+
     def _prepare(self, keys: Any) -> None:
-        """Compiles all programs of a chunk side by side, from the shapes of what they hand to each other."""
+        """Compiles all programs of a chunk side by side, from the shapes of what they hand to each other.
+
+        Those of a run with a solver on the host are compiled when they are needed.
+        """
+        if self.on_host:
+            return
         start = jnp.int32(0)
         begin = [(_begin, (group.program, self.game), keys) for group in self.groups]
         carries = [self.replicas.shapes(*call) for call in begin]
