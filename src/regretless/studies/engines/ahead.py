@@ -34,10 +34,12 @@ class Ahead:
                 self.begun[each] = self.pool.submit(_compiled, self.cells[each])
             self.seen = each + 1
         future = self.begun.pop(place, None)
-        while future is not None and not wait([future], timeout=0.2).done:
+        if future is None:
+            return compute(cell, progress)
+        while not wait([future], timeout=0.2).done:
             progress("compiling", 0, 1)
-        failed = future is None or future.exception() is not None  # then it is done, or fails, as it would without this
-        return compute(cell, progress, None if failed else future.result())
+        prepared = None if future.exception() else future.result()  # what failed here fails again, and says why
+        return compute(cell, progress, prepared)
 
     def close(self) -> None:
         """Begins nothing more."""
