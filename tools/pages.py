@@ -131,11 +131,8 @@ def main(arguments: Sequence[str]) -> int:
     foreign = of_this_code(page)
     if foreign:
         names = ", ".join(foreign[:5]) + (" and more" if len(foreign) > 5 else "")
-        print(
-            f"expected results of the code that is here, got others for {names}: run 'regretless reproduce' again,",
-            end="",
-        )
-        print(f" with --store {arguments[0]}", file=sys.stderr)
+        command = f"run 'regretless reproduce --store {arguments[0]}' again"
+        print(f"expected results of the code that is here, got others for {names}: {command}", file=sys.stderr)
         return 1
     made, left = blocks(page)
     drawn = pictures(page, store)
