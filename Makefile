@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test extras lint docs mutants soak lock clean
+.PHONY: help demo test extras lint docs pages mutants soak lock clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -52,6 +52,10 @@ soak: .venv/ready ## try to break it: random calls of learners, malformed comman
 
 docs: .venv/docs-ready ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet
+
+STORE ?= results
+pages: .venv/ready ## write tables, pictures and links of the pages anew, from the results in STORE (default: results)
+	$(BIN)/python tools/pages.py $(STORE)
 
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet
 lock: ## pin the requirements anew (needs uv)

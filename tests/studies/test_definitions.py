@@ -51,6 +51,21 @@ def test_heat_maps_have_the_papers_eighteen_surrogates():
     assert "mse/dfhpg" not in labels
 
 
+def test_the_comparison_of_models_is_whole():
+    """Every benchmark and model at full length, both orientations, the flow's plug-in variant, the unweighted regulariser."""
+    made = study("models", Scale())
+    for panel in made.panels:
+        cells = dict(panel.cells)
+        assert list(cells) == ["gaussian_linear", "gaussian_nn", "flow", "diffusion"]
+        for model, cell in cells.items():
+            assert (cell.benchmark, cell.model, len(cell.seeds)) == (panel.title, model, 30)
+            assert cell.horizon == (None if panel.title == "energy" else 15_000)
+        variants = {model: [arm.label for arm in cells[model].arms] for model in ("flow", "diffusion")}
+        assert variants["flow"] == ["dfhpg", "published orientation", "plug-in variant"]
+        assert variants["diffusion"] == ["dfhpg", "published orientation", "unweighted regulariser"]
+    assert [panel.title for panel in made.panels] == list(BENCHMARKS)
+
+
 def test_fixed_alpha_keeps_the_presets_baseline_and_shares_the_schedules_program():
     cell = study("alpha", Scale()).panels[0].cells[0][1]
     names = [each.names() for each in settle(cell)]

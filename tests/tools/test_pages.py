@@ -11,6 +11,12 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import link_lines  # noqa: E402
 import page_hooks  # noqa: E402
+import pages  # noqa: E402
+
+import invented  # noqa: E402
+from regretless.report.gather import gather  # noqa: E402
+from regretless.studies.store import Store  # noqa: E402
+from regretless.studies.study import Scale  # noqa: E402
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 ALGORITHM = (ROOT / "docs" / "algorithm.md").read_text(encoding="utf-8")
@@ -68,3 +74,54 @@ def test_pages_work_without_the_code_beside_them():
     shown = page_hooks.on_page_markdown("[`f`](../src/a/b.py#L3) is $x^2$\n```sh\necho $HOME and $PATH\n```\n")
     assert shown.startswith("`f` (src/a/b.py:3) is <img")
     assert "echo $HOME and $PATH" in shown
+
+
+def test_every_result_of_the_readme_is_in_the_reproduction():
+    """The same digits: of the table cell by cell, of everything else anywhere."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    numbers = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    main = numbers[numbers.index("## Main table") : numbers.index("## Semi-bandit table")]
+    parts = [part.splitlines() for part in main.split("### ")[1:]]
+    known = {
+        part[0].split(" (")[0]: {line.split(" | ")[0]: line for line in part if line.startswith("| ")} for part in parts
+    }
+    head, _, *rows = (line for line in readme.splitlines() if line.startswith("|") and line.count("|") == 14)
+    names = [cell.removesuffix(": ours") for cell in _cells(head)[1::3]]
+    assert names == list(known) == ["Top-k", "Shortest path", "Pricing", "Energy"]
+    assert len(rows) == 10
+    for row in rows:
+        policy, *cells = _cells(row)
+        for place, name in enumerate(names):
+            wanted = known[name].get(f"| {policy}", "")
+            for cell in filter(None, cells[3 * place : 3 * place + 3]):
+                assert cell == "–" or cell in wanted, (policy, name, cell)
+    for number in re.findall(r"\d\.\d+e\d+", readme):
+        assert number in numbers, number
+
+
+def _cells(row):
+    return [cell.strip() for cell in row.strip().strip("|").split("|")]
+
+
+def test_pages_keep_what_a_store_cannot_fill():
+    page = (
+        "before\n<!-- made: theory -->\nold\n<!-- end -->\nbetween\n<!-- made: models -->\nkept\n<!-- end -->\nafter\n"
+    )
+    assert pages.filled(page, {"theory": "new\n"}) == page.replace("old", "new")
+    names = {
+        name for path in [ROOT / "README.md", *PAGES] for _, name, _ in pages.BLOCK.findall(path.read_text("utf-8"))
+    }
+    assert names == {"readme", "energy", "simple", "theory", "models", "reproduction", "claims"}
+
+
+def test_blocks_are_made_of_full_runs_of_this_code(tmp_path):
+    store = Store(tmp_path / "store")
+    invented.fill(store, ["main", "semi_bandit"], Scale(seeds=3))
+    made, left = pages.blocks(gather(store))
+    assert made.keys() == {"readme", "energy", "simple"}
+    assert "the store has no full run of models" in "\n".join(left)
+    assert "| *best_fixed* |" in made["readme"]
+    assert re.search(r"\*Made by `make pages` at commit `\w{10}`, from results of the code ", made["energy"])
+    short = Store(tmp_path / "short")
+    invented.fill(short, ["main"], Scale(seeds=3, horizon=20))
+    assert pages.blocks(gather(short))[0] == {}

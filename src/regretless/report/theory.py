@@ -113,4 +113,7 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
     axes.set_xticks(horizons, [f"{int(t):,}" for t in horizons], minor=False)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=8, handlelength=3.0)
+    if len(curves) > 3:  # room for the legend above the curves
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** 0.4)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.0, loc="upper right", ncols=2 if len(curves) > 3 else 1)

@@ -19,6 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from regretless.startup import usable_cores
+
 Body = Callable[[Any, Any], Any]
 Call = tuple[Body, Any, Any]
 Progress = Callable[[str, int, int], None]
@@ -82,7 +84,7 @@ class Replicas:
             with jax.enable_x64(x64):  # a setting of the calling thread
                 return self._compile(fn, arrays, static)
 
-        pool = ThreadPoolExecutor(max_workers=2)
+        pool = ThreadPoolExecutor(max_workers=max(2, usable_cores()))
         try:
             futures = [pool.submit(compile_one, *part) for part in missing]
             waiting = set(futures)
@@ -106,13 +108,20 @@ class Replicas:
         )  # fmt: skip
         return fn, tuple(leaves), structure, shapes, layout
 
-    def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
-        def flat(shared: Any, own: Any) -> Any:
-            static_shared, static_own = static
-            wrapped = self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_own)))
-            return wrapped(shared, own)
+    def shapes(self, fn: Body, shared: Any, own: Any) -> Any:
+        """What ``fn`` of these arguments gives over all replications: shapes, which other programs can be prepared with."""
+        arrays, static = eqx.partition((shared, own), _is_array)
+        placed = NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.vectorized else None
+        found = jax.eval_shape(self._of_arrays(fn, static), *arrays)
+        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed), found)
 
-        return jax.jit(flat).lower(*arrays).compile(compiler_options=self.options or None)
+    def _of_arrays(self, fn: Body, static: Any) -> Body:
+        """``fn`` over all replications, of those parts of its arguments that are arrays."""
+        static_shared, static_own = static
+        return self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_own)))
+
+    def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
+        return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
 
 
 def _is_array(leaf: Any) -> bool:

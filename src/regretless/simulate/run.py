@@ -15,7 +15,7 @@ from regretless.errors import OracleError, SettingsError
 from regretless.policies.base import Policy
 from regretless.simulate import hosted, rounds, stream
 from regretless.simulate.hosted import Program
-from regretless.simulate.programs import Progress, Replicas, leaf_bytes
+from regretless.simulate.programs import Call, Progress, Replicas, leaf_bytes
 from regretless.simulate.sizes import require_room_for_run
 from regretless.simulate.stream import Game
 from regretless.trace import DIAGNOSTICS_EVERY
@@ -156,28 +156,21 @@ class Run:
 
     def play(self, seeds: Sequence[int], before: int, total: int) -> Part:
         """One chunk; ``before`` of ``total`` replications are finished."""
-        padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]
-        keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
-        if not self.replicas.vectorized:
-            keys = keys[0]
+        keys = self._keys(seeds)
+        self._prepare(keys)
         carries = [self.replicas.run(_begin, (group.program, self.game), keys) for group in self.groups]
         records: list[list[rounds.Record]] = [[] for _ in self.groups]
         tallies, start = [], 0
         for length in self.lengths:
             segment = self._segment(keys, start, length)
-            if not self.on_host:
-                calls = [
-                    (_play, (group.program, self.game, jnp.int32(start)), (keys, carry, segment))
-                    for group, carry in zip(self.groups, carries, strict=True)
-                ]
-                self.replicas.prepare(calls, self.progress)
             for index, group in enumerate(self.groups):
                 if self.on_host:
                     carries[index], record = hosted.play_on_host(
                         self.replicas, group.program, self.game, keys, carries[index], segment, start
                     )
                 else:
-                    carries[index], record = self.replicas.run(*calls[index])
+                    shared = (group.program, self.game, jnp.int32(start))
+                    carries[index], record = self.replicas.run(_play, shared, (keys, carries[index], segment))
                 records[index].append(jax.tree.map(np.asarray, record))
                 if np.any(np.asarray(carries[index].failed) != SOLVED):
                     raise OracleError("the feasible set is empty for at least one instance")
@@ -191,6 +184,35 @@ class Run:
             diverged_at = self._own(carry.diverged_at, len(seeds))
             outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
         return Part(outcomes, self._own(tally, len(seeds)))
+
+    def prepare(self) -> None:
+        """Compiles every program of this run, and runs none."""
+        self._prepare(self._keys([0]))
+
+    def _keys(self, seeds: Sequence[int]) -> Any:
+        """The keys of a chunk, padded to its size."""
+        padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]
+        keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
+        return keys if self.replicas.vectorized else keys[0]
+
+    def _prepare(self, keys: Any) -> None:
+        """Compiles all programs of a chunk side by side, from the shapes of what they hand to each other.
+
+        Those of a run with a solver on the host are compiled when they are needed.
+        """
+        if self.on_host:
+            return
+        start = jnp.int32(0)
+        begin = [(_begin, (group.program, self.game), keys) for group in self.groups]
+        carries = [self.replicas.shapes(*call) for call in begin]
+        calls: list[Call] = [*begin]
+        for length in dict.fromkeys(self.lengths):
+            draw = (_draw_and_solve, (self.game, start, length), keys)
+            segment = self.replicas.shapes(*draw)
+            calls.append(draw)
+            for group, carry in zip(self.groups, carries, strict=True):
+                calls.append((_play, (group.program, self.game, start), (keys, carry, segment)))
+        self.replicas.prepare(calls, self.progress)
 
     def _segment(self, keys: Any, start: int, length: int) -> stream.Segment:
         """The next rounds of the stream; refuses a benchmark that draws non-finite numbers."""

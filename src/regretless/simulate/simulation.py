@@ -103,13 +103,7 @@ def simulate_all(
     _check(policies, benchmark, rounds, delay, missing)
     game = Game(benchmark, delay, missing, keep_decisions)
     with jax.enable_x64(precision == "mixed"):
-        stream.check_shapes(game)
-        for name, policy in policies.items():
-            world = benchmark.problem(policy.problem.feedback if feedback is None else feedback, may_miss=missing > 0)
-            policy.problem.require_played_on(world, f"policy {name!r}")
-        for rule in {policy.problem.feedback for policy in policies.values()}:
-            if rule not in feedbacks.REGISTRY.values():
-                _check_linkage(game, rule)
+        _check_problems(policies, game, feedback)
         run = Run(
             game, groups(policies, merge=vectorized), _segments(rounds), len(chosen), vectorized, chunk, progress,
             fast_compile,
@@ -125,6 +119,15 @@ def simulate_all(
         }  # fmt: skip
         traces[name] = Trace(mine.regret, mine.diagnostics, mine.diverged_at, chosen, about, mine.decisions)
     return Simulation(traces, lines, run.seconds, run.replicas.compiled[PLAYED])
+
+
+def compile_all(
+    policies: Mapping[str, Policy], benchmark: Benchmark, seeds: int, horizon: int, delay: int, missing: float
+) -> None:
+    """Compiles what ``simulate_all`` will need for so many seeds, so that it finds it; changes nothing else."""
+    with jax.enable_x64(True):
+        game = Game(benchmark, delay, missing)
+        Run(game, groups(policies, merge=True), _segments(horizon), seeds, True, None, quiet, False).prepare()
 
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -159,6 +162,17 @@ def _check(policies: Mapping[str, Policy], benchmark: Benchmark, horizon: int, d
         raise SettingsError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
     if delay < 0 or not 0.0 <= missing < 1.0:
         raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
+
+
+def _check_problems(policies: Mapping[str, Policy], game: Game, feedback: str | Measurement | None) -> None:
+    """Refuses policies that were built for another problem, and measurements from which no total follows."""
+    stream.check_shapes(game)
+    for name, policy in policies.items():
+        rule = policy.problem.feedback if feedback is None else feedback
+        policy.problem.require_played_on(game.benchmark.problem(rule, may_miss=game.missing > 0), f"policy {name!r}")
+    for rule in {policy.problem.feedback for policy in policies.values()}:
+        if rule not in feedbacks.REGISTRY.values():
+            _check_linkage(game, rule)
 
 
 def _check_linkage(game: Game, rule: Measurement) -> None:

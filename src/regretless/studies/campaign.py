@@ -162,12 +162,22 @@ def _settle(item: Planned, store: Store, listener: Listener, player: Player, ear
 
 
 class InProcess:
-    """Computes cells one after the other in this process; replications are vectorised."""
+    """Computes cells one after the other in this process; replications are vectorised.
+
+    Without a ``player`` the programs of the next cells are compiled meanwhile, where there are cores for that.
+    """
 
     def __init__(self, player: Player | None = None):
-        from regretless.studies.compute import compute
-
-        self.player = player or compute
+        self.player = player
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
-        work(planned, store, listener, self.player)
+        if self.player is not None:
+            work(planned, store, listener, self.player)
+            return
+        from regretless.studies.engines.ahead import Ahead
+
+        ahead = Ahead([item.cell for item in planned])
+        try:
+            work(planned, store, listener, ahead)
+        finally:
+            ahead.close()

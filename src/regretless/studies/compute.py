@@ -11,18 +11,18 @@ from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import quiet
 from regretless.studies.cells import THEORY, AnyCell, TheoryCell, describe, of_prepared
 from regretless.studies.identity import address, code_version
-from regretless.studies.outcome import Outcome, play_prepared, prepare
+from regretless.studies.outcome import Outcome, Prepared, play_prepared, prepare
 
 SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 
 
-def compute(cell: AnyCell, progress: Progress = quiet) -> Result:
-    """Computes a cell, whichever kind it is."""
+def compute(cell: AnyCell, progress: Progress = quiet, prepared: Prepared | None = None) -> Result:
+    """Computes a cell, whichever kind it is; ``prepared`` is what somebody made of an experiment before."""
     make_room()
     began = time.perf_counter()
     if not isinstance(cell, TheoryCell):
-        return result_of(play_prepared(prepare(cell), progress), began)
+        return result_of(play_prepared(prepared or prepare(cell), progress), began)
     document = _theory(cell, progress)
     return Result({}, {**_about(cell, cell.model_dump(), (THEORY,), began), "document": _without_nan(document)})
 

@@ -20,7 +20,16 @@ FULL = ("dfhpg", "dfhpg_0", "linear_thompson")
 MODELS = ("gaussian_linear", "gaussian_nn", "flow", "diffusion")
 MODEL_HORIZON = 15_000
 TURNED = Arm(label="published orientation", policy="dfhpg", settings={"generative.orientation": "published"})
-"""The authors' generative runs hand costs to surrogates that maximise; shown once, on the first benchmark."""
+"""The authors' generative runs hand costs to surrogates that maximise."""
+
+VARIANTS = {
+    "flow": (TURNED, Arm(label="plug-in variant", policy="dfhpg", settings={"variant": "plug_in"})),
+    "diffusion": (
+        TURNED,
+        Arm(label="unweighted regulariser", policy="dfhpg", settings={"model.regulariser": "unweighted"}),
+    ),
+}
+"""What is played beside DFHPG's own preset with a generative model; only the flow has the density of the plug-in variant."""
 
 DEGREES = (2, 4, 6, 8, 10)
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -93,15 +102,14 @@ def convergence(scale: Scale) -> list[Panel]:
 
 
 def model_comparison(scale: Scale) -> list[Panel]:
-    """DFHPG with each model of the cost at the long horizon."""
+    """DFHPG with each model of the cost at the long horizon, the generative ones with their variants."""
     panels = []
     for name in BENCHMARKS:
         horizon = None if name == "energy" else MODEL_HORIZON
         cells = []
         for model in MODELS:
             played = arms(("dfhpg", "linear_thompson") if model == MODELS[0] else ("dfhpg",))
-            if name == BENCHMARKS[0] and model in ("flow", "diffusion"):
-                played.append(TURNED)
+            played += VARIANTS.get(model, ())
             cells.append((model, cell(scale, name, played, model=model, horizon=horizon)))
         panels.append(Panel(name, tuple(cells)))
     return panels

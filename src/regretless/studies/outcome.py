@@ -10,7 +10,7 @@ from regretless.errors import RegretlessError, SettingsError
 from regretless.policies import Policy, Scaled
 from regretless.problem import Problem
 from regretless.simulate.programs import Progress
-from regretless.simulate.simulation import quiet, simulate_all
+from regretless.simulate.simulation import compile_all, quiet, simulate_all
 from regretless.studies.experiment import PUBLISHED_DEGREE, PUBLISHED_MODEL, Arm, Experiment
 from regretless.studies.settling import Settled, World, require_effect, settle
 from regretless.trace import Trace
@@ -222,6 +222,14 @@ def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
 def run(experiment: Experiment, progress: Progress = quiet) -> Outcome:
     """Runs an experiment after checking all of it."""
     return play_prepared(prepare(experiment), progress)
+
+
+def compile_prepared(prepared: Prepared) -> None:
+    """Compiles what ``play_prepared`` of the same will need."""
+    experiment = prepared.experiment
+    for world, benchmark in prepared.benchmarks.items():
+        mine = {label: policy for label, policy in prepared.policies.items() if prepared.worlds[label] == world}
+        compile_all(mine, benchmark, len(experiment.seeds), prepared.horizon, experiment.delay, experiment.missing)
 
 
 def play_prepared(prepared: Prepared, progress: Progress = quiet) -> Outcome:

@@ -16,8 +16,8 @@ Scalar = Float[Array, ""]
 def score_gradient(
     model: PointModel, params: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]
 ) -> Params:
-    """``weight · ∇_θ log p_θ(ĉ|x)``: with ``weight = y − b`` the score estimator (eq. score-grad), with ``f_φ(x)·w − b`` the
-    plug-in estimator (eq. plug-in-grad-stoch).
+    """``weight · ∇_θ log p_θ(ĉ|x)``: with ``weight = y − b`` the score estimator (equation 1), with ``f_φ(x)·w − b`` the
+    plug-in estimator (equation 5).
     """
     score = model.score(params, decision.context, decision.cost_sample, decision.noise, fresh)
     return jax.tree.map(lambda g: weight * g, score)
@@ -31,7 +31,7 @@ def surrogate_gradient(model: PointModel, params: Params, decision: Decision, co
 def hybrid(
     alpha: Scalar, score: Params, plug_in: Params, normalise: bool, trust: Scalar
 ) -> tuple[Params, dict[str, Scalar]]:
-    """``g = α ρ g_score + (1 − α) g_plug-in`` (eq. hybrid-grad), each scaled to norm 1 first if ``normalise`` says so.
+    """``g = α ρ g_score + (1 − α) g_plug-in`` (equation 7), each scaled to norm 1 first if ``normalise`` says so.
 
     ``trust`` (ρ) is 1 for a score term that came at once, the clipped density ratio for a late one, 0 for none at all.
     """

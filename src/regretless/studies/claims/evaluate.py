@@ -9,14 +9,19 @@ import numpy as np
 
 from regretless.errors import DamagedError
 from regretless.results import Result
-from regretless.studies.claims.forms import Arm, Line, arms_of
-from regretless.studies.claims.lines import SURROGATES, lines
+from regretless.studies.claims.forms import Arm, Calmer, Line, Quieter, Untested, arms_of
+from regretless.studies.claims.lines import lines
+from regretless.studies.claims.names import SURROGATES
 from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPEN, Finding, judge
+from regretless.trace import Trace
 
 VERDICTS = (AGREES, DISAGREES, OPEN, NOT_RUN)
 ROUNDS = {"energy": 395}
 LONG, SHORT = 15_000, 2_000
 """Rounds of a full run: of the models, and of everything else but the benchmarks above."""
+
+RECORDED = {"total", "baseline", "score_norm"}
+"""Diagnostics that a claim about a baseline needs."""
 
 Place = tuple[str, str, str]
 """Study, panel (a benchmark) and label of a cell."""
@@ -32,12 +37,16 @@ class Outcome(NamedTuple):
     @property
     def verdict(self) -> str:
         """``agrees``, ``disagrees``, ``cannot be told`` or ``not run``."""
+        if isinstance(self.line.test, Untested):
+            return OPEN
         return NOT_RUN if self.finding is None else self.finding.verdict
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
         found = {} if self.finding is None else self.finding._asdict()
-        needs = sorted({f"{arm.study}/{self.line.benchmark}/{arm.cell}".rstrip("/") for arm in arms_of(self.line.test)})
+        needs = sorted(
+            {f"{arm.study}/{_place(arm, self.line)}/{arm.cell}".rstrip("/") for arm in arms_of(self.line.test)}
+        )
         about = {"line": self.line.line, "claim": self.line.words, "benchmark": self.line.benchmark}
         test = {"statistic": type(self.line.test).__name__, "needs": needs}
         return {**about, **test, **found, "verdict": self.verdict, "why": self.why}
@@ -50,12 +59,34 @@ def evaluate(
     read = functools.cache(load)
     outcomes = []
     for line in lines() if given is None else given:
-        found = {arm: _curve(keys, read, arm, line) for arm in arms_of(line.test)}
-        curves = {arm: curve for arm, curve in found.items() if not isinstance(curve, str)}
+        if isinstance(line.test, Untested):
+            outcomes.append(Outcome(line, None, line.test.why))
+            continue
+        found = {arm: _trace(keys, read, arm, line) for arm in arms_of(line.test)}
+        traces = {arm: trace for arm, trace in found.items() if not isinstance(trace, str)}
         missing = next((why for why in found.values() if isinstance(why, str)), "")
-        finding = None if missing else judge(line.test, curves.__getitem__)
+        if len({tuple(sorted(trace.seeds)) for trace in traces.values()}) > 1:
+            missing = missing or "its cells have different seeds"
+        finding = (
+            None if missing else judge(line.test, functools.partial(_curve, traces), functools.partial(_told, traces))
+        )
         outcomes.append(Outcome(line, finding, missing))
     return outcomes
+
+
+def _curve(traces: Mapping[Arm, Trace], arm: Arm) -> np.ndarray:
+    """Cumulative regret of an arm, replications in the order of their seeds."""
+    return np.cumsum(traces[arm].regret[np.argsort(traces[arm].seeds)], axis=1)
+
+
+def _told(traces: Mapping[Arm, Trace], arm: Arm) -> Mapping[str, np.ndarray]:
+    """What the rounds of an arm told, every tenth."""
+    return traces[arm].diagnostics
+
+
+def _place(arm: Arm, line: Line) -> str:
+    """The benchmark that an arm is played on."""
+    return arm.benchmark or line.benchmark
 
 
 def _heat_map(keys: Mapping[Place, str], arm: Arm, line: Line) -> str | None:
@@ -63,7 +94,7 @@ def _heat_map(keys: Mapping[Place, str], arm: Arm, line: Line) -> str | None:
     name = arm.label.split("/")[0]
     for (study, panel, label), key in keys.items():
         ends = label.split(" to ")
-        if (study, panel) != (arm.study, line.benchmark) or len(ends) != 2 or not {*ends, name} <= {*SURROGATES}:
+        if (study, panel) != (arm.study, _place(arm, line)) or len(ends) != 2 or not {*ends, name} <= {*SURROGATES}:
             continue
         first, last, own = (SURROGATES.index(each) for each in (*ends, name))
         if first <= own <= last:
@@ -71,10 +102,11 @@ def _heat_map(keys: Mapping[Place, str], arm: Arm, line: Line) -> str | None:
     return None
 
 
-def _curve(keys: Mapping[Place, str], load: Callable[[str], Result], arm: Arm, line: Line) -> np.ndarray | str:
-    """Cumulative regret of an arm, replications in the order of their seeds; or what is missing."""
-    where = f"{arm.study} on {line.benchmark}"
-    key = keys.get((arm.study, line.benchmark, arm.cell)) or _heat_map(keys, arm, line)
+def _trace(keys: Mapping[Place, str], load: Callable[[str], Result], arm: Arm, line: Line) -> Trace | str:
+    """What an arm left behind; or what is missing."""
+    place = _place(arm, line)
+    where = f"{arm.study} on {place}"
+    key = keys.get((arm.study, place, arm.cell)) or _heat_map(keys, arm, line)
     if key is None:
         return f"{where} is not in the store"
     try:
@@ -83,13 +115,15 @@ def _curve(keys: Mapping[Place, str], load: Callable[[str], Result], arm: Arm, l
         return f"{where} is not computed yet"
     if trace is None:
         return f"{arm.label} was not played in {where}"
-    wanted = ROUNDS.get(line.benchmark, LONG if arm.study == "models" else SHORT)
+    wanted = ROUNDS.get(place, LONG if arm.study == "models" else SHORT)
     count, played = trace.regret.shape
     if played < wanted:
         return f"{where} is a short run: {played:,} of {wanted:,} rounds"
     if count < 2 or not np.all(np.isfinite(trace.regret)):
         return f"{arm.label} in {where} has too few finished replications"
-    return np.cumsum(trace.regret[np.argsort(trace.seeds)], axis=1)
+    if isinstance(line.test, Calmer | Quieter) and not set(trace.diagnostics) >= RECORDED:
+        return f"{arm.label} in {where} did not record its baseline"
+    return trace
 
 
 def tally(outcomes: Sequence[Outcome]) -> dict[str, int]:

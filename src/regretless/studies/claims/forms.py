@@ -4,12 +4,16 @@ from typing import NamedTuple
 
 
 class Arm(NamedTuple):
-    """An arm of a stored cell: which study, which cell of the panel, and up to which round (None: all of them)."""
+    """An arm of a stored cell: which study, which cell of the panel, up to which round (None: all), on which benchmark.
+
+    Without a benchmark it is that of the line.
+    """
 
     label: str
     study: str = "main"
     cell: str = ""
     rounds: int | None = None
+    benchmark: str = ""
 
 
 Group = tuple[Arm, ...]
@@ -67,7 +71,53 @@ class Wider(NamedTuple):
     factor: float
 
 
-Statistic = Lower | NotHigher | Indistinct | Ratio | Crossing | Steadier | Wider
+class Leaders(NamedTuple):
+    """The best group is not the same in every panel; each panel is a tuple of groups in the same order."""
+
+    panels: tuple[tuple[Group, ...], ...]
+
+
+class Calmer(NamedTuple):
+    """Subtracting the baseline lowers the variance of an arm's score term, on the very rounds that were played."""
+
+    arm: Arm
+
+
+class Quieter(NamedTuple):
+    """The baseline of an arm varies no more from round to round than the total cost itself."""
+
+    arm: Arm
+
+
+class Counted(NamedTuple):
+    """Whole numbers that follow from the code, by name, all of them in a range; a test compares them with the code."""
+
+    quantity: str
+    counts: tuple[tuple[str, int], ...]
+    low: int
+    high: int
+
+
+class Untested(NamedTuple):
+    """A claim that no study has cells for, and what it would take."""
+
+    why: str
+
+
+Statistic = (
+    Lower
+    | NotHigher
+    | Indistinct
+    | Ratio
+    | Crossing
+    | Steadier
+    | Wider
+    | Leaders
+    | Calmer
+    | Quieter
+    | Counted
+    | Untested
+)
 
 
 class Line(NamedTuple):

@@ -1,6 +1,6 @@
 """The test statistics of the claims: differences and ratios over the same seeds, with 95 % intervals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,14 +8,19 @@ from scipy.special import stdtrit
 
 from regretless.studies.claims.forms import (
     Arm,
+    Calmer,
+    Counted,
     Crossing,
     Group,
     Indistinct,
+    Leaders,
     Lower,
     NotHigher,
+    Quieter,
     Ratio,
     Statistic,
     Steadier,
+    Untested,
 )
 
 AGREES, DISAGREES, OPEN, NOT_RUN = "agrees", "disagrees", "cannot be told", "not run"
@@ -24,6 +29,9 @@ RESAMPLES = 2000
 
 Curves = Callable[[Arm], np.ndarray]
 """Cumulative regret of an arm, ``[replications, rounds]``, replications in the order of their seeds."""
+
+Told = Callable[[Arm], Mapping[str, np.ndarray]]
+"""Diagnostics of an arm by name, ``[replications, every tenth round]``."""
 
 
 class Finding(NamedTuple):
@@ -36,7 +44,7 @@ class Finding(NamedTuple):
     verdict: str
 
 
-def judge(test: Statistic, curves: Curves) -> Finding:
+def judge(test: Statistic, curves: Curves, told: Told = lambda arm: {}) -> Finding:
     """The finding of a test; all arms must be there."""
     if isinstance(test, Lower | NotHigher | Indistinct):
         return _differences(test, curves)
@@ -51,10 +59,48 @@ def judge(test: Statistic, curves: Curves) -> Finding:
         one, other = ([_final(curves, group) for group in groups] for groups in (test.first, test.second))
         found = _resampled(lambda rows: _spread(one, rows) - _spread(other, rows), len(one[0]))
         return Finding("difference of relative spreads", *found, _sign(found, equal_agrees=True))
+    if isinstance(test, Leaders):
+        return _leaders(test, curves)
+    if isinstance(test, Calmer | Quieter):
+        return _baseline(test, told(test.arm))
+    if isinstance(test, Counted):
+        counts = [count for _, count in test.counts]
+        verdict = AGREES if test.low <= min(counts) and max(counts) <= test.high else DISAGREES
+        return Finding(test.quantity, float(np.median(counts)), min(counts), max(counts), verdict)
+    if isinstance(test, Untested):
+        raise ValueError("expected a claim that some study can test, got one that none can")
     first, second = _final(curves, (test.first,)), _final(curves, (test.second,))
     found = _resampled(lambda rows: np.std(first[rows]) / max(np.std(second[rows]), 1e-300), len(first))
     verdict = AGREES if found[1] >= test.factor else DISAGREES if found[2] < test.factor else OPEN
     return Finding("ratio of standard errors", *found, verdict)
+
+
+def _leaders(test: Leaders, curves: Curves) -> Finding:
+    """How many different groups are the best of a panel: agrees if more than one is in 95 % of the resamplings."""
+    finals = np.array([[_final(curves, group) for group in panel] for panel in test.panels])
+    best = lambda rows: float(len(set(finals[:, :, rows].mean(axis=2).argmin(axis=1))))  # noqa: E731
+    found = _resampled(best, finals.shape[2])
+    return Finding("different leaders", *found, AGREES if found[1] > 1 else DISAGREES if found[2] <= 1 else OPEN)
+
+
+def _baseline(test: Calmer | Quieter, told: Mapping[str, np.ndarray]) -> Finding:
+    """A ratio that is to be below 1: what the baseline leaves of ``E‖g_score‖²``, or its variance over the total's.
+
+    ``‖g_score‖ = |y − b| ‖∇ log p‖`` is recorded with ``y`` and ``b``, so that what it would have been without ``b`` on the
+    same round is known. The estimator's mean is the same with and without: if its square gets smaller, its variance does.
+    """
+    total, baseline = told["total"], told["baseline"]
+    if isinstance(test, Calmer):
+        quantity = "E‖g‖² with / without baseline"
+        weight = total - baseline
+        moved = weight != 0
+        with_it = np.where(moved, np.square(told["score_norm"]), 0.0)
+        without = with_it * np.square(total / np.where(moved, weight, 1.0))
+        over, under = with_it.mean(axis=1), without.mean(axis=1)
+    else:
+        quantity, over, under = "variance of baseline / of total", baseline.var(axis=1), total.var(axis=1)
+    found = _resampled(lambda rows: float(over[rows].mean() / max(under[rows].mean(), 1e-300)), len(over))
+    return Finding(quantity, *found, AGREES if found[2] < 1 else DISAGREES if found[1] > 1 else OPEN)
 
 
 def _differences(test: Lower | NotHigher | Indistinct, curves: Curves) -> Finding:

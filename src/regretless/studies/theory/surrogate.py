@@ -93,7 +93,7 @@ def spo_plus_gradient(phi: Parameters, theta: Parameters) -> Parameters:
 
 
 def mixed_value(alpha: float | Scalar, theta: Parameters) -> Scalar:
-    """``V^α(θ) = α V(θ) + (1 − α) J^sur(φ*, θ)`` (eq. Valpha)."""
+    """``V^α(θ) = α V(θ) + (1 − α) J^sur(φ*, θ)`` (equation 27)."""
     return alpha * world.value(theta) + (1.0 - alpha) * surrogate_value(jnp.asarray(world.COEFFICIENTS), theta)
 
 
