@@ -89,6 +89,26 @@ class Kernel:
                 state, info = programs.learn(*told)
         return state, info.scalars()
 
+    def learn_many(
+        self, state: Any, decisions: Decision, arrivals: Arrival, there: np.ndarray
+    ) -> tuple[Any, list[dict[str, float]]]:
+        """The state after several arrivals (with a leading axis), and the diagnostics of each; only those ``there`` count."""
+        if self.oracle.on_host and self.asks:
+            infos = []
+            for i in np.flatnonzero(there):
+                decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], (decisions, arrivals))
+                state, info = self.learn(state, decision, arrival)
+                infos.append(info)
+            return state, infos
+        seen = arrivals.seen if self.problem.may_miss else None
+        rows = None if arrivals.matrix is None else (arrivals.matrix, arrivals.linkage)
+        with jax.enable_x64(True):
+            state, told = programs.learn_many(
+                self.choices, self.numbers, state, self.seed, decisions, arrivals.values, seen, rows, there
+            )
+        values = np.asarray(told.values)[there]
+        return state, [dict(zip(told.names, row.tolist(), strict=True)) for row in values]
+
     def describe(self, state: Any) -> dict[str, float]:
         """What the policy tells of itself."""
         with jax.enable_x64(True):

@@ -105,6 +105,29 @@ def learn(
 
 
 @partial(jax.jit, static_argnums=0)
+def learn_many(
+    choices: Choices,
+    numbers: Any,
+    state: Any,
+    seed: Any,
+    decisions: Decision,
+    values: Any,
+    seen: Any,
+    rows: Any,
+    there: Any,
+) -> tuple[Any, Told]:
+    """Learning steps one after the other, their solves in pure JAX; rounds that are not ``there`` are skipped."""
+
+    def step(state: Any, told: Any) -> tuple[Any, Told]:
+        *one, present = told
+        form = jax.eval_shape(learn, choices, numbers, state, seed, *one)[1]
+        skipped = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
+        return jax.lax.cond(present, lambda: learn(choices, numbers, state, seed, *one), lambda: (state, skipped))
+
+    return jax.lax.scan(step, state, (decisions, values, seen, rows, there))
+
+
+@partial(jax.jit, static_argnums=0)
 def ask(
     choices: Choices, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
 ) -> Question:
