@@ -49,7 +49,10 @@ class Core:
 
     def write(self, kind: str, data: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Position | None:
         """Writes a record before anything is changed; None where there is no log."""
-        return None if self.log is None else self.log.append(kind, data, arrays)
+        if self.log is None:
+            return None
+        self.log.require_at(self.books.position)
+        return self.log.append(kind, data, arrays)
 
     def arrival(self, told: RawFeedback, decision: Decision, in_pieces: bool = False) -> Arrival:
         """What was told about a decision, as costs; a piece may be incomplete where complete feedback is asked for."""

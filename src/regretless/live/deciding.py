@@ -8,7 +8,6 @@ import numpy as np
 
 from regretless.errors import OracleError, SettingsError
 from regretless.live.core import Core
-from regretless.live.framing import Position
 from regretless.live.kernel import Kernel, with_solution
 from regretless.live.records import Choice
 from regretless.live.snapshot import describe, stacked
@@ -55,7 +54,7 @@ def _keep(core: Core, kind: str, kernel: Kernel, state: Any, decisions: Sequence
     """Writes decisions into the log, then into the books."""
     now = core.now()
     expired = core.books.pending.overdue(len(decisions), now)
-    position: Position | None = None
+    position = None
     if core.log is not None:
         data = {"time": now, "expired": expired, "foreign": [own for _, own in decisions]}
         if not core.books.form_fixed:

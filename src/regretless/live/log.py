@@ -116,6 +116,7 @@ class Writer:
         self.position = BEGINNING if reader is None or reader.position is None else reader.position
         self.place, self.end = (0, 0) if reader is None else (reader.file, reader.offset)
         self.broken = True  # whether there may be something behind the end
+        self.last = (self.end, self.position)  # the same before the last record
         self.file = -1
         try:
             self.file = self._opened(self.place)
@@ -136,14 +137,18 @@ class Writer:
             self._write(frame)
             if self.sync:
                 os.fsync(self.file)
-            self.broken = False
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self.file, self.end)
             raise self._failed(error) from None
-        self.end += len(frame)
-        self.position = position
+        self.last = (self.end, self.position)
+        self.end, self.position, self.broken = self.end + len(frame), position, False
         return position
+
+    def require_at(self, position: Position | None) -> None:
+        """Takes the last record back if the call that wrote it was interrupted before it had any effect."""
+        if position != self.position and position == self.last[1]:
+            (self.end, self.position), self.broken = self.last, True
 
     def close(self) -> None:
         """Lets go of the file."""
