@@ -30,7 +30,9 @@ def learn(core: Core, id: int, told: RawFeedback, final: bool) -> Receipt:
             position = core.write("piece", {"id": id, "expired": expired}, {"values": values})
             core.books.hold(id, values, expired, position)
             missing = int(np.sum(~arrival.seen))
-            return Receipt(id, True, False, None, f"kept; {missing} more of its rows may come (final=True ends the wait)")
+            return Receipt(
+                id, True, False, None, f"kept; {missing} more of its rows may come (final=True ends the wait)"
+            )
     state, info = core.books.kernel.learn(core.books.state, decision, arrival)
     info = checked(f"decision {id}", info)
     total = known_number(info["total"])

@@ -64,11 +64,15 @@ def replay(
         start = learner._core.books.position
     for position, record in records:
         try:
-            if record.kind == "start" and (start is None or start.records < position.records):
-                learner = _begun(cls, record, oracle, given, clock, learner)
+            if record.kind == "start" and learner is None:
+                learner, start = _begun(cls, record, oracle, given, clock), position
+            elif record.kind == "start" and _begins_from(record, learner):
+                start = position
             elif learner is None:
                 raise LogError("its first records are gone: give checkpoint=, a file that was saved after them")
-            elif start is not None and position.records <= start.records:
+            elif start is None:
+                raise LogError(f"the checkpoint {checkpoint} was not saved by the learner of this log")
+            elif position.records <= start.records:
                 if position.records == start.records and position != start:
                     raise LogError(f"the checkpoint {checkpoint} belongs to another log")
                 continue
@@ -83,7 +87,7 @@ def replay(
     if learner is None:
         raise LogError(f"{log}: expected at least one record, got none; begin with Learner(..., log=path)")
     if start is not None and (reader.position is None or reader.position.records < start.records):
-        raise LogError(f"{log}: the checkpoint {checkpoint} was saved after the last record that is read here")
+        raise LogError(f"{log}: the checkpoint {checkpoint} was saved after the last record of this log that is read")
     return learner, reader
 
 
@@ -145,22 +149,19 @@ def _read(reader: Reader, until: int | None) -> Iterator[tuple[Position, Record]
     warnings.warn(reader.problem, stacklevel=4)
 
 
-def _begun(cls: Any, record: Record, oracle: Oracle, given: dict[str, Any], clock: Any, learner: Any) -> Any:
-    """The learner that a log begins with: a new one, or the one of the checkpoint that it was loaded from."""
-    if record.data["digest"] is None:
-        if learner is not None:
-            raise LogError(
-                "the checkpoint was not saved by the learner of this log, which began anew: give none, or its own"
-            )
-        learner = archive.made(cls, oracle, record.data["config"], given, clock, None)
-        archive.require_numbers(record.arrays, learner._core.books.kernel)
-        return learner
-    if learner is None:
+def _begun(cls: Any, record: Record, oracle: Oracle, given: dict[str, Any], clock: Any) -> Any:
+    """The new learner that a log begins with."""
+    if record.data["digest"] is not None:
         raise LogError("the learner was loaded from a checkpoint when this log began: give it as checkpoint=")
-    kernel, _, state = learner._core.books.snapshot()
-    if archive.digest(kernel, state) != record.data["digest"]:
-        raise LogError("the checkpoint is another than the one that this log began with")
+    learner = archive.made(cls, oracle, record.data["config"], given, clock, None)
+    archive.require_numbers(record.arrays, learner._core.books.kernel)
     return learner
+
+
+def _begins_from(record: Record, learner: Any) -> bool:
+    """Whether the log was begun by a learner that was loaded from this very checkpoint."""
+    kernel, _, state = learner._core.books.snapshot()
+    return archive.digest(kernel, state) == record.data["digest"]
 
 
 def _require_next(before: Position | None, position: Position) -> None:
