@@ -171,7 +171,7 @@ def test_going_on_after_a_restart(tmp_path):
 
 
 def test_a_damaged_log_says_how_far_it_is_good(plant, tmp_path):
-    folder, _, half = plant
+    folder, _, _ = plant
     for path in folder.glob("log*"):
         shutil.copy(path, tmp_path)
     data = bytearray((tmp_path / "log.1").read_bytes())

@@ -23,14 +23,13 @@ def update(core: Core, changes: Mapping[str, Any], position: Position | None = N
     for name in changes:
         if name not in names:
             raise SettingsError(f"update: unknown setting {name!r}; those that can change are {_said(core, names)}")
+        if not _is_number(names[name]):
+            raise SettingsError(f"update: {name!r} is no number; those that can change are {_said(core, names)}")
     settings = policies.settings_for(core.plan.policy, {**names, **changes})
     require_effect(core.plan.policy, settings, changes, core.books.kernel.problem)
     plan = core.plan._replace(settings=settings)
     kernel = plan.kernel(_instance(core))
     after: dict[str, Any] = plan.setting_names() or {}
-    for name in changes:
-        if not (_is_number(names[name]) and _is_number(after[name])):
-            raise SettingsError(f"update: {name!r} is no number; those that can change are {_said(core, names)}")
     if not _same_form(core, kernel):
         told = ", ".join(f"{name} from {names[name]!r} to {after[name]!r}" for name in changes)
         raise SettingsError(
