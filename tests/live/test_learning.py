@@ -1,5 +1,6 @@
 """Feedback in pieces, decisions of people, expiry by the clock, rewards instead of costs."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -98,6 +99,11 @@ def test_a_persons_decision_is_learnt_like_any_other(tmp_path):
     learner = make()
     choice = learner.record(X, [1, 0, 1, 0])
     assert (choice.id, choice.w.tolist(), choice.explored, choice.fallback) == (1, [1.0, 0.0, 1.0, 0.0], False, False)
+    with jax.enable_x64(True):
+        wanted = learner.problem.decision(np.array([1.0, 0.0, 1.0, 0.0]), X, id=1)
+    for one, other in zip(*map(jax.tree.leaves, (wanted, learner._books.pending.get(1))), strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other, equal_nan=True)
     receipt = learner.learn(choice.id, components={0: 1.0, 2: 3.0})
     assert (receipt.message, receipt.residual) == ("learnt", 4.0)
     assert learner.record(X, [1, 0, 0, 0]).id == 2, "a person may do what the solver would not"

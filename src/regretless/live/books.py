@@ -85,7 +85,7 @@ class Books:
 
     def take_in(
         self, kernel: Kernel, state: Any, learnt: Sequence[Learnt], infos: Sequence[dict[str, float]],
-        position: Position | None,
+        expired: Sequence[int], position: Position | None,
     ) -> None:  # fmt: skip
         """Notes decisions that were made elsewhere and learnt, under the next ids; the last of them are remembered."""
         with self.lock:
@@ -95,6 +95,7 @@ class Books:
                 self.pending.remember(id, own)
             for info in infos:
                 self.recorder.learn(info)
+            self.pending.expire(expired)
 
     def change(self, kernel: Kernel, position: Position | None) -> None:
         """Goes on with a kernel of other numbers."""

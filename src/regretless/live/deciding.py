@@ -38,16 +38,21 @@ def record(core: Core, context: np.ndarray, w: np.ndarray, instance: Instance) -
 
 
 def foreign(kernel: Kernel, id: int, context: Any, w: Any, instance: Instance) -> Decision:
-    """A decision that no policy drew."""
+    """``Problem.decision``, a decision that no policy drew, without a program."""
     most = kernel.oracle.support
     if np.count_nonzero(w) > most:
         raise SettingsError(
             f"decision: expected at most {most} coordinates other than zero, as in every decision of this feasible set, "
             f"got {np.count_nonzero(w)}"
         )
-    with jax.enable_x64(True):
-        made = kernel.problem.decision(w, context, instance, id=np.int32(id))
-        return jax.tree.map(np.asarray, made)
+    form: Any = kernel.decision_form
+    empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
+    own = {
+        "id": np.asarray(id, form.id.dtype), "context": np.array(context, form.context.dtype), "instance": instance,
+        "w": np.array(w, form.w.dtype), "log_density": np.asarray(np.nan, form.log_density.dtype),
+        "version": np.asarray(NOT_SAMPLED, form.version.dtype),
+    }  # fmt: skip
+    return Decision(**{**vars(empty), **own})
 
 
 def _keep(core: Core, kind: str, kernel: Kernel, state: Any, decisions: Sequence[tuple[Decision, bool]]) -> None:

@@ -34,21 +34,19 @@ class Pending:
         self.made = 0  # decisions so far; ids are 1, 2, …
         self.expired = 0
 
-    def overdue(self, more: int, now: float) -> list[int]:
-        """Which decisions expire at this time when ``more`` new ones are made, new ones among them if they are too many."""
-        made, limits = self.made + more, []
-        if self.max_seconds is not None:
-            late = [id for id in self.waiting if now - self.times[id] > self.max_seconds]
-            limits.append(set(late))
+    def overdue(self, more: int, now: float, learnt: bool = False) -> list[int]:
+        """Which decisions expire at this time when ``more`` new ones are made, new ones among them if they are too many; they
+        are none of them where they are ``learnt`` at once.
+        """
+        made = self.made + more
+        candidates = [*self.waiting, *(() if learnt else range(self.made + 1, made + 1))]
+        gone = set()
         if self.max_age is not None:
-            limits.append({id for id in self.waiting if made - id > self.max_age})
-            limits.append(set(range(self.made + 1, made - self.max_age)))
-        gone = set().union(*limits)
-        excess = len(self.waiting) + more - self.limit
-        if excess > 0:
-            oldest = [id for id in (*self.waiting, *range(self.made + 1, made + 1)) if id not in gone]
-            gone |= set(oldest[: max(excess - len(gone), 0)])
-        return sorted(gone)
+            gone |= {id for id in candidates if made - id > self.max_age}
+        if self.max_seconds is not None:
+            gone |= {id for id in self.waiting if now - self.times[id] > self.max_seconds}
+        left = [id for id in candidates if id not in gone]
+        return sorted({*gone, *left[: max(len(left) - self.limit, 0)]})
 
     def add(self, decision: Decision, now: float) -> None:
         """Keeps a decision under the next id."""

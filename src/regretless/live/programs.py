@@ -105,26 +105,22 @@ def learn(
 
 
 @partial(jax.jit, static_argnums=0)
-def learn_many(
-    choices: Choices,
-    numbers: Any,
-    state: Any,
-    seed: Any,
-    decisions: Decision,
-    values: Any,
-    seen: Any,
-    rows: Any,
-    there: Any,
-) -> tuple[Any, Told]:
-    """Learning steps one after the other, their solves in pure JAX; rounds that are not ``there`` are skipped."""
+def learn_many(choices: Choices, numbers: Any, state: Any, seed: Any, rounds: Any, count: Any) -> tuple[Any, Told]:
+    """Learning steps from the first ``count`` of ``rounds``, one after the other, their solves in pure JAX.
 
-    def step(state: Any, told: Any) -> tuple[Any, Told]:
-        *one, present = told
-        form = jax.eval_shape(learn, choices, numbers, state, seed, *one)[1]
-        skipped = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
-        return jax.lax.cond(present, lambda: learn(choices, numbers, state, seed, *one), lambda: (state, skipped))
+    ``rounds`` are what ``learn`` is told of a decision, with a leading axis.
+    """
+    form = jax.eval_shape(partial(learn, choices), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds))[1]
+    length = len(jax.tree.leaves(rounds)[0])
 
-    return jax.lax.scan(step, state, (decisions, values, seen, rows, there))
+    def step(i: Any, carried: Any) -> Any:
+        state, values = carried
+        after, told = learn(choices, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
+        return after, values.at[i].set(told.values)
+
+    nothing = jnp.zeros((length, *form.values.shape), form.values.dtype)
+    state, values = jax.lax.fori_loop(0, count, step, (state, nothing))
+    return state, Told(form.names, values)
 
 
 @partial(jax.jit, static_argnums=0)

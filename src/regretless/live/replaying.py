@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from regretless.errors import CheckpointError, LogError, RegretlessError, SettingsError
@@ -16,7 +15,7 @@ from regretless.live.core import Core
 from regretless.live.framing import Position, Record
 from regretless.live.kernel import Kernel
 from regretless.live.log import Reader, Writer, places
-from regretless.live.snapshot import named, rebuilt, restored, unstacked
+from regretless.live.snapshot import named, rebuilt, unstacked
 from regretless.oracles.base import Oracle
 
 Path_ = str | os.PathLike[str]
@@ -186,16 +185,7 @@ def _apply(core: Core, record: Record, position: Position) -> None:
         updating.update(core, data["settings"], position)
     elif record.kind == "history":
         kernel, state = _ready(core, data)
-        count = (len(data["rows"]),)
-        form = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(count + leaf.shape, leaf.dtype), kernel.decision_form)
-        parts = {
-            name.removeprefix("arrival['").removesuffix("']"): each
-            for name, each in arrays.items()
-            if "arrival" in name
-        }
-        warm_start.again(
-            core, kernel, state, restored("decision", form, arrays), Arrival(**parts), data["rows"], position
-        )
+        warm_start.again(core, kernel, state, record, position)
     else:
         raise CheckpointError(f"unknown kind of record {record.kind!r}: update regretless")
 
