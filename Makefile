@@ -47,6 +47,7 @@ mutants: .venv/ready ## break one line at a time and demand that a test fails (s
 soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs (about an hour)
 	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
 	$(BIN)/python tools/fuzz_learner.py --calls 10000
+	$(BIN)/python tools/kill_logs.py --kills 100 --damage 300
 	$(BIN)/python tools/fuzz_cli.py --commands 1000
 	$(BIN)/python tools/interrupt_runs.py --runs 300
 

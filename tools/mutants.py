@@ -104,6 +104,9 @@ POSTERIOR = "src/regretless/posterior.py"
 THOMPSON = "src/regretless/policies/linear_thompson.py"
 PENDING = "src/regretless/live/pending.py"
 KERNEL = "src/regretless/live/kernel.py"
+FRAMING, FRAMES = "src/regretless/live/framing.py", "tests/live/test_framing.py"
+BOOKS, PIECES = "src/regretless/live/books.py", "tests/live/test_learning.py"
+REPLAY = "tests/live/test_replaying.py::test_a_call_interrupted_after_its_record_is_taken_back"
 INTERLEAVINGS = "tests/live/test_interleavings.py"
 LEARNER = "tests/live/test_learner.py::"
 
@@ -118,7 +121,12 @@ LIVE = {
         "test_ridge_is_the_mean_squared_row_norm_over_the_coefficients_and_follows_it_upwards",
     ),
     "learnt_decision_waits_on": Mutant(PENDING, "        del self.waiting[id]\n", "", INTERLEAVINGS),
-    "one_more_waits": Mutant(PENDING, "(self.waiting) > self.limit or", "(self.waiting) > self.limit + 1 or", INTERLEAVINGS),
+    "one_more_waits": Mutant(PENDING, "len(left) - self.limit", "len(left) - self.limit - 1", INTERLEAVINGS),
+    "changed_bits_pass": Mutant(FRAMING, "return zlib.crc32(payload, head.before) == head.checksum", "return True", FRAMES),
+    "interrupted_record_stays": Mutant(
+        "src/regretless/live/core.py", "        self.log.require_at(self.books.position)\n", "", REPLAY
+    ),
+    "pieces_are_not_kept": Mutant(BOOKS, "self.pending.pieces[id] = values", "pass", PIECES),
     "contradiction_passes": Mutant(PENDING, "rtol=1e-9", "rtol=9.0", INTERLEAVINGS),
     "greedy_decision_is_scored": Mutant(
         KERNEL, '"version": jnp.int32(NOT_SAMPLED)', '"version": form.version',

@@ -2,6 +2,7 @@
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import RegretlessError
+from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.policies import Policy
 from regretless.problem import Problem
@@ -17,6 +18,7 @@ __all__ = [
     "Decision",
     "Experiment",
     "Feedback",
+    "History",
     "Learner",
     "Policy",
     "Problem",

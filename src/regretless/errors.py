@@ -21,6 +21,10 @@ class CheckpointError(RegretlessError, ValueError):
     """A file that is no checkpoint of this program, is damaged, or belongs to another learner."""
 
 
+class LogError(RegretlessError):
+    """A learner's log that cannot be written, so that nothing was changed, or that is damaged or another learner's."""
+
+
 class WriteError(RegretlessError):
     """A file that cannot be written, such as on a full disk; the old one, if there was one, is as it was."""
 

@@ -31,7 +31,7 @@ LEARNERS = {
 
 
 def read(name, w, **told):
-    return LEARNERS[name]._parser.parse(RawFeedback(**told), np.asarray(w), None)
+    return LEARNERS[name]._core.parser.parse(RawFeedback(**told), np.asarray(w), None)
 
 
 NORTH = [1.0, 0.0, 1.0, 0.0]

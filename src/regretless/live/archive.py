@@ -1,5 +1,6 @@
 """A learner as a checkpoint and back: the policy's state, waiting and learnt decisions, health, configuration."""
 
+import hashlib
 import importlib.metadata
 import json
 import math
@@ -13,8 +14,9 @@ import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
 from regretless.live import checkpoint
-from regretless.live.assembly import config_entry
+from regretless.live.assembly import Options, config_entry
 from regretless.live.books import LearnerState
+from regretless.live.framing import Position
 from regretless.live.health import NAMES, WINDOW
 from regretless.live.inputs import LAST_ID, said
 from regretless.live.kernel import Kernel
@@ -31,13 +33,35 @@ PACKAGES = ("regretless", "jax", "numpy")
 OPEN = "open"
 """The form of instances before the first decision."""
 
-MAY_BE_NAN = ("waiting.log_density", "learnt.decision.log_density", "learnt.residual")
+MAY_BE_NAN = ("pieces", "waiting.log_density", "learnt.decision.log_density", "learnt.residual")
 
 
 def save(
     path: str | os.PathLike[str], kernel: Kernel, config: dict[str, Any], form_fixed: bool, saved: LearnerState
 ) -> None:
-    """Writes a learner's state and configuration."""
+    """Writes a learner's state and configuration, and its place in its log."""
+    place = None if saved.position is None else list(saved.position)
+    checkpoint.write(path, arrays_of(kernel, saved), {**described(kernel, config, form_fixed), "log": place})
+
+
+def described(kernel: Kernel, config: dict[str, Any], form_fixed: bool) -> dict[str, Any]:
+    """How a learner was made, the form of its instances, and by which programs."""
+    with jax.enable_x64(True):
+        form = describe(kernel.problem.example_instance()) if form_fixed else OPEN
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {**config, "instances": form, "versions": versions}
+
+
+def digest(kernel: Kernel, saved: LearnerState) -> str:
+    """A hash of a learner's state."""
+    found = hashlib.sha256()
+    for name, array in sorted(arrays_of(kernel, saved).items()):
+        found.update(f"{name} {array.dtype.str} {array.shape};".encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def arrays_of(kernel: Kernel, saved: LearnerState) -> dict[str, np.ndarray]:
+    """A learner's state as arrays by name."""
     arrays = {
         **named("state", kernel.init() if saved.policy is None else saved.policy),
         **named("numbers", kernel.numbers),
@@ -50,30 +74,42 @@ def save(
         "health/known": saved.known,
         "counts": np.array([saved.made, saved.expired, saved.learnt_count], np.int64),
     }
-    with jax.enable_x64(True):
-        form = describe(kernel.problem.example_instance()) if form_fixed else OPEN
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
-    checkpoint.write(path, arrays, {**config, "instances": form, "versions": versions})
+    if saved.times:
+        arrays["times"] = np.array([saved.times[id] for id in saved.waiting])
+    if saved.pieces:
+        arrays |= {"pieces": np.stack(list(saved.pieces.values())), "ids/pieces": np.fromiter(saved.pieces, np.int64)}
+    return arrays
 
 
-def load(cls: Any, path: str | os.PathLike[str], oracle: Any, given: dict[str, Any]) -> Any:
+def load(cls: Any, path: str | os.PathLike[str], oracle: Any, given: dict[str, Any], clock: Any) -> Any:
     """The learner that ``save`` wrote, with the objects that it was built from."""
     if not isinstance(oracle, Oracle):
         raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     arrays, config = checkpoint.read(path)
     try:
-        _require_oracle(oracle, config["oracle"])
-        arguments, form = _arguments(config, given), config["instances"]
-        instance = None if form == OPEN else rebuilt(form)
-        try:
-            learner = cls(oracle, **arguments)
-            return learner._restored(form != OPEN, instance, partial(_state, arrays))
-        except SettingsError as error:
-            raise CheckpointError(f"its configuration cannot be used: {error}") from None
+        return made(cls, oracle, config, given, clock, partial(_state, arrays, config.get("log")))
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
     except Exception as error:  # a configuration that parses can still be of any form
         raise CheckpointError(f"{path}: the checkpoint cannot be understood: {error!r}") from error
+
+
+def made(cls: Any, oracle: Oracle, config: dict[str, Any], given: dict[str, Any], clock: Any, state_of: Any) -> Any:
+    """A learner from its configuration, in the state that ``state_of(kernel, options)`` finds; None: that of a new one."""
+    _require_oracle(oracle, config["oracle"])
+    arguments, form = _arguments(config, given), config["instances"]
+    instance = None if form == OPEN else rebuilt(form)
+    try:
+        learner = cls(oracle, clock=clock, **arguments)
+        core = learner._core
+        kernel = core.books.kernel if form == OPEN else core.plan.kernel(instance)
+        if state_of is None:
+            core.books.kernel, core.books.form_fixed = kernel, form != OPEN
+        else:
+            core.books.restore(kernel, form != OPEN, state_of(kernel, core.plan.options))
+        return learner
+    except SettingsError as error:
+        raise CheckpointError(f"its configuration cannot be used: {error}") from None
 
 
 def _require_oracle(oracle: Oracle, saved: dict[str, Any]) -> None:
@@ -108,10 +144,15 @@ def _arguments(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     return {**config["options"], **arguments, "context_shape": shape, "offset": config["offset"]}
 
 
-def _state(arrays: dict[str, np.ndarray], kernel: Kernel, limit: int) -> LearnerState:
-    """What the arrays hold, checked against the forms of the kernel's decisions and states, and against each other."""
+def require_numbers(arrays: dict[str, np.ndarray], kernel: Kernel) -> None:
+    """Refuses the numbers of another policy."""
     if not jax.tree.all(jax.tree.map(np.array_equal, restored("numbers", kernel.numbers, arrays), kernel.numbers)):
         raise CheckpointError("it was saved with a policy of other numbers (settings)")
+
+
+def _state(arrays: dict[str, np.ndarray], place: Any, kernel: Kernel, options: Options) -> LearnerState:
+    """What the arrays hold, checked against the forms of the kernel's decisions and states, and against each other."""
+    require_numbers(arrays, kernel)
     for name, array in arrays.items():
         _require_finite(name, array)
     number, form = partial(jax.ShapeDtypeStruct, dtype=np.int64), kernel.decision_form
@@ -131,13 +172,33 @@ def _state(arrays: dict[str, np.ndarray], kernel: Kernel, limit: int) -> Learner
     with jax.enable_x64(True):
         policy = jax.tree.map(jnp.asarray, policy)
     made, expired, learnt = counted.tolist()
-    found = LearnerState(policy, kept["waiting"], kept["learnt"], last, made, expired, steps, known, learnt)
-    _require_consistent(found, limit)
+    times = (
+        restored("times", jax.ShapeDtypeStruct(ids["waiting"].shape, np.float64), arrays) if "times" in arrays else None
+    )
+    found = LearnerState(
+        policy, kept["waiting"], kept["learnt"], last, made, expired, steps, known, learnt,
+        {} if times is None else dict(zip(kept["waiting"], times.tolist(), strict=True)), _pieces(arrays, kernel),
+        None if place is None else Position(*(int(number) for number in place)),
+    )  # fmt: skip
+    _require_consistent(found, options)
     return found
 
 
-def _require_consistent(found: LearnerState, limit: int) -> None:
+def _pieces(arrays: dict[str, np.ndarray], kernel: Kernel) -> dict[int, np.ndarray]:
+    """What has come of the feedback on waiting decisions."""
+    if "ids/pieces" not in arrays:
+        return {}
+    with jax.enable_x64(True):
+        rows = jax.eval_shape(kernel.problem.example_feedback).values.shape
+    count = arrays["ids/pieces"].shape
+    ids = restored("ids/pieces", jax.ShapeDtypeStruct(count, np.int64), arrays)
+    values = restored("pieces", jax.ShapeDtypeStruct((*count, *rows), np.float64), arrays)
+    return dict(zip(ids.tolist(), values, strict=True))
+
+
+def _require_consistent(found: LearnerState, options: Options) -> None:
     """Refuses decisions and counts that contradict each other: every decision waits, was learnt or has expired."""
+    limit = options.max_pending
     ids = [*found.waiting, *found.learnt]
     decisions = [*found.waiting.values(), *(learnt.decision for learnt in found.learnt.values())]
     counts = (found.made, found.expired, found.learnt_count)
@@ -151,6 +212,8 @@ def _require_consistent(found: LearnerState, limit: int) -> None:
         and len(found.learnt) == min(limit, found.learnt_count)
         and all(int(decision.id) == id for id, decision in zip(ids, decisions, strict=True))
         and not np.any(found.known[found.learnt_count :])
+        and found.pieces.keys() <= found.waiting.keys()
+        and bool(found.times) == (bool(found.waiting) and options.max_age_seconds is not None)
     )
     if not fits:
         raise CheckpointError("its waiting and learnt decisions contradict each other")

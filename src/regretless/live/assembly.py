@@ -36,6 +36,8 @@ class Options(BaseModel):
     rows: int | None = Field(None, ge=1, le=10**6)
     max_pending: int = Field(1000, ge=1, le=10**7)
     max_age: int | None = Field(None, ge=0)
+    max_age_seconds: float | None = Field(None, ge=0, allow_inf_nan=False)
+    sense: Literal["minimise", "maximise"] = "minimise"
     on_failure: Literal["raise", "last"] = "raise"
     seed: int = Field(0, ge=0, lt=2**32)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from regretless.live.arrivals import Arrival
+from regretless.live.framing import Position
 from regretless.live.health import Health, Recorder
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt, Pending
@@ -27,38 +28,79 @@ class LearnerState:
     steps: np.ndarray  # of the Recorder
     known: np.ndarray
     learnt_count: int
+    times: dict[int, float]
+    pieces: dict[int, np.ndarray]
+    position: Position | None  # in the log
 
 
 class Books:
     """The kernel, the policy's state, waiting and learnt decisions, health. ``lock`` is held for moments only.
 
-    Whoever changes them is alone (``Turns``), so that it may read without the lock what only itself can change.
+    Whoever changes them is alone (``Turns``), so that it may read without the lock what only itself can change. Every change
+    comes with the place of its record in the log, None where there is no log, and with the decisions that expire at it.
     """
 
-    def __init__(self, kernel: Kernel, form_fixed: bool, max_pending: int, max_age: int | None):
+    def __init__(
+        self, kernel: Kernel, form_fixed: bool, max_pending: int, max_age: int | None, max_seconds: float | None = None
+    ):
         self.lock = threading.Lock()
         self.kernel, self.form_fixed = kernel, form_fixed
         self.state: Any = None  # until it is needed: what instances look like may be known by then
-        self.pending = Pending(max_pending, max_age)
+        self.pending = Pending(max_pending, max_age, max_seconds)
         self.recorder = Recorder()
         self.last: tuple[Any, Any] | None = None
+        self.position: Position | None = None
 
-    def keep(self, kernel: Kernel, state: Any, decisions: Sequence[tuple[Decision, bool]]) -> None:
-        """Keeps decisions, each with whether it is a fallback."""
+    def keep(
+        self, kernel: Kernel, state: Any, decisions: Sequence[tuple[Decision, bool]], now: float,
+        expired: Sequence[int], position: Position | None,
+    ) -> None:  # fmt: skip
+        """Keeps decisions, each with whether it is one that the solver did not make."""
         with self.lock:
-            self.kernel, self.state, self.form_fixed = kernel, state, True
-            for decision, fallback in decisions:
-                self.pending.add(decision)
-                if not fallback:
+            self.kernel, self.state, self.form_fixed, self.position = kernel, state, True, position
+            for decision, foreign in decisions:
+                self.pending.add(decision, now)
+                if not foreign:
                     self.last = (decision.w, decision.aux)
+            self.pending.expire(expired)
 
-    def settle(self, id: int, arrival: Arrival, state: Any, info: dict[str, float], residual: float) -> None:
+    def hold(self, id: int, values: np.ndarray, expired: Sequence[int], position: Position | None) -> None:
+        """Keeps what has come so far of the feedback on decision ``id``."""
+        with self.lock:
+            self.position = position
+            self.pending.pieces[id] = values
+            self.pending.expire(expired)
+
+    def settle(
+        self, id: int, arrival: Arrival, state: Any, info: dict[str, float], expired: Sequence[int],
+        position: Position | None,
+    ) -> None:  # fmt: skip
         """Notes that decision ``id`` was learnt from."""
         with self.lock:
             decision = self.pending.waiting[id]
-            self.state = state
-            self.pending.settle(id, Learnt(decision, arrival.signature(), np.asarray(residual)))
+            self.state, self.position = state, position
+            self.pending.settle(id, Learnt(decision, arrival.signature(), np.asarray(info["residual"])))
+            self.pending.expire(expired)
             self.recorder.learn(info)
+
+    def take_in(
+        self, kernel: Kernel, state: Any, learnt: Sequence[Learnt], infos: Sequence[dict[str, float]],
+        expired: Sequence[int], position: Position | None,
+    ) -> None:  # fmt: skip
+        """Notes decisions that were made elsewhere and learnt, under the next ids; the last of them are remembered."""
+        with self.lock:
+            self.kernel, self.state, self.form_fixed, self.position = kernel, state, True, position
+            self.pending.made += len(infos)
+            for id, own in enumerate(learnt, self.pending.made - len(learnt) + 1):
+                self.pending.remember(id, own)
+            for info in infos:
+                self.recorder.learn(info)
+            self.pending.expire(expired)
+
+    def change(self, kernel: Kernel, position: Position | None) -> None:
+        """Goes on with a kernel of other numbers."""
+        with self.lock:
+            self.kernel, self.position = kernel, position
 
     def health(self) -> Health:
         """The figures of now."""
@@ -81,7 +123,8 @@ class Books:
             kernel, form_fixed = self.kernel, self.form_fixed
             state = LearnerState(
                 self.state, dict(pending.waiting), dict(pending.learnt), self.last, pending.made, pending.expired,
-                recorder.steps.copy(), recorder.known.copy(), recorder.learnt,
+                recorder.steps.copy(), recorder.known.copy(), recorder.learnt, dict(pending.times),
+                dict(pending.pieces), self.position,
             )  # fmt: skip
         return kernel, form_fixed, state
 
@@ -89,9 +132,11 @@ class Books:
         """Goes on from a snapshot."""
         with self.lock:
             self.kernel, self.form_fixed = kernel, form_fixed
-            self.state, self.last = saved.policy, saved.last
+            self.state, self.last, self.position = saved.policy, saved.last, saved.position
             self.pending.waiting.update(saved.waiting)
             self.pending.learnt.update(saved.learnt)
+            self.pending.times.update(saved.times)
+            self.pending.pieces.update(saved.pieces)
             self.pending.made, self.pending.expired = saved.made, saved.expired
             self.recorder.steps, self.recorder.known = saved.steps, saved.known
             self.recorder.learnt = saved.learnt_count

@@ -1,4 +1,4 @@
-"""From drafts to decisions: one call of the solver for all of them, and what happens if it fails."""
+"""From contexts to decisions: one call of the solver for all of them, and what happens if it fails; or a person's own."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,12 +6,66 @@ from typing import Any
 import jax
 import numpy as np
 
-from regretless.errors import OracleError
+from regretless.errors import OracleError, SettingsError
+from regretless.live.core import Core
 from regretless.live.kernel import Kernel, with_solution
-from regretless.types import NOT_SAMPLED, Decision
+from regretless.live.records import Choice
+from regretless.live.snapshot import describe, stacked
+from regretless.types import NOT_SAMPLED, Decision, Instance
 
 Last = tuple[Any, Any]
 """The last feasible decision: ``w`` and what the oracle told beside it."""
+
+
+def decide(core: Core, contexts: np.ndarray, instances: Sequence[Instance], explore: bool) -> list[Choice]:
+    """Decides in each context, all or none."""
+    kernel, state = core.ready_for(instances)
+    if not explore and not kernel.predicts:
+        raise SettingsError("learner: this policy has no mean prediction, so that it cannot decide greedily")
+    first = core.books.pending.made + 1
+    drafts = kernel.draft(state, range(first, first + len(contexts)), contexts, instances, explore)
+    decisions = solved(kernel, drafts, core.plan.options.on_failure == "last", core.books.last)
+    _keep(core, "decide", kernel, state, decisions)
+    return [Choice.of(decision, explore, fallback, core.sign) for decision, fallback in decisions]
+
+
+def record(core: Core, context: np.ndarray, w: np.ndarray, instance: Instance) -> Choice:
+    """Keeps a decision that somebody else made."""
+    kernel, state = core.ready_for([instance])
+    decision = foreign(kernel, core.books.pending.made + 1, context, w, instance)
+    _keep(core, "override", kernel, state, [(decision, True)])
+    return Choice.of(decision, False, False, core.sign)
+
+
+def foreign(kernel: Kernel, id: int, context: Any, w: Any, instance: Instance) -> Decision:
+    """``Problem.decision``, a decision that no policy drew, without a program."""
+    most = kernel.oracle.support
+    if np.count_nonzero(w) > most:
+        raise SettingsError(
+            f"decision: expected at most {most} coordinates other than zero, as in every decision of this feasible set, "
+            f"got {np.count_nonzero(w)}"
+        )
+    form: Any = kernel.decision_form
+    empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
+    own = {
+        "id": np.asarray(id, form.id.dtype), "context": np.array(context, form.context.dtype), "instance": instance,
+        "w": np.array(w, form.w.dtype), "log_density": np.asarray(np.nan, form.log_density.dtype),
+        "version": np.asarray(NOT_SAMPLED, form.version.dtype),
+    }  # fmt: skip
+    return Decision(**{**vars(empty), **own})
+
+
+def _keep(core: Core, kind: str, kernel: Kernel, state: Any, decisions: Sequence[tuple[Decision, bool]]) -> None:
+    """Writes decisions into the log, then into the books."""
+    now = core.now()
+    expired = core.books.pending.overdue(len(decisions), now)
+    position = None
+    if core.log is not None:
+        data = {"time": now, "expired": expired, "foreign": [own for _, own in decisions]}
+        if not core.books.form_fixed:
+            data["instances"] = describe(decisions[0][0].instance)
+        position = core.write(kind, data, stacked("decision", [decision for decision, _ in decisions]))
+    core.books.keep(kernel, state, decisions, now, expired, position)
 
 
 def solved(kernel: Kernel, drafts: Sequence[Decision], lenient: bool, last: Last | None) -> list[tuple[Decision, bool]]:

@@ -89,6 +89,24 @@ class Kernel:
                 state, info = programs.learn(*told)
         return state, info.scalars()
 
+    def learn_many(
+        self, state: Any, decisions: Decision, arrivals: Arrival, count: int
+    ) -> tuple[Any, list[dict[str, float]]]:
+        """The state after the first ``count`` of several arrivals (with a leading axis), and the diagnostics of each."""
+        if self.oracle.on_host and self.asks:
+            infos = []
+            for i in range(count):
+                decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], (decisions, arrivals))
+                state, info = self.learn(state, decision, arrival)
+                infos.append(info)
+            return state, infos
+        seen = arrivals.seen if self.problem.may_miss else None
+        rows = None if arrivals.matrix is None else (arrivals.matrix, arrivals.linkage)
+        rounds = decisions, arrivals.values, seen, rows
+        with jax.enable_x64(True):
+            state, told = programs.learn_many(self.choices, self.numbers, state, self.seed, rounds, np.int32(count))
+        return state, [dict(zip(told.names, row, strict=True)) for row in np.asarray(told.values)[:count].tolist()]
+
     def describe(self, state: Any) -> dict[str, float]:
         """What the policy tells of itself."""
         with jax.enable_x64(True):

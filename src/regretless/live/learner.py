@@ -1,28 +1,36 @@
 """One live learner: decide, learn, explain, save. The same policies as in ``simulate``, around your own solver and stream."""
 
 import inspect
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Never
 
-import numpy as np
-
-from regretless.errors import FeedbackError, SettingsError
+from regretless.errors import LogError, SettingsError
 from regretless.feedback import Measurement
-from regretless.live import archive, assembly, inputs, process
+from regretless.live import (
+    archive,
+    assembly,
+    deciding,
+    explaining,
+    inputs,
+    learning,
+    process,
+    replaying,
+    updating,
+    warm_start,
+)  # fmt: skip
 from regretless.live.arrivals import RawFeedback
 from regretless.live.assembly import Options, Plan
-from regretless.live.books import Books, LearnerState
-from regretless.live.deciding import solved
+from regretless.live.core import Core
 from regretless.live.health import Health
-from regretless.live.kernel import Kernel
-from regretless.live.parser import FeedbackParser
-from regretless.live.records import Choice, Explanation, Receipt, known_number
-from regretless.live.snapshot import describe
+from regretless.live.history import History
+from regretless.live.log import SIZE, Writer
+from regretless.live.records import Choice, Explanation, Receipt
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
-from regretless.problem import Problem, form_of, form_words
+from regretless.problem import Problem
 from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
 from regretless.types import Instance
@@ -37,8 +45,10 @@ class Learner:
     object; turn it off with settings that were tuned without, such as the paper's. ``offset`` is a part of the cost that is
     known and need not be learnt. ``instance`` is an example of what changes in the feasible set; without it the first decision,
     or the policy object, shows its form. ``may_miss`` says that rows of the feedback may fail to arrive. At most
-    ``max_pending`` decisions wait for feedback, none longer than ``max_age`` further decisions. ``on_failure="last"`` plays the
-    last feasible decision again if the solver fails, instead of raising.
+    ``max_pending`` decisions wait for feedback, none longer than ``max_age`` further decisions or ``max_age_seconds`` by the
+    ``clock``. ``on_failure="last"`` plays the last feasible decision again if the solver fails, instead of raising. With
+    ``sense="maximise"`` everything is told and shown as rewards. ``log`` is where every call is written before it returns, in
+    files of ``log_size`` bytes, with ``log_sync`` down to the disk.
 
     >>> import numpy as np, regretless as rg
     >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3)
@@ -67,8 +77,14 @@ class Learner:
         rows: int | None = None,
         max_pending: int = 1000,
         max_age: int | None = None,
+        max_age_seconds: float | None = None,
         on_failure: str = "raise",
         seed: int = 0,
+        sense: str = "minimise",
+        log: str | Path | None = None,
+        log_size: int = SIZE,
+        log_sync: bool = False,
+        clock: Callable[[], float] = time.time,
         **unknown: Never,
     ):
         process.require_own()
@@ -77,28 +93,29 @@ class Learner:
             raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
         options = Options.checked(
             scaling=scaling, may_miss=may_miss, rows=rows, max_pending=max_pending, max_age=max_age,
-            on_failure=on_failure, seed=seed,
+            max_age_seconds=max_age_seconds, on_failure=on_failure, sense=sense, seed=seed,
         )  # fmt: skip
         assembly.require_parts(policy, settings, model, surrogate)
         known = None if offset is None else inputs.vector("offset", offset, oracle.dim)
-        self._plan = Plan(
+        cost = known if known is None or sense == "minimise" else -known
+        plan = Plan(
             oracle, assembly.context_shape(context_dim, context_shape), assembly.measurement(feedback, options.rows),
-            policy, settings, model, surrogate, known, options,
+            policy, settings, model, surrogate, cost, options,
         )  # fmt: skip
         example = None if instance is None else inputs.instance(oracle, instance)
         if isinstance(policy, Policy) and example is None:
             example = policy.problem.example_instance()
-        form_fixed = example is not None or isinstance(policy, Policy)
-        self._books = Books(self._plan.kernel(example), form_fixed, options.max_pending, options.max_age)
-        self._config = {
-            "oracle": oracle.fingerprint(), "context_shape": list(self.problem.context_shape),
+        config = {
+            "oracle": oracle.fingerprint(), "context_shape": list(plan.context_shape),
             "feedback": assembly.config_entry(feedback), "policy": assembly.config_entry(policy),
             "model": assembly.config_entry(model), "surrogate": assembly.config_entry(surrogate),
-            "settings": self._plan.setting_names(), "offset": None if known is None else known.tolist(),
+            "offset": None if known is None else known.tolist(),
             "options": options.model_dump(),
         }  # fmt: skip
-        self._turns = process.Turns()
-        self._parser = FeedbackParser(self.problem, options.may_miss, self._books.kernel)
+        self._core = Core(plan, example, example is not None or isinstance(policy, Policy), config, clock)
+        self._books = self._core.books
+        if log is not None:
+            replaying.attach(self._core, log, log_size, log_sync)
 
     @property
     def problem(self) -> Problem:
@@ -115,17 +132,21 @@ class Learner:
         if not isinstance(explore, bool):
             raise SettingsError(f"decide: expected explore to be True or False, got {inputs.said(explore)}")
         contexts, many = inputs.contexts(context, self.problem.context_shape)
-        instances = inputs.instances(self._plan.oracle, instance, len(contexts), many)
-        with self._turns.taken():
-            kernel, state = self._ready_for(instances)
-            if not explore and not kernel.predicts:
-                raise SettingsError("learner: this policy has no mean prediction, so that it cannot decide greedily")
-            first = self._books.pending.made + 1
-            drafts = kernel.draft(state, range(first, first + len(contexts)), contexts, instances, explore)
-            decisions = solved(kernel, drafts, self._plan.options.on_failure == "last", self._books.last)
-            self._books.keep(kernel, state, decisions)
-        choices = [Choice.of(decision, explore, fallback) for decision, fallback in decisions]
+        instances = inputs.instances(self._core.plan.oracle, instance, len(contexts), many)
+        with self._core.turns.taken():
+            choices = deciding.decide(self._core, contexts, instances, explore)
         return choices if many else choices[0]
+
+    def record(self, context: Any, w: Sequence[float], *, instance: Any = None) -> Choice:
+        """Keeps a decision ``w`` that a person made in this context, feasible or not; its feedback is learnt like any other."""
+        process.require_own()
+        contexts, many = inputs.contexts(context, self.problem.context_shape)
+        if many:
+            raise SettingsError("record: expected one context; several rounds are a History, for learn_from")
+        vector = inputs.vector("w", w, self.problem.dim)
+        own = inputs.instance(self._core.plan.oracle, instance)
+        with self._core.turns.taken():
+            return deciding.record(self._core, contexts[0], vector, own)
 
     def learn(
         self,
@@ -136,63 +157,46 @@ class Learner:
         costs: Sequence[float] | None = None,
         linear: tuple[Any, Any] | None = None,
         values: Sequence[float] | None = None,
+        final: bool = True,
     ) -> Receipt:
         """Learns from the feedback on decision ``id``, once: the total, single costs by coordinate, a cost vector, linear rows
         ``(H, v)``, or the values of the regime's own rows (NaN for what was not seen). A total beside another form is checked
-        against it. Raises FeedbackError, and changes nothing, for feedback that cannot be used.
+        against it. With ``final=False`` more will come: the pieces are kept, and learnt when they are complete or when the last
+        one comes without it. Raises FeedbackError, and changes nothing, for feedback that cannot be used.
         """
         process.require_own()
         told = RawFeedback(total, components, costs, linear, values)
         told.form()
+        if not isinstance(final, bool):
+            raise SettingsError(f"learn: expected final to be True or False, got {inputs.said(final)}")
         id = inputs.whole(id)
-        with self._turns.taken():
-            pending = self._books.pending
-            decision: Any = pending.known(id)
-            arrival = self._parser.parse(told, decision.w, decision.aux)
-            if id in pending.learnt:
-                pending.require_same(id, arrival.signature())
-                before = known_number(pending.learnt[id].residual)
-                message = "the same feedback was learnt before: nothing changed"
-                return Receipt(id, False, before is not None, before, message)
-            state, info = self._books.kernel.learn(self._books.state, decision, arrival)
-            if not info["finite"]:
-                raise FeedbackError(
-                    f"decision {id}: learning from this feedback would make the state infinite, so it was left out; "
-                    "a learning rate is too large or the numbers are (scaling=True helps)"
-                )
-            if not info["complete"]:
-                info = {**info, "residual": np.nan, "total": np.nan}
-            self._books.settle(id, arrival, state, info, info["residual"])
-        message = "learnt; a cost far beyond all earlier ones was not believed" if info.get("absurd") else "learnt"
-        return Receipt(id, True, bool(info["complete"]), known_number(info["residual"]), message)
+        with self._core.turns.taken():
+            return learning.learn(self._core, id, told, final)
+
+    def learn_from(self, history: History, progress: Callable[[int, int], Any] | None = None) -> int:
+        """Learns from rounds that were decided before, by whomever: what ``record`` and ``learn`` would do for each one, all of
+        them or none. Rounds of which nothing was seen are left out. Returns how many were learnt from; ``progress`` is told
+        now and then how many are done, and of how many.
+        """
+        process.require_own()
+        with self._core.turns.taken():
+            return warm_start.learn_from(self._core, history, progress)
+
+    def update(self, **settings: Any) -> dict[str, Any]:
+        """Changes numbers of the policy's settings, by dotted name, from the next call on; what was learnt stays."""
+        process.require_own()
+        with self._core.turns.taken():
+            return updating.update(self._core, settings)
 
     def explain(self, choice: Choice | int) -> Explanation:
         """Why this decision (a Choice, or the id of one that waits or was learnt): predicted mean, drawn cost, greedy decision
         and the distance from it, by what the learner knows now.
         """
         process.require_own()
-        id = inputs.whole(choice.id if isinstance(choice, Choice) else choice)
-        with self._turns.taken():
-            kernel, state, pending = self._books.kernel, self._books.state, self._books.pending
-            made: Any = choice if isinstance(choice, Choice) else pending.known(id)
-            form = (np.shape(made.context), np.shape(made.w), form_of(made.instance))
-            problem = kernel.problem
-            if state is None or form != (problem.context_shape, (problem.dim,), problem.instance_form):
-                raise SettingsError("learner: expected a Choice of this learner, got one of another")
-            if not kernel.predicts:
-                raise SettingsError("learner: this policy has no mean prediction, so that it cannot explain itself")
-            drafts = kernel.draft(state, [id], made.context[None], [made.instance], explore=False)
-            greedy: Any = kernel.solve(drafts)[0]
-            learnt = pending.learnt.get(id)
-            return Explanation(
-                mean=greedy.cost_sample,
-                cost_sample=made.cost_sample,
-                greedy=greedy.w,
-                differs=int(np.sum(made.w != greedy.w)),
-                gap=float(greedy.cost_sample @ (made.w - greedy.w)),
-                details=kernel.describe(state),
-                residual=None if learnt is None else known_number(learnt.residual),
-            )
+        given = choice if isinstance(choice, Choice) else None
+        id = inputs.whole(choice if given is None else given.id)
+        with self._core.turns.taken():
+            return explaining.explained(self._core, id, given)
 
     def health(self) -> Health:
         """How the learner is doing, with a verdict in words; answers also while another thread waits for the solver."""
@@ -205,11 +209,18 @@ class Learner:
         process.require_own()
         return self._books.waiting()
 
+    def close(self) -> None:
+        """Lets go of the log; without one nothing is to be done. Whatever would have to be logged is refused from then on."""
+        process.require_own()
+        with self._core.turns.taken():
+            if self._core.log is not None:
+                self._core.log.close()
+
     def save(self, path: str | Path) -> None:
         """Writes everything into one file, atomically; ``load`` goes on from there bit for bit."""
         process.require_own()
         kernel, form_fixed, state = self._books.snapshot()
-        archive.save(path, kernel, self._config, form_fixed, state)
+        archive.save(path, kernel, self._core.config, form_fixed, state)
 
     @classmethod
     def load(
@@ -221,30 +232,52 @@ class Learner:
         policy: Policy | None = None,
         model: Model | None = None,
         surrogate: Surrogate | None = None,
+        settings: Mapping[str, Any] | None = None,
+        log: str | Path | None = None,
+        log_size: int = SIZE,
+        log_sync: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> "Learner":
-        """A learner that ``save`` wrote. The oracle, and whatever else was given as an object, has to be given again."""
+        """A learner that ``save`` wrote. The oracle, and whatever else was given as an object, has to be given again.
+
+        ``settings`` are numbers that change from now on, as by ``update``; ``log`` a new log, or the one that ends here.
+        """
         process.require_own()
         given = {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate}
-        return archive.load(cls, path, oracle, given)
+        learner = archive.load(cls, path, oracle, given, clock)
+        if log is not None:
+            replaying.attach(learner._core, log, log_size, log_sync)
+        if settings:
+            learner.update(**settings)
+        return learner
 
-    def _restored(self, form_fixed: bool, instance: Any, state_of: Callable[[Kernel, int], LearnerState]) -> "Learner":
-        """The same learner as a checkpoint left it; ``instance`` has the form of its instances, if that was fixed."""
-        kernel = self._plan.kernel(instance) if form_fixed else self._books.kernel
-        self._books.restore(kernel, form_fixed, state_of(kernel, self._plan.options.max_pending))
-        return self
+    @classmethod
+    def replay(
+        cls,
+        log: str | Path,
+        oracle: Oracle,
+        *,
+        checkpoint: str | Path | None = None,
+        until: int | None = None,
+        append: bool = False,
+        feedback: Measurement | None = None,
+        policy: Policy | None = None,
+        model: Model | None = None,
+        surrogate: Surrogate | None = None,
+        log_size: int = SIZE,
+        log_sync: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> "Learner":
+        """The learner whose log this is, bit for bit: from its start, or from a ``checkpoint`` on, up to record ``until``.
 
-    def _ready_for(self, instances: Sequence[Instance]) -> tuple[Kernel, Any]:
-        """The kernel and the state for instances of this form; the first ones of all fix it."""
-        books, form = self._books, form_of(instances[0])
-        kernel = books.kernel
-        if not books.form_fixed and form is not None:
-            describe(instances[0])  # refuses what a checkpoint could not keep
-            kernel = self._plan.kernel(instances[0])
-        for own in instances:
-            if form_of(own) != kernel.problem.instance_form:
-                expected, got = form_words(kernel.problem.instance_form), form_words(form_of(own))
-                raise SettingsError(
-                    f"instance: expected the form of earlier ones, {expected}, got {got}; give all of them, or none, an "
-                    "instance"
-                )
-        return kernel, kernel.init() if books.state is None else books.state
+        With ``append`` it goes on writing this log. A tail that a crash tore off belongs to a call that never returned: it is
+        left out with a warning. A damaged log is a LogError that says which records are good.
+        """
+        process.require_own()
+        if append and until is not None:
+            raise LogError("replay: a log is only ever added to at its end: give append=True or until=, not both")
+        given = {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate}
+        learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until)
+        if append:
+            learner._core.log = Writer(log, log_size, log_sync, reader)
+        return learner

@@ -105,6 +105,25 @@ def learn(
 
 
 @partial(jax.jit, static_argnums=0)
+def learn_many(choices: Choices, numbers: Any, state: Any, seed: Any, rounds: Any, count: Any) -> tuple[Any, Told]:
+    """Learning steps from the first ``count`` of ``rounds``, one after the other, their solves in pure JAX.
+
+    ``rounds`` are what ``learn`` is told of a decision, with a leading axis.
+    """
+    form = jax.eval_shape(partial(learn, choices), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds))[1]
+    length = len(jax.tree.leaves(rounds)[0])
+
+    def step(i: Any, carried: Any) -> Any:
+        state, values = carried
+        after, told = learn(choices, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
+        return after, values.at[i].set(told.values)
+
+    nothing = jnp.zeros((length, *form.values.shape), form.values.dtype)
+    state, values = jax.lax.fori_loop(0, count, step, (state, nothing))
+    return state, Told(form.names, values)
+
+
+@partial(jax.jit, static_argnums=0)
 def ask(
     choices: Choices, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
 ) -> Question:

@@ -10,7 +10,7 @@ class Choice(NamedTuple):
 
     id: int
     w: np.ndarray
-    cost_sample: np.ndarray  # ĉ, the cost vector that was solved, in your units
+    cost_sample: np.ndarray  # ĉ, the cost vector that was solved, in your units; zeros for a person's decision
     log_density: float | None  # log p_θ(ĉ|x) in the policy's units, if its model has one
     aux: Any
     context: np.ndarray
@@ -19,10 +19,11 @@ class Choice(NamedTuple):
     fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
 
     @classmethod
-    def of(cls, decision: Any, explored: bool, fallback: bool) -> "Choice":
-        """A decision as it is handed out."""
+    def of(cls, decision: Any, explored: bool, fallback: bool, sign: float) -> "Choice":
+        """A decision as it is handed out; costs times ``sign`` are in the user's units."""
+        cost = decision.cost_sample if sign > 0 else -decision.cost_sample
         return cls(
-            int(decision.id), decision.w, decision.cost_sample, known_number(decision.log_density), decision.aux,
+            int(decision.id), decision.w, cost, known_number(decision.log_density), decision.aux,
             decision.context, decision.instance, explored, fallback,
         )  # fmt: skip
 
@@ -31,7 +32,7 @@ class Receipt(NamedTuple):
     """What became of a piece of feedback."""
 
     id: int
-    new: bool  # False: this very feedback was learnt before, and nothing changed
+    new: bool  # False: this very feedback was told before, and nothing changed
     complete: bool  # whether the total is known
     residual: float | None  # total minus prediction, before learning from it, in your units
     message: str
@@ -44,7 +45,7 @@ class Explanation(NamedTuple):
     cost_sample: np.ndarray  # the drawn one that was solved
     greedy: np.ndarray  # the decision that the mean leads to
     differs: int  # in how many coordinates this decision is another
-    gap: float  # how much more it costs than the greedy one, if the mean is right
+    gap: float  # how much worse it is than the greedy one, if the mean is right
     details: dict[str, float]  # what the policy tells of itself, such as α
     residual: float | None  # of this decision's feedback, once it was learnt
 

@@ -1,0 +1,139 @@
+"""Histories: tables of rounds that do not change, from wherever they come, with errors that name the row and the column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import regretless as rg
+from live.logs import DIM, make, play
+from regretless.errors import LogError, SettingsError
+from regretless.live.history import History
+
+ROUNDS = 5
+X = ["hour", "rain"]
+W = ["a", "b", "c"]
+
+
+def table():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(ROUNDS, 2)), columns=X)
+    frame[W] = np.eye(3)[[0, 1, 2, 0, 1]]
+    frame["cost"] = [1.0, 2.0, np.nan, 4.0, 5.0]
+    frame["when"] = pd.date_range("2024-01-01", periods=ROUNDS)
+    frame["open_a"], frame["open_b"] = 1, [1, 0, 1, 0, 1]
+    frame["p"] = [0.5, 0.25, np.nan, 1.0, 1.0]
+    return frame
+
+
+COLUMNS = {
+    "contexts": X,
+    "decisions": W,
+    "total": "cost",
+    "time": "when",
+    "instance": ["open_a", "open_b"],
+    "propensity": "p",
+}
+
+
+@pytest.mark.parametrize("form", ["pandas", "csv", "parquet"])
+def test_comes_from_tables_and_goes_back(tmp_path, form):
+    frame = table()
+    if form == "pandas":
+        history = History.from_pandas(frame, **COLUMNS)
+    else:
+        path = tmp_path / "rounds"
+        frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path)
+        history = getattr(rg.History, f"from_{form}")(path, **COLUMNS)
+    assert len(history) == ROUNDS
+    np.testing.assert_array_equal(history.contexts, frame[X].to_numpy())
+    np.testing.assert_array_equal(history.totals, frame["cost"])
+    assert (history.times[1] - history.times[0], history.times[0]) == (86400.0, 1704067200.0)
+    third = history[2]
+    assert (third.total, third.propensity, third.costs, third.instance.tolist()) == (None, None, None, [1.0, 1.0])
+    assert [own.total for own in history] == [1.0, 2.0, None, 4.0, 5.0]
+    assert history.seen().tolist() == [True, True, False, True, True]
+    part = history[1:4]
+    assert (len(part), part[0].total, part[0].instance.tolist()) == (3, 2.0, [1.0, 0.0])
+    assert history[history.seen()].totals.tolist() == [1.0, 2.0, 4.0, 5.0]
+    assert history[-1].total == 5.0
+    shown = history.to_pandas()
+    assert shown.columns.tolist() == ["context_0", "context_1", "decision_0", "decision_1", "decision_2", "total", "time",
+                                      "propensity", "instance_0", "instance_1"]  # fmt: skip
+    again = History.from_pandas(shown, contexts=["context_0", "context_1"], decisions=[f"decision_{i}" for i in range(3)],
+                                total="total", time="time")  # fmt: skip
+    np.testing.assert_array_equal(again.totals, history.totals)
+    with pytest.raises(ValueError, match="read-only"):
+        history.contexts[0, 0] = 7.0
+
+
+def test_feature_rows_and_rewards():
+    frame = pd.DataFrame(np.arange(24.0).reshape(4, 6)).rename(columns=str)
+    history = History.from_pandas(frame, contexts=list("0123"), decisions=list("45"), costs=list("45"), context_shape=(2, 2),
+                                  sense="maximise")  # fmt: skip
+    assert history.contexts.shape == (4, 2, 2)
+    assert history.contexts[1].tolist() == [[6.0, 7.0], [8.0, 9.0]]
+    assert np.array_equal(history.as_costs().costs, -history.costs)
+    assert history.as_costs().sense == "minimise"
+    assert np.array_equal(history.as_costs().contexts, history.contexts)
+
+
+def broken(**cells):
+    frame = table().astype(object)
+    for column, (row, value) in cells.items():
+        frame.loc[row, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("make_it", "message"),
+    [
+        (lambda: History.from_pandas(table(), contexts=["hours"], decisions=W), "unknown column 'hours' of the table"),
+        (lambda: History.from_pandas(broken(rain=(3, "much")), **COLUMNS), "'rain', row 3: expected a number, got 'much'"),
+        (lambda: History.from_pandas(broken(rain=(3, None)), **COLUMNS), "contexts, row 3: expected finite numbers"),
+        (lambda: History.from_pandas(broken(when=(1, "noon?")), **COLUMNS), "column 'when', row 1: expected seconds or a date"),
+        (lambda: History.from_pandas(broken(p=(1, 1.5)), **COLUMNS), "propensities, row 1: expected a probability .* got 1.5"),
+        (lambda: History.from_pandas(table(), **{**COLUMNS, "total": ["cost"]}), "total: expected the name of one column"),
+        (lambda: History.from_pandas(table(), **{**COLUMNS, "decisions": "a"}), "decisions: expected a list of column names"),
+        (lambda: History.from_pandas(table(), **COLUMNS, context_shape=(3, 2)), "expected 6 columns for feature rows"),
+        (lambda: History.from_pandas([1], **COLUMNS), "expected a pandas DataFrame, got a list"),
+        (lambda: History.from_csv("no such file", **COLUMNS), "cannot read no such file: No such file"),
+        (lambda: History.from_parquet(__file__, **COLUMNS), "is no Parquet file"),
+        (lambda: History(np.ones((2, 1)), np.ones((3, 2))), "got 2 contexts, 3 decisions"),
+        (lambda: History(np.ones((2, 1)), np.ones((2, 2)), costs=np.ones((2, 3))), r"expected costs of shape \(2, 2\)"),
+        (lambda: History(np.ones((2, 1)), np.ones((2, 2)), totals=[1.0, np.inf]), "totals, row 1: expected finite numbers"),
+        (lambda: History(np.ones(2), np.ones((2, 2))), "contexts: expected a vector or feature rows for each round"),
+        (lambda: History([["x"]], [[1.0]]), "contexts: expected numbers, got text"),
+        (lambda: History([[1.0]], [[1.0]], sense="up"), "expected sense 'minimise' or 'maximise', got 'up'"),
+    ],
+)  # fmt: skip
+def test_refuses(make_it, message):
+    with pytest.raises(SettingsError, match=message):
+        make_it()
+
+
+def test_rows_that_there_are_not():
+    history = History(np.ones((2, 1)), np.ones((2, 2)), instances=[{"a": 1}, {"a": 2}])
+    with pytest.raises(IndexError, match="expected a row from 0 to 1, got 2"):
+        history[2]
+    with pytest.raises(SettingsError, match="one row of numbers each"):
+        history.to_pandas()
+
+
+@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+def test_a_log_is_a_history(tmp_path, sense):
+    """What a learner's log tells is what the learner was told, and another learner learns the same from it."""
+    learner = make(log=tmp_path / "log", sense=sense)
+    play(learner, 8)
+    history = History.from_log(tmp_path / "log")
+    assert (len(history), history.sense) == (8, sense)
+    assert history.seen().tolist() == [True, True, True, False, True, True, False, False]
+    assert history[4].decision.tolist() == [1.0, 1.0, 0.0, 0.0], "the person's"
+    first = learner._books.pending.learnt[1]
+    sign = -1.0 if sense == "maximise" else 1.0
+    assert history[0].total == pytest.approx(sign * float(first.signature[:DIM].sum()))
+    other = make(sense=sense)
+    assert other.learn_from(history) == 5
+    np.testing.assert_allclose(other._books.state.theta, learner._books.state.theta, atol=1e-9)
+    make(log=tmp_path / "empty")
+    with pytest.raises(LogError, match="expected at least one decision"):
+        History.from_log(tmp_path / "empty")
