@@ -24,25 +24,27 @@ class AdaptiveSettings(settings.Settings):
     temperature: float = Field(1.0, gt=0, description="low: the learner with the smallest error decides alone")
     margin: float = Field(0.4, gt=0, description="logarithm of the error ratio beyond which a learner has no say")
     networks: int = Field(3, ge=0, le=64, description="in the ensemble; 0: none")
-    steps: int = Field(2, ge=1, le=1000, description="of the ensemble's training after each round")
+    steps: int = Field(4, ge=1, le=1000, description="of the ensemble's training after each round")
     early_steps: int = Field(8, ge=1, le=1000, description="the same for the first hundred rounds, then less and less")
 
 
-ROW_RIDGE, RIDGE, SHARED, CLIPPING, FLOOR = 800.0, 0.3, 0.5, 4.0, 1.0
+RIDGE, SHARED, CLIPPING, FLOOR = 0.3, 0.5, 4.0, 1.0
+ROW_LEVEL_RIDGE, ROW_RIDGE = 250.0, 2500.0
 ROW_EXPLORATION = 1.5
 """Coefficients that all coordinates share are few, and worth exploring more."""
 
-LEAD = 0.3
-"""How much smaller (a logarithm) some learners' errors have to be before they have a say. Feature rows: the log-linear one's
-and the networks', which may predict a total better and decide worse. Context vectors: the fading one's, with much to forget."""
+LEADS = {"fading": 0.3}
+ROW_LEADS = {"log_linear": 0.01, "networks": 0.1}
+"""How much smaller (a logarithm) some learners' errors have to be before they have a say. Context vectors: the fading one's,
+with much to forget. Feature rows: the log-linear one's and the networks', which may predict a total better and decide worse."""
 
 
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     """Linear, log-linear and fading linear learners and a small ensemble of networks; their joint prediction decides."""
     by_row = len(problem.context_shape) == 2
-    ridge = ROW_RIDGE if by_row else RIDGE
+    level, slopes = (ROW_LEVEL_RIDGE, ROW_RIDGE) if by_row else (RIDGE, RIDGE)
     own = {
-        "intercept_ridge": ridge, "slope_ridge": ridge, "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING,
+        "intercept_ridge": level, "slope_ridge": slopes, "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING,
         "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0), "optimism": settings.optimism,
         "floor": FLOOR,
     }  # fmt: skip
@@ -57,9 +59,9 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
             members=max(settings.networks, 1), steps=settings.steps, early_steps=settings.early_steps
         )
         learners["networks"] = Ensemble.build(problem, trained)
-    late = ("log_linear", "networks") if by_row else ("fading",)
+    leads = ROW_LEADS if by_row else LEADS
     return Adaptive(
         problem, tuple(learners.values()), number(settings.memory), number(settings.temperature),
-        number(settings.margin), jnp.asarray([LEAD if name in late else 0.0 for name in learners]),
+        number(settings.margin), jnp.asarray([leads.get(name, 0.0) for name in learners]),
         tuple(learners),
     )  # fmt: skip
