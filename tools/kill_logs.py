@@ -57,8 +57,8 @@ def opened(folder: Path) -> Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return Learner.replay(log, ORACLE, append=True, log_size=SEGMENT)
-    return Learner(ORACLE, context_dim=FEATURES, feedback="semi_bandit", scaling=False, max_age=30, max_age_seconds=3600.0,
-                   log=log, log_size=SEGMENT)  # fmt: skip
+    return Learner(ORACLE, context_dim=FEATURES, feedback="semi_bandit", policy="linear_thompson", scaling=False, max_age=30,
+                   max_age_seconds=3600.0, log=log, log_size=SEGMENT)  # fmt: skip
 
 
 def play(folder: Path, seed: int) -> None:

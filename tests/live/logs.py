@@ -12,7 +12,16 @@ ORACLE = oracles.top_k(DIM, 2)
 
 
 def make(**options):
-    return Learner(ORACLE, **{"context_dim": FEATURES, "feedback": "semi_bandit", "scaling": False, **options})
+    return Learner(
+        ORACLE,
+        **{
+            "context_dim": FEATURES,
+            "feedback": "semi_bandit",
+            "scaling": False,
+            "policy": "linear_thompson",
+            **options,
+        },
+    )
 
 
 def digest(learner, folder):

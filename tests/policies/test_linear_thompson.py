@@ -18,6 +18,8 @@ RULES = {
     **feedback.REGISTRY,
     "groups": feedback.Linear(lambda w, aux: GROUPS * w, lambda w, aux: jnp.ones(2), label="groups"),
 }
+WEIGHTS = np.tile([9.0, *[81.0] * FEATURES], DIM)
+"""Of the prior on intercepts and slopes, in observations."""
 SHAPES = {"vector": (FEATURES,), "rows": (DIM, FEATURES)}
 
 
@@ -81,7 +83,7 @@ def test_ridge_is_the_mean_squared_row_norm_over_the_coefficients_and_follows_it
     size = DIM * (1 + FEATURES)
     running = np.cumsum(np.sum(rows**2, axis=1)) / np.arange(1, len(rows) + 1) / size
     # Coordinate j is brought up to date in steps j, j + size, …, and never lowered.
-    expected = [max(running[0], *running[j::size]) for j in range(size)]
+    expected = WEIGHTS * [max(running[0], *running[j::size]) for j in range(size)]
     np.testing.assert_allclose(np.asarray(state.ridge)[0], expected, rtol=1e-9)
 
 
@@ -144,7 +146,7 @@ def test_forgetting_goes_towards_the_prior():
     for _ in range(600):
         state, info = learn(jax.random.key(2), state, decision, got)
     assert info.finite
-    wanted = float(info.more["ridge"])
+    wanted = WEIGHTS * float(info.more["ridge"])
     ridge = np.asarray(state.ridge)[0]
     assert np.all(ridge <= wanted * (1 + 1e-9))
     assert np.all(ridge >= 0.3 * wanted), "between two visits the prior fades to no less than about 1/e"

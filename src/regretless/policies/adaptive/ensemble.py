@@ -103,9 +103,11 @@ class Ensemble(Policy):
     ) -> tuple[EnsembleState, Info]:
         residual = feedback.total() - self.mean(state, decision.context) @ decision.w
         now = self._seen(decision, feedback)
-        memory = state.memory.add(now)
+        arrived = jnp.any(now.used)
+        memory = state.memory.add(now, arrived)
         value = jnp.sum(jnp.where(now.used, jnp.abs(now.values), 0.0)) / jnp.maximum(jnp.sum(now.used), 1)
-        size = state.size + (value - state.size) / jnp.minimum(memory.added, WINDOW).astype(jnp.float32)
+        size = state.size + jnp.where(arrived, value - state.size, 0.0) / jnp.clip(memory.added, 1, WINDOW)
+        size = size.astype(state.size.dtype)
 
         def step(i: Array, carry: tuple[Array, nets.AdamState]) -> tuple[Array, nets.AdamState]:
             weights, adam = carry

@@ -6,8 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from regretless.results import Result
 from regretless.simulate.programs import Progress
 from regretless.startup import usable_cores
+from regretless.studies import compute as computing
 from regretless.studies.cells import AnyCell, TheoryCell
-from regretless.studies.compute import compute
 from regretless.studies.outcome import Prepared, compile_prepared, prepare
 
 CORES_PER_CELL = 4
@@ -27,7 +27,7 @@ class Ahead:
     def __call__(self, cell: AnyCell, progress: Progress) -> Result:
         """The result of a cell, after the programs of the next ones were begun."""
         if not self.many or cell not in self.cells:
-            return compute(cell, progress)
+            return computing.compute(cell, progress)
         place = self.cells.index(cell)
         for each in range(max(place, self.seen), min(place + 1 + self.many, len(self.cells))):
             if not isinstance(self.cells[each], TheoryCell):
@@ -35,11 +35,11 @@ class Ahead:
             self.seen = each + 1
         future = self.begun.pop(place, None)
         if future is None:
-            return compute(cell, progress)
+            return computing.compute(cell, progress)
         while not wait([future], timeout=0.2).done:
             progress("compiling", 0, 1)
         prepared = None if future.exception() else future.result()  # what failed here fails again, and says why
-        return compute(cell, progress, prepared)
+        return computing.compute(cell, progress, prepared)
 
     def close(self) -> None:
         """Begins nothing more."""

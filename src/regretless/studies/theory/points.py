@@ -22,6 +22,8 @@ from regretless.studies.theory.slopes import CONFIDENCE, Interval
 
 REPLICAS = 64
 CHUNK = 1024
+CONSTANT = 1e-9  # share of the largest variance below which a direction does not vary
+EXACT = 1e-3  # of the largest standard error: how far a mean may be off where nothing varies
 EVERY = 8  # of the steps that descent is looked at: V takes a quadrature
 
 
@@ -151,8 +153,19 @@ def compare(
     error = math.sqrt(float(direction @ covariance @ direction)) / length
     margin = float(ndtri(1.0 - 0.5 * (1.0 - CONFIDENCE) / family)) * error
     miss = mean - offset - expected * direction
-    statistic = float(miss @ np.linalg.solve(covariance, miss))
-    return Interval(share, share - margin, share + margin), float(chdtrc(len(miss), statistic))
+    return Interval(share, share - margin, share + margin), _joint(miss, covariance)
+
+
+def _joint(miss: np.ndarray, covariance: np.ndarray) -> float:
+    """The p-value of a normal vector with mean zero. Where an estimator does not vary at all it has to be exact: the costs that
+    a ranking loss moves sum to zero in every sample.
+    """
+    variances, axes = np.linalg.eigh(covariance)
+    along = axes.T @ miss
+    varies = variances > CONSTANT * variances[-1]
+    if np.any(np.abs(along[~varies]) > EXACT * np.sqrt(variances[-1])):
+        return 0.0
+    return float(chdtrc(int(varies.sum()), float(np.sum(np.square(along[varies]) / variances[varies]))))
 
 
 def descents(
