@@ -26,9 +26,12 @@ LONG = 4.0
 RARE = 0.05
 """Estimated probability below which a round has no counterpart, and the share of such rounds that is too many."""
 
+MANY = 200
+"""Rounds below which a rule cannot be told from chance, if the probabilities have to be estimated."""
+
 NEIGHBOURS = 5
-ALIKE = 3.0
-"""Standard errors by which neighbouring rounds may match alike before the estimated probability is not believed."""
+DOUBT = 0.05
+"""Level at which a match that the context foretells is believed to be no chance."""
 
 
 class Overlap(NamedTuple):
@@ -81,27 +84,57 @@ def _judged(match: np.ndarray, probability: np.ndarray, reason: str) -> Overlap:
 
 
 def _estimated(match: np.ndarray, history: History, w: np.ndarray) -> tuple[np.ndarray, str]:
-    """The probability of a match in each round by logistic regression, and why it is not to be believed, if it is not."""
-    places = _columns(history)
-    probability = logistic(np.column_stack([np.ones(len(match)), places, _scaled(w)]), match)
-    if np.mean(probability < RARE) > RARE:
-        return probability, (
-            f"in {np.mean(probability < RARE):.0%} of the rounds the log hardly ever decides like the candidate, as far as can "
-            "be seen without propensities"
+    """The probability of a match by what the candidate decides, and why it is not to be believed, if it is not.
+
+    It is believed only where nothing in the context foretells a match: a log without randomness looks otherwise.
+    """
+    count = len(match)
+    if count < MANY:
+        return np.ones(count), (
+            f"{count} rounds are too few to tell a rule from chance without propensities; at least {MANY} are needed"
         )
-    if alike(match - probability, probability * (1 - probability), places) > ALIKE:
+    decided = np.column_stack([np.ones(count), _scaled(w)])
+    probability = logistic(decided, match)
+    rare = float(np.mean(probability < RARE))
+    if rare > RARE:
+        return probability, f"in {rare:.0%} of the rounds the log hardly ever decides like the candidate"
+    if foretold(match, probability, decided, _places(history, w), history.decisions, w) < DOUBT:
         return probability, (
             "whether the log decides like the candidate hangs on the context, as in a log without randomness; propensities "
-            "would tell whether there is any"
+            "would tell how much of it is chance"
         )
     return probability, ""
 
 
-def _columns(history: History) -> np.ndarray:
-    """What places a round among the others: its context and when it was."""
-    flat = history.contexts.reshape(len(history), -1)
-    if history.contexts.ndim == 3:  # feature rows: their mean, and their sum over what was chosen elsewhere is in w
-        flat = history.contexts.mean(axis=1)
+def foretold(
+    match: np.ndarray,
+    probability: np.ndarray,
+    decided: np.ndarray,
+    places: np.ndarray,
+    logged: np.ndarray,
+    w: np.ndarray,
+) -> float:
+    """The p-value of a score test: does context, time or what was logged nearby foretell a match, beside the decision?"""
+    from scipy.spatial import KDTree
+    from scipy.special import chdtrc
+
+    near = KDTree(places).query(places, k=NEIGHBOURS + 1)[1][:, 1:]
+    nearby = np.mean([same(logged[column], w) for column in near.T], axis=0)
+    root = np.sqrt(probability * (1.0 - probability))[:, None]
+    values = []
+    for added in (np.column_stack([places, nearby]), nearby[:, None]):
+        fitted = decided @ np.linalg.lstsq(root * decided, root * added, rcond=None)[0]
+        rest = added - fitted
+        score = rest.T @ (match - probability)
+        values.append(chdtrc(added.shape[1], score @ np.linalg.pinv((root * rest).T @ (root * rest)) @ score))
+    return float(min(values))
+
+
+def _places(history: History, w: np.ndarray) -> np.ndarray:
+    """What places a round among the others: its context (feature rows: their mean, and the sum of the chosen) and its time."""
+    flat = history.contexts
+    if flat.ndim == 3:
+        flat = np.column_stack([flat.mean(axis=1), np.einsum("nd,ndp->np", w, flat)])
     return _scaled(np.column_stack([flat, np.arange(len(history))]))
 
 
@@ -128,17 +161,3 @@ def logistic(features: np.ndarray, hit: np.ndarray, ridge: float = 1.0, steps: i
         if np.max(np.abs(step)) < 1e-8:
             break
     return np.clip(1.0 / (1.0 + np.exp(-np.clip(features @ beta, -30.0, 30.0))), 1e-3, 1.0)
-
-
-def alike(residuals: np.ndarray, variances: np.ndarray, places: np.ndarray) -> float:
-    """Moran's statistic in standard errors: how much more alike than chance the residuals of neighbouring rounds are."""
-    from scipy.sparse import coo_matrix
-    from scipy.spatial import KDTree
-
-    count = min(NEIGHBOURS, len(residuals) - 1)
-    near = KDTree(places).query(places, k=count + 1)[1][:, 1:]
-    rows = np.repeat(np.arange(len(residuals)), count)
-    graph = coo_matrix((np.ones(rows.size), (rows, near.ravel())), shape=(len(residuals),) * 2).tocsr()
-    graph = graph + graph.T
-    spread = np.sqrt(0.5 * float(variances @ (graph.multiply(graph) @ variances)))
-    return float(0.5 * residuals @ (graph @ residuals)) / max(spread, 1e-12)
