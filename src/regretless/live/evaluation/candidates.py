@@ -126,18 +126,31 @@ def by_mean(core: Core, history: History) -> tuple[np.ndarray, np.ndarray]:
 def expected(history: History, blocks: Sequence[np.ndarray], model: str) -> np.ndarray:
     """The direct method's costs ``[n, d]``: what a regression on the rounds before a block expects in it; NaN in the first.
 
-    The regression is the mean of a policy, from totals, or from single costs where they were seen.
+    The regression is the mean of a policy around one cost for all, from totals, or from single costs where they were seen.
     """
     dim = history.decisions.shape[1]
     feedback = "bandit" if history.costs is None else "full"
     totals = history.totals if history.costs is None else None
     plain = dataclasses.replace(history, instances=None, values=None, totals=totals)
-    learner = Learner(TopK(dim, dim), context_shape=history.contexts.shape[1:], feedback=feedback, policy=model)
+    level = np.full(dim, _level(plain[blocks[0]]))
+    shape = history.contexts.shape[1:]
     try:
+        learner = Learner(TopK(dim, dim), context_shape=shape, feedback=feedback, policy=model, offset=level)
         costs = forward(learner, plain, blocks)[0]
     except SettingsError as error:
         raise SettingsError(f"evaluate: model {model!r}: {error}") from None
     return np.concatenate([np.full((len(blocks[0]), dim), np.nan), costs])
+
+
+def _level(history: History) -> float:
+    """The cost per unit of a decision that fits best, if it is the same for all coordinates."""
+    if history.costs is not None:
+        return float(np.nanmean(history.costs)) if np.any(~np.isnan(history.costs)) else 0.0
+    if history.totals is None:
+        return 0.0
+    size, seen = history.decisions.sum(axis=1), ~np.isnan(history.totals)
+    square = float(np.sum(size[seen] ** 2))
+    return float(size[seen] @ history.totals[seen]) / square if square > 0 else 0.0
 
 
 def _learner(policy: str | Policy, history: History, meant: Meant) -> Learner:
