@@ -133,6 +133,7 @@ def test_lists_have_a_word_about_each_entry(kind):
         [],
         ["run"],
         ["arena"],
+        ["evaluate"],
         ["list"],
         ["bench", "speed"],
         ["bench", "scale"],

@@ -136,15 +136,15 @@ def show(found: Any) -> None:
         f"{found.word} per round over {found.rounds} rounds, 95 % intervals; predictions are a model's, without one"
     )
     table = Table(title="what would have been paid", caption=Text(caption), title_style="bold", caption_justify="left")
-    for column in ("candidate", found.word, "against the log", "method", "matches", "predicted"):
-        left = column in ("candidate", "method")
-        table.add_column(column, justify="left" if left else "right", no_wrap=not left, overflow="fold")
+    for column in ("candidate", found.word, "against the log", "matches", "predicted"):
+        first = column == "candidate"
+        table.add_column(column, justify="left" if first else "right", no_wrap=not first, overflow="fold")
     for own in found.estimates:
+        how = "" if own.method == "logged" else f"\n{own.method.replace('_', ' ')}"
         table.add_row(
-            Text(own.candidate),
+            Text.assemble(own.candidate, (how, "dim")),
             "cannot be told" if own.cost is None else within(own.cost),
-            "–" if own.difference is None or own.method == "logged" else within(own.difference, "+"),
-            own.method.replace("_", " "),
+            "–" if own.difference is None else within(own.difference, "+"),
             f"{own.matches}\nworth {own.effective:.0f}",
             "–" if own.prediction is None else f"{own.prediction:.4g}",
         )

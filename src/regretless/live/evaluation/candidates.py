@@ -132,7 +132,7 @@ def expected(history: History, blocks: Sequence[np.ndarray], model: str) -> np.n
     feedback = "bandit" if history.costs is None else "full"
     totals = history.totals if history.costs is None else None
     plain = dataclasses.replace(history, instances=None, values=None, totals=totals)
-    level = np.full(dim, _level(plain[blocks[0]]))
+    level = [_level(plain[blocks[0]])] * dim
     shape = history.contexts.shape[1:]
     try:
         learner = Learner(TopK(dim, dim), context_shape=shape, feedback=feedback, policy=model, offset=level)

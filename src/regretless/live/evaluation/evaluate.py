@@ -103,8 +103,9 @@ class _Judge:
         if reason:
             return Estimate(label, method, None, None, expected, matches, effective, reason)
         self.scores[label] = scores
-        cost, difference = (interval(each, effective).times(self.sign) for each in (scores, scores - self.outcomes))
-        return Estimate(label, method, cost, difference, expected, matches, effective)
+        cost = interval(scores, effective).times(self.sign)
+        more = None if label == LOGGED else interval(scores - self.outcomes, effective).times(self.sign)
+        return Estimate(label, method, cost, more, expected, matches, effective)
 
 
 def _in_order(history: History) -> History:

@@ -73,9 +73,11 @@ def _judged(match: np.ndarray, probability: np.ndarray, reason: str) -> Overlap:
             f"{matches} of the {count} logged decisions are the candidate's, worth {effective:.0f} rounds; at least {LEAST} "
             "are needed"
         )
-    elif not match.all() and mean < 1.0 - SHORT * error:
+    elif reason or match.all():
+        pass
+    elif mean < 1.0 - SHORT * error:
         reason = f"in about {1.0 - mean:.0%} of the rounds the log never decides like the candidate"
-    elif not match.all() and mean > 1.0 + LONG * error:
+    elif mean > 1.0 + LONG * error:
         reason = (
             f"the probabilities cannot be right: the rounds that match stand for {mean:.2g} times all rounds; expected the "
             "probability with which each logged decision was drawn"
@@ -95,14 +97,14 @@ def _estimated(match: np.ndarray, history: History, w: np.ndarray) -> tuple[np.n
         )
     decided = np.column_stack([np.ones(count), _scaled(w)])
     probability = logistic(decided, match)
-    rare = float(np.mean(probability < RARE))
-    if rare > RARE:
-        return probability, f"in {rare:.0%} of the rounds the log hardly ever decides like the candidate"
     if foretold(match, probability, decided, _places(history, w), history.decisions, w) < DOUBT:
         return probability, (
             "whether the log decides like the candidate hangs on the context, as in a log without randomness; propensities "
             "would tell how much of it is chance"
         )
+    rare = float(np.mean(probability < RARE))
+    if rare > RARE:
+        return probability, f"in {rare:.0%} of the rounds the log hardly ever decides like the candidate"
     return probability, ""
 
 

@@ -21,8 +21,9 @@ Method = Literal["logged", "seen", "doubly_robust", "matching"]
 class Estimate:
     """What a candidate would have paid per round; where that cannot be told, ``cost`` is None and ``reason`` says why.
 
-    ``difference`` is to the logged decisions in the same rounds. ``prediction`` is what a regression expects, which may be
-    wrong by any amount and has no interval. ``matches`` logged decisions are the candidate's, worth ``effective`` rounds.
+    ``difference`` is to the logged decisions in the same rounds, None for these. ``prediction`` is what a regression expects,
+    which may be wrong by any amount and has no interval. ``matches`` logged decisions are the candidate's, worth ``effective``
+    rounds.
     """
 
     candidate: str
@@ -112,7 +113,7 @@ def said(own: Estimate) -> str:
     if own.cost is None:
         guess = "" if own.prediction is None else f" (a model's prediction: {own.prediction:.4g})"
         return f"{CANNOT}: {own.reason}{guess}"
-    against = "" if own.difference is None or own.method == "logged" else f", {signed(own.difference)} against the log"
+    against = "" if own.difference is None else f", {signed(own.difference)} against the log"
     return f"{ends(own.cost)}{against}; {own.method}, {own.matches} matches worth {own.effective:.0f} rounds"
 
 
