@@ -56,7 +56,13 @@ def play(name: str, policy: str, seeds: list[int], budget: float, rounds: int | 
             inner = policies.build(policy, problem)
             whole = guarded(policies.Scaled(problem, inner), jnp.asarray(usual), budget=budget)
         trace = simulate(
-            whole, benchmark, seeds=[seed], horizon=horizon, delay=world.delay, missing=world.missing, keep_decisions=True
+            whole,
+            benchmark,
+            seeds=[seed],
+            horizon=horizon,
+            delay=world.delay,
+            missing=world.missing,
+            keep_decisions=True,
         )
         assert trace.decisions is not None
         decided = np.asarray(trace.decisions[0])
@@ -70,6 +76,7 @@ def play(name: str, policy: str, seeds: list[int], budget: float, rounds: int | 
 
 
 def main() -> None:
+    """Plays, and prints a line for each world."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200, help="over all worlds")
     parser.add_argument("--worlds", nargs="*", default=TEN)

@@ -31,6 +31,7 @@ class LearnerState:
     times: dict[int, float]
     pieces: dict[int, np.ndarray]
     position: Position | None  # in the log
+    paused: bool = False
 
 
 class Books:
@@ -50,6 +51,7 @@ class Books:
         self.recorder = Recorder()
         self.last: tuple[Any, Any] | None = None
         self.position: Position | None = None
+        self.paused = False  # whether the incumbent has every decision
 
     def keep(
         self, kernel: Kernel, state: Any, decisions: Sequence[tuple[Decision, bool]], now: float,
@@ -102,6 +104,11 @@ class Books:
         with self.lock:
             self.kernel, self.position = kernel, position
 
+    def pause(self, paused: bool, position: Position | None) -> None:
+        """Hands every decision to the incumbent, or back."""
+        with self.lock:
+            self.paused, self.position = paused, position
+
     def health(self) -> Health:
         """The figures of now."""
         with self.lock:
@@ -124,7 +131,7 @@ class Books:
             state = LearnerState(
                 self.state, dict(pending.waiting), dict(pending.learnt), self.last, pending.made, pending.expired,
                 recorder.steps.copy(), recorder.known.copy(), recorder.learnt, dict(pending.times),
-                dict(pending.pieces), self.position,
+                dict(pending.pieces), self.position, self.paused,
             )  # fmt: skip
         return kernel, form_fixed, state
 
@@ -140,3 +147,4 @@ class Books:
             self.pending.made, self.pending.expired = saved.made, saved.expired
             self.recorder.steps, self.recorder.known = saved.steps, saved.known
             self.recorder.learnt = saved.learnt_count
+            self.paused = saved.paused

@@ -4,6 +4,7 @@ With an oracle in pure JAX a decision is one program and a learning step another
 between two programs, never from inside one. Learners that differ in numbers only share their programs.
 """
 
+import itertools
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -44,19 +45,25 @@ class Kernel:
     ) -> list[Decision]:
         """What the policy wants to do, in one program; ``solve`` makes decisions of it. Without ``explore``: by the mean."""
         count = len(ids)
-        if count == 1:
-            program, arguments = programs.draft, (np.int32(ids[0]), contexts[0], instances[0])
-        else:
-            program, arguments = programs.draft_many, _padded(ids, contexts, instances)
-        with jax.enable_x64(True):
-            found = jax.tree.map(np.asarray, program(self.choices, explore, self.numbers, state, self.seed, *arguments))
-        drafts = [found] if count == 1 else [jax.tree.map(lambda leaf, i=i: leaf[i], found) for i in range(count)]
-        if not all(np.all(np.isfinite(draft.cost_sample)) for draft in drafts):
+        found: Any = self.run_draft(state, ids, contexts, instances, explore)
+        drafts = [found] if count == 1 else unstacked(found, count)
+        if not np.all(np.isfinite(found.cost_sample)):
             raise SettingsError(
                 "context: expected one with finite predicted costs, got numbers so large that they overflow; "
                 "scale them, or build the learner with scaling=True"
             )
         return drafts
+
+    def run_draft(
+        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+    ) -> Decision:
+        """The drafts as the program gives them: one, or several with a leading axis that is filled up."""
+        if len(ids) == 1:
+            program, arguments = programs.draft, (np.int32(ids[0]), contexts[0], instances[0])
+        else:
+            program, arguments = programs.draft_many, _padded(ids, contexts, instances)
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, program(self.choices, explore, self.numbers, state, self.seed, *arguments))
 
     def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
         """The drafts with their solutions, in one call of the solver; raises OracleError if it fails for any of them."""
@@ -73,9 +80,7 @@ class Kernel:
 
     def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
         """The state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
-        seen = arrival.seen if self.problem.may_miss else None
-        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
-        told = (self.choices, self.numbers, state, self.seed, decision, arrival.values, seen, rows)
+        told = self._told(state, decision, arrival)
         if self.oracle.on_host and self.asks:
             with jax.enable_x64(True):
                 question = programs.ask(*told)
@@ -88,6 +93,20 @@ class Kernel:
             with jax.enable_x64(True):
                 state, info = programs.learn(*told)
         return state, info.scalars()
+
+    def compiled_learn(self, state: Any, decision: Decision, arrival: Arrival) -> Any:
+        """The programs of ``learn``, compiled without a call of the solver: the state after answers of zeros."""
+        if not (self.oracle.on_host and self.asks):
+            return self.learn(state, decision, arrival)[0]
+        with jax.enable_x64(True):
+            question = programs.ask(*self._told(state, decision, arrival))
+            w, feasible = jnp.zeros(question.costs.shape), jnp.ones(question.points.shape[:-1], bool)
+            return programs.answer(self.choices, self.numbers, question, Answer(w, feasible))[0]
+
+    def _told(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, ...]:
+        seen = arrival.seen if self.problem.may_miss else None
+        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
+        return self.choices, self.numbers, state, self.seed, decision, arrival.values, seen, rows
 
     def learn_many(
         self, state: Any, decisions: Decision, arrivals: Arrival, count: int
@@ -166,6 +185,12 @@ def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> D
     told = jax.tree.map(_frozen, (draft.w, draft.aux), (w, aux))
     fields = {"w": told[0], "aux": told[1], "status": np.zeros_like(draft.status), **changed}
     return Decision(**{**vars(draft), **fields})
+
+
+def unstacked(found: Any, count: int) -> list[Any]:
+    """The first ``count`` rows of a tree of arrays, each a tree of its own."""
+    leaves, structure = jax.tree.flatten(found)
+    return [jax.tree.unflatten(structure, row) for row in itertools.islice(zip(*leaves, strict=True), count)]
 
 
 def _padded(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regretless.errors import CheckpointError, LogError, RegretlessError, SettingsError
-from regretless.live import archive, learning, updating, warm_start
+from regretless.live import archive, learning, rollout, updating, warm_start
 from regretless.live.arrivals import Arrival
 from regretless.live.core import Core
 from regretless.live.framing import Position, Record
@@ -181,6 +181,8 @@ def _apply(core: Core, record: Record, position: Position) -> None:
         learning.again(core, data["id"], Arrival(**arrays), data["expired"], position)
     elif record.kind == "piece":
         books.hold(data["id"], arrays["values"], data["expired"], position)
+    elif record.kind == "pause":
+        rollout.hold(core, data["paused"], position)
     elif record.kind == "settings":
         updating.update(core, data["settings"], position)
     elif record.kind == "history":

@@ -6,8 +6,8 @@ cost ``b = m + r``, forecast and error, the excess ``Σ (y − b)`` over the pol
 
     ``Σ over the policy's rounds of (y − m)  −  Σ over the incumbent's of r · (1 − p) / p``,
 
-which is right on average and has a variance of ``r² / p`` for each of the policy's rounds. What is absurd in a single outcome is
-cut off: errors of the forecast, gains beyond the usual cost itself, losses beyond ten of it.
+which is right on average and has a variance of ``r² / p`` for each of the policy's rounds. What is absurd in one outcome is cut
+off: errors of the forecast, gains beyond the usual cost itself, losses beyond ten of it.
 """
 
 import equinox as eqx
