@@ -70,13 +70,9 @@ class Kernel:
         if not self.oracle.on_host:
             check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
             return list(drafts)
-        costs = np.stack([draft.cost_sample for draft in drafts])
-        instances = jax.tree.map(lambda *leaves: np.stack(leaves), *(draft.instance for draft in drafts))
-        solution = self.oracle.answer(costs, instances)
-        return [
-            with_solution(draft, *jax.tree.map(lambda leaf, i=i: leaf[i], (solution.w, solution.aux)))
-            for i, draft in enumerate(drafts)
-        ]
+        together: Any = jax.tree.map(lambda *leaves: np.stack(leaves), *drafts)
+        solution = self.oracle.answer(together.cost_sample, together.instance)
+        return unstacked(with_solution(together, solution.w, solution.aux), len(drafts))
 
     def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
         """The state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
@@ -181,10 +177,14 @@ class Kernel:
 
 
 def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> Decision:
-    """A draft with what is to be done, in the types that all decisions have, and read-only as they are."""
+    """A draft, or several with a leading axis, with what is to be done, in the types that all decisions have, read-only."""
     told = jax.tree.map(_frozen, (draft.w, draft.aux), (w, aux))
     fields = {"w": told[0], "aux": told[1], "status": np.zeros_like(draft.status), **changed}
-    return Decision(**{**vars(draft), **fields})
+    made = Decision(**{**vars(draft), **fields})
+    for leaf in jax.tree.leaves(made):
+        if isinstance(leaf, np.ndarray):
+            leaf.flags.writeable = False
+    return made
 
 
 def unstacked(found: Any, count: int) -> list[Any]:

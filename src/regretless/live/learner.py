@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Never
 
-from regretless.errors import LogError, SettingsError
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.live import (
     archive,
@@ -292,10 +292,8 @@ class Learner:
         left out with a warning. A damaged log is a LogError that says which records are good.
         """
         process.require_own()
-        if append and until is not None:
-            raise LogError("replay: a log is only ever added to at its end: give append=True or until=, not both")
         given = assembly.objects(feedback, policy, model, surrogate, incumbent)
-        learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until)
+        learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until, append)
         if append:
             learner._core.log = Writer(log, log_size, log_sync, reader)
         return learner

@@ -49,9 +49,12 @@ def attach(core: Core, path: Path_, size: int, sync: bool) -> None:
 
 
 def replay(
-    cls: Any, log: Path_, oracle: Any, given: dict[str, Any], clock: Any, checkpoint: Path_ | None, until: int | None
-) -> tuple[Any, Reader]:
+    cls: Any, log: Path_, oracle: Any, given: dict[str, Any], clock: Any, checkpoint: Path_ | None, until: int | None,
+    append: bool,
+) -> tuple[Any, Reader]:  # fmt: skip
     """The learner whose log this is, as it was after record ``until`` (None: the last), and the reader at its place."""
+    if append and until is not None:
+        raise LogError("replay: a log is only ever added to at its end: give append=True or until=, not both")
     if not isinstance(oracle, Oracle):
         raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     reader = Reader(log)

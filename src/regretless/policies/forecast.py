@@ -61,7 +61,8 @@ class Forecast(eqx.Module):
         expected = self.of(context)
         believed = expected + jnp.clip(cost - expected, -limit, limit)
         wrong = jnp.clip(cost - self.each(context), -limit, limit)
-        errors = jnp.where(seen > 1, self.errors + rate * (jnp.square(wrong) - self.errors), jnp.square(believed))
+        newer = jnp.clip(2.0 / seen, 2.0 / MEMORY, 1.0)  # early errors are large, and soon forgotten
+        errors = self.errors + newer * (jnp.square(wrong) - self.errors)
         features = self._features(context)
         moments = self.moments + rate * (jnp.outer(features, features) - self.moments)
         products = self.products + rate * (features * believed - self.products)

@@ -38,7 +38,9 @@ class Ledger(eqx.Module):
 
     forecast: Forecast
     excess: Float[Array, ""]  # estimate of what was spent beyond the incumbent's cost
-    variance: Float[Array, ""]  # of that estimate
+    variance: Float[
+        Array, " 2"
+    ]  # of that estimate: by the errors expected in the policy's rounds, and by those that were seen
     paid: Float[Array, ""]  # what the incumbent would have paid in all rounds
     tried: Float[Array, ""]  # outcomes of the policy's decisions
     losses: Float[Array, ""]  # mean of what these cost more, where they did
@@ -47,7 +49,7 @@ class Ledger(eqx.Module):
     def bound(self, confidence: Float[Array, ""]) -> Float[Array, ""]:
         """What the excess is at most, one round ahead, with this confidence at all times together (a normal mixture)."""
         each = jnp.square(self.forecast.spread()) / CHECKS
-        total, start = self.variance + each, START * each
+        total, start = jnp.max(self.variance) + each, START * each
         width = jnp.log1p(total / jnp.maximum(start, 1e-300)) - 2.0 * jnp.log(2.0 * (1.0 - confidence))
         return self.excess + jnp.sqrt((total + start) * jnp.maximum(width, 0.0))
 
@@ -71,9 +73,10 @@ class Ledger(eqx.Module):
         """After an outcome of the incumbent, who decided with this probability."""
         m, limit = self.forecast.of(context), self.forecast.limit()
         r = jnp.clip(total - m, -limit, limit)
+        seen = jnp.where(probability < 1.0, jnp.square(r / probability), 0.0)
         return Ledger(
-            self.forecast.after(context, total), self.excess - r * (1.0 - probability) / probability, self.variance,
-            self.paid + m + r / probability, self.tried, self.losses, self.lag,
+            self.forecast.after(context, total), self.excess - r * (1.0 - probability) / probability,
+            self.variance.at[1].add(seen), self.paid + m + r / probability, self.tried, self.losses, self.lag,
         )  # fmt: skip
 
     def policy_paid(self, context: Context, total: Float[Array, ""]) -> "Ledger":
@@ -83,7 +86,7 @@ class Ledger(eqx.Module):
         more = jnp.clip(total - m, -least, LARGEST_LOSS * size + self.forecast.limit())
         tried = self.tried + 1.0
         losses = self.losses + (jnp.maximum(more, 0.0) - self.losses) / jnp.minimum(tried, RECENT)
-        variance = self.variance + jnp.square(spread) / CHECKS
+        variance = self.variance.at[0].add(jnp.square(spread) / CHECKS)
         return Ledger(self.forecast, self.excess + more, variance, self.paid + m, tried, losses, self.lag)
 
     def waited(self, steps: Float[Array, ""]) -> "Ledger":
@@ -94,7 +97,7 @@ class Ledger(eqx.Module):
 def no_ledger(context_shape: tuple[int, ...]) -> Ledger:
     """Nothing spent yet."""
     zero = jnp.zeros(())
-    return Ledger(no_forecast(context_shape), zero, zero, zero, zero, zero, zero)
+    return Ledger(no_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, zero)
 
 
 def chosen(which: Bool[Array, ""], one: Ledger, other: Ledger) -> Ledger:
