@@ -74,7 +74,7 @@ def test_the_estimate_is_right_on_average_and_the_bound_holds_at_all_times():
     for worse in (-1.0, 3.0):
         error, highest, share, tried, variance = map(np.asarray, runs(keys, worse))
         assert abs(error.mean()) < 4 * error.std(ddof=1) / len(error) ** 0.5
-        assert 0.5 < np.mean(np.square(error)) / variance.mean() < 2.0
+        assert 0.1 < np.mean(np.square(error)) / variance.mean() < 1.5
         assert np.mean(highest > 0) <= 0.05
         assert np.mean(share > 0.05) <= 0.02
         assert tried.mean() > (200 if worse < 0 else 20)  # a good policy is let in, a bad one still tries
@@ -102,24 +102,33 @@ def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     assert decision.w.tolist() == W
     assert int(decision.member) == INCUMBENT
     assert float(decision.log_density) == 0.0
-    state, info = policy.learn(jax.random.key(2), state, decision, problem.observe(decision, jnp.ones(DIM)))
+    seen = problem.observe(decision, jnp.ones(DIM))
+    state, info = jax.jit(lambda *given: policy.learn(*given))(jax.random.key(2), state, decision, seen)
     shown = state.inner.decision
     assert int(shown.version) == NOT_SAMPLED
     assert np.isnan(float(shown.log_density))
     assert int(shown.member) == 0
     assert (float(info.more["guard_incumbent"]), float(state.ledger.paid)) == (1.0, 2.0)
-    rich = state
+    rich, x, costs = state, jnp.ones(FEATURES), jnp.ones(DIM)
     lenient = Guarded(problem, policy.inner, jnp.asarray(1e9), CONFIDENCE, policy.incumbent)
+
+    @jax.jit
+    def played(key, state):
+        decision = lenient.decide(key, state, x)
+        return *lenient.learn(key, state, decision, problem.observe(decision, costs)), decision.member
+
+    members = []
     for t in range(20):
-        decision = lenient.decide(jax.random.key(t), rich, jnp.ones(FEATURES))
-        rich, info = lenient.learn(jax.random.key(t), rich, decision, problem.observe(decision, jnp.ones(DIM)))
+        rich, info, member = played(jax.random.key(t), rich)
+        members.append(int(member))
     assert float(info.more["guard_chance"]) == pytest.approx(1.0 - CHECKS)
     assert float(rich.ledger.tried) > 5
-    mine = lenient.decide(jax.random.key(3), rich, jnp.ones(FEATURES))
     person = problem.decision(jnp.asarray(W), jnp.ones(FEATURES))
-    same, _ = lenient.learn(jax.random.key(4), rich, person, problem.observe(person, jnp.ones(DIM)))
+    same, _ = jax.jit(lambda *given: lenient.learn(*given))(
+        jax.random.key(4), rich, person, problem.observe(person, costs)
+    )
     assert float(same.ledger.paid) == float(rich.ledger.paid)  # a person's decision is nobody's spending
-    assert int(mine.member) in (INCUMBENT, 3)
+    assert set(members) == {INCUMBENT, 3}
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.05])
