@@ -60,10 +60,11 @@ class Books:
         """Keeps decisions, each with whether it is one that the solver did not make."""
         with self.lock:
             self.kernel, self.state, self.form_fixed, self.position = kernel, state, True, position
-            for decision, foreign in decisions:
+            for decision, _ in decisions:
                 self.pending.add(decision, now)
-                if not foreign:
-                    self.last = (decision.w, decision.aux)
+            own = [decision for decision, foreign in decisions if not foreign]
+            if own:
+                self.last = (own[-1].w, own[-1].aux)
             self.pending.expire(expired)
 
     def hold(self, id: int, values: np.ndarray, expired: Sequence[int], position: Position | None) -> None:

@@ -71,7 +71,7 @@ class Kernel:
             check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
             return list(drafts)
         together: Any = jax.tree.map(lambda *leaves: np.stack(leaves), *drafts)
-        solution = self.oracle.answer(together.cost_sample, together.instance)
+        solution: Any = self.oracle.answer(together.cost_sample, together.instance)
         return unstacked(with_solution(together, solution.w, solution.aux), len(drafts))
 
     def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:

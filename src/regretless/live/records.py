@@ -26,10 +26,11 @@ class Choice(NamedTuple):
         by: Literal["learner", "incumbent", "person"] = "learner", proposed: np.ndarray | None = None,
     ) -> "Choice":  # fmt: skip
         """A decision as it is handed out; costs times ``sign`` are in the user's units."""
-        cost = decision.cost_sample if sign > 0 else -decision.cost_sample
+        made = vars(decision)  # reading the fields of a module one by one takes a while
+        cost = made["cost_sample"] if sign > 0 else -made["cost_sample"]
         return cls(
-            int(decision.id), decision.w, cost, known_number(decision.log_density), decision.aux,
-            decision.context, decision.instance, explored, fallback, by, proposed,
+            int(made["id"]), made["w"], cost, known_number(made["log_density"]), made["aux"], made["context"],
+            made["instance"], explored, fallback, by, proposed,
         )  # fmt: skip
 
 

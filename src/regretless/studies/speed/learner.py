@@ -24,9 +24,7 @@ MOST_TIMES = 5.0
 
 
 def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[dict[str, Any]]:
-    """Median and 99th percentile in microseconds of ``decide``, of one and of many contexts, and ``learn``, policy by policy, with
-    the tuned preset.
-    """
+    """Median and 99th percentile in microseconds of ``decide``, ``learn`` and a batch, policy by policy, with its preset."""
     bench = benchmarks.build(benchmark)
     for policy in policies:
         experiment = Experiment(benchmark=benchmark, policies=(policy,))
