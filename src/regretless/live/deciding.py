@@ -50,8 +50,8 @@ def _paused(
 def _with_incumbent(core: Core, kernel: Kernel, state: Any, drafts: Sequence[Decision], explore: bool) -> list[Choice]:
     """Decisions of the learner where its guard lets it, of the incumbent elsewhere; in the shadow, of the incumbent."""
     shadow = core.plan.options.mode == "shadow"
-    theirs = [place for place, draft in enumerate(drafts) if shadow or int(draft.member) == INCUMBENT]
-    mine = [place for place in range(len(drafts)) if place not in set(theirs)]
+    theirs = {place: draft for place, draft in enumerate(drafts) if shadow or int(draft.member) == INCUMBENT}
+    mine = [place for place in range(len(drafts)) if place not in theirs]
     wanted = range(len(drafts)) if shadow or not kernel.oracle.on_host else mine
     found: dict[int, tuple[Any, bool]] = {}
     try:
@@ -61,15 +61,16 @@ def _with_incumbent(core: Core, kernel: Kernel, state: Any, drafts: Sequence[Dec
     except OracleError:
         if mine:
             raise
-    decisions = {place: found[place] for place in mine}
-    for place, decision in zip(theirs, rollout.incumbents(core, kernel, [drafts[i] for i in theirs]), strict=True):
-        decisions[place] = (decision, True)
+    kept = rollout.incumbents(core, kernel, list(theirs.values()))
+    decisions = {place: found[place] for place in mine} | {
+        place: (decision, True) for place, decision in zip(theirs, kept, strict=True)
+    }
     made = [decisions[place] for place in range(len(drafts))]
     _keep(core, "decide", kernel, state, made)
     return [
-        Choice.of(decision, explore, fallback, core.sign)
-        if place not in set(theirs)
-        else Choice.of(decision, False, False, core.sign, "incumbent", found[place][0].w if place in found else None)
+        Choice.of(decision, False, False, core.sign, "incumbent", found[place][0].w if place in found else None)
+        if place in theirs
+        else Choice.of(decision, explore, fallback, core.sign)
         for place, (decision, fallback) in enumerate(made)
     ]
 
