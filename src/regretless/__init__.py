@@ -2,6 +2,7 @@
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import RegretlessError
+from regretless.live.evaluation.evaluate import evaluate
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.policies import Policy
@@ -26,6 +27,7 @@ __all__ = [
     "Settings",
     "Trace",
     "benchmarks",
+    "evaluate",
     "feedback",
     "models",
     "oracles",

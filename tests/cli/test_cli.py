@@ -133,6 +133,7 @@ def test_lists_have_a_word_about_each_entry(kind):
         [],
         ["run"],
         ["arena"],
+        ["evaluate"],
         ["list"],
         ["bench", "speed"],
         ["bench", "scale"],
@@ -173,9 +174,10 @@ def test_bench_speed_measures_each_cell(monkeypatch):
 def test_bench_learner_measures_decide_and_learn():
     words = ["bench", "learner", "--policy", "greedy", "--rounds", "10", "--format", "json"]
     rows = json.loads(runner.invoke(app, words).stdout)["rows"]
-    assert [row["verb"] for row in rows] == ["decide", "learn"]
+    assert [row["verb"] for row in rows] == ["decide", "learn", "decide 100"]
     assert all(0 < row["median"] <= row["p99"] for row in rows)
-    assert [row["limit"] for row in rows] == [1000.0, 2000.0]
+    assert [row["limit"] for row in rows[:2]] == [1000.0, 2000.0]
+    assert rows[2]["limit"] == pytest.approx(5 * rows[0]["median"], rel=0.01)
     assert "µs per call" in runner.invoke(app, words[:-2]).stdout
 
 

@@ -11,6 +11,8 @@ from regretless.cli.arena import arena
 from regretless.cli.bench import app as bench
 from regretless.cli.data import app as data
 from regretless.cli.doctor import doctor
+from regretless.cli.evaluate import EPILOG as EVALUATE_EPILOG
+from regretless.cli.evaluate import evaluate
 from regretless.cli.list import list_
 from regretless.cli.report import report
 from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
@@ -33,6 +35,7 @@ app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
 app.command("report")(report)
 app.command("status")(status)
 app.command("tune")(tune)
+app.command("evaluate", epilog=EVALUATE_EPILOG)(evaluate)
 app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")

@@ -74,6 +74,8 @@ def arrays_of(kernel: Kernel, saved: LearnerState) -> dict[str, np.ndarray]:
         "health/known": saved.known,
         "counts": np.array([saved.made, saved.expired, saved.learnt_count], np.int64),
     }
+    if saved.paused:
+        arrays["paused"] = np.array(True)
     if saved.times:
         arrays["times"] = np.array([saved.times[id] for id in saved.waiting])
     if saved.pieces:
@@ -178,7 +180,7 @@ def _state(arrays: dict[str, np.ndarray], place: Any, kernel: Kernel, options: O
     found = LearnerState(
         policy, kept["waiting"], kept["learnt"], last, made, expired, steps, known, learnt,
         {} if times is None else dict(zip(kept["waiting"], times.tolist(), strict=True)), _pieces(arrays, kernel),
-        None if place is None else Position(*(int(number) for number in place)),
+        None if place is None else Position(*(int(number) for number in place)), "paused" in arrays,
     )  # fmt: skip
     _require_consistent(found, options)
     return found

@@ -17,6 +17,7 @@ from regretless.live.kernel import Kernel
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
+from regretless.policies.guard import Guarded, guarded
 from regretless.policies.offset import Offset
 from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
@@ -40,6 +41,8 @@ class Options(BaseModel):
     sense: Literal["minimise", "maximise"] = "minimise"
     on_failure: Literal["raise", "last"] = "raise"
     seed: int = Field(0, ge=0, lt=2**32)
+    budget: float = Field(0.05, ge=0, allow_inf_nan=False)
+    mode: Literal["act", "shadow"] = "act"
 
     @classmethod
     def checked(cls, **values: Any) -> "Options":
@@ -64,9 +67,10 @@ class Plan(NamedTuple):
     surrogate: str | Surrogate | None
     offset: Any  # [d], or None
     options: Options
+    incumbent: Any = None  # a function, fixed decisions [d], or None
 
     def kernel(self, instance: Instance) -> Kernel:
-        """The programs for instances like this one: the policy, with scaling and the known part of the cost around it."""
+        """The programs for instances like this one: the policy with scaling, the known costs and the guard around it."""
         may_miss = self.options.may_miss or self.rule.rows_told is not None
         problem = Problem(self.oracle, self.context_shape, self.rule, may_miss=may_miss, instance=instance)
         with jax.enable_x64(True):
@@ -79,7 +83,22 @@ class Plan(NamedTuple):
                 policy = Scaled(problem, policy)
             if self.offset is not None:
                 policy = Offset(problem, policy, self.offset)
+            if self.incumbent is not None:
+                policy = guarded(policy, None, budget=self.options.budget)
             return Kernel(policy, self.options.seed)
+
+    def config(self, feedback: str | Measurement, offset: np.ndarray | None) -> dict[str, Any]:
+        """How a learner was made, as JSON data: ``offset`` in the user's units, objects as marks that they were ones."""
+        parts = {"feedback": feedback, "policy": self.policy, "model": self.model, "surrogate": self.surrogate}
+        fixed = isinstance(self.incumbent, np.ndarray)
+        return {
+            "oracle": self.oracle.fingerprint(),
+            "context_shape": list(self.context_shape),
+            **{name: config_entry(part) for name, part in parts.items()},
+            "incumbent": self.incumbent.tolist() if fixed else config_entry(self.incumbent),
+            "offset": None if offset is None else offset.tolist(),
+            "options": self.options.model_dump(),
+        }
 
     def setting_names(self) -> dict[str, Any] | None:
         """Every setting of a policy by name, by dotted name; None for a policy object."""
@@ -127,8 +146,10 @@ def measurement(feedback: Any, rows: int | None) -> Measurement:
     return feedback
 
 
-def require_parts(policy: Any, settings: Any, model: Any, surrogate: Any) -> None:
+def require_parts(oracle: Any, policy: Any, settings: Any, model: Any, surrogate: Any, incumbent: Any) -> None:
     """Refuses parts of the wrong type, and parts of a policy that is an object."""
+    if not isinstance(oracle, Oracle):
+        raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     for name, given, kinds in (
         ("policy", policy, (str, Policy)),
         ("settings", settings, (Settings, Mapping, type(None))),
@@ -140,8 +161,15 @@ def require_parts(policy: Any, settings: Any, model: Any, surrogate: Any) -> Non
             raise SettingsError(
                 f"learner: expected {words.get(name, f'{name} to be a name or an object')}, got {said(given)}"
             )
+    if isinstance(policy, Guarded) and incumbent is not None:
+        raise SettingsError("learner: expected an incumbent, or a policy object that is guarded already, got both")
     if isinstance(policy, Policy) and not (settings is None and model is None and surrogate is None):
         raise SettingsError("learner: settings, model and surrogate are for a policy by name; this one is an object")
+
+
+def objects(feedback: Any, policy: Any, model: Any, surrogate: Any, incumbent: Any) -> dict[str, Any]:
+    """What has to be given again to a learner that is loaded or replayed, where it was an object."""
+    return {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate, "incumbent": incumbent}
 
 
 def config_entry(thing: Any) -> Any:

@@ -31,6 +31,7 @@ class LearnerState:
     times: dict[int, float]
     pieces: dict[int, np.ndarray]
     position: Position | None  # in the log
+    paused: bool = False
 
 
 class Books:
@@ -50,6 +51,7 @@ class Books:
         self.recorder = Recorder()
         self.last: tuple[Any, Any] | None = None
         self.position: Position | None = None
+        self.paused = False  # whether the incumbent has every decision
 
     def keep(
         self, kernel: Kernel, state: Any, decisions: Sequence[tuple[Decision, bool]], now: float,
@@ -58,10 +60,11 @@ class Books:
         """Keeps decisions, each with whether it is one that the solver did not make."""
         with self.lock:
             self.kernel, self.state, self.form_fixed, self.position = kernel, state, True, position
-            for decision, foreign in decisions:
+            for decision, _ in decisions:
                 self.pending.add(decision, now)
-                if not foreign:
-                    self.last = (decision.w, decision.aux)
+            own = [decision for decision, foreign in decisions if not foreign]
+            if own:
+                self.last = (own[-1].w, own[-1].aux)
             self.pending.expire(expired)
 
     def hold(self, id: int, values: np.ndarray, expired: Sequence[int], position: Position | None) -> None:
@@ -102,6 +105,11 @@ class Books:
         with self.lock:
             self.kernel, self.position = kernel, position
 
+    def pause(self, paused: bool, position: Position | None) -> None:
+        """Hands every decision to the incumbent, or back."""
+        with self.lock:
+            self.paused, self.position = paused, position
+
     def health(self) -> Health:
         """The figures of now."""
         with self.lock:
@@ -124,7 +132,7 @@ class Books:
             state = LearnerState(
                 self.state, dict(pending.waiting), dict(pending.learnt), self.last, pending.made, pending.expired,
                 recorder.steps.copy(), recorder.known.copy(), recorder.learnt, dict(pending.times),
-                dict(pending.pieces), self.position,
+                dict(pending.pieces), self.position, self.paused,
             )  # fmt: skip
         return kernel, form_fixed, state
 
@@ -140,3 +148,4 @@ class Books:
             self.pending.made, self.pending.expired = saved.made, saved.expired
             self.recorder.steps, self.recorder.known = saved.steps, saved.known
             self.recorder.learnt = saved.learnt_count
+            self.paused = saved.paused

@@ -7,10 +7,12 @@ import jax
 import numpy as np
 
 from regretless.errors import OracleError, SettingsError
+from regretless.live import rollout
 from regretless.live.core import Core
 from regretless.live.kernel import Kernel, with_solution
 from regretless.live.records import Choice
 from regretless.live.snapshot import describe, stacked
+from regretless.policies.guard import INCUMBENT
 from regretless.types import NOT_SAMPLED, Decision, Instance
 
 Last = tuple[Any, Any]
@@ -23,10 +25,54 @@ def decide(core: Core, contexts: np.ndarray, instances: Sequence[Instance], expl
     if not explore and not kernel.predicts:
         raise SettingsError("learner: this policy has no mean prediction, so that it cannot decide greedily")
     first = core.books.pending.made + 1
-    drafts = kernel.draft(state, range(first, first + len(contexts)), contexts, instances, explore)
+    ids = range(first, first + len(contexts))
+    if core.books.paused:
+        return _paused(core, kernel, state, ids, contexts, instances)
+    drafts = kernel.draft(state, ids, contexts, instances, explore)
+    if core.plan.incumbent is not None:
+        return _with_incumbent(core, kernel, state, drafts, explore)
     decisions = solved(kernel, drafts, core.plan.options.on_failure == "last", core.books.last)
     _keep(core, "decide", kernel, state, decisions)
     return [Choice.of(decision, explore, fallback, core.sign) for decision, fallback in decisions]
+
+
+def _paused(
+    core: Core, kernel: Kernel, state: Any, ids: range, contexts: np.ndarray, instances: Sequence[Instance]
+) -> list[Choice]:
+    """The incumbent's decisions, without a program or a solver that could fail."""
+    empty = np.zeros(kernel.problem.dim)
+    drafts = [foreign(kernel, id, x, empty, own) for id, x, own in zip(ids, contexts, instances, strict=True)]
+    decisions = rollout.incumbents(core, kernel, drafts)
+    _keep(core, "decide", kernel, state, [(decision, True) for decision in decisions])
+    return [Choice.of(decision, False, False, core.sign, "incumbent") for decision in decisions]
+
+
+def _with_incumbent(core: Core, kernel: Kernel, state: Any, drafts: Sequence[Decision], explore: bool) -> list[Choice]:
+    """Decisions of the learner where its guard lets it, of the incumbent elsewhere; in the shadow, of the incumbent."""
+    shadow = core.plan.options.mode == "shadow"
+    theirs = {place: draft for place, draft in enumerate(drafts) if shadow or int(draft.member) == INCUMBENT}
+    mine = [place for place in range(len(drafts)) if place not in theirs]
+    wanted = range(len(drafts)) if shadow or not kernel.oracle.on_host else mine
+    found: dict[int, tuple[Any, bool]] = {}
+    try:
+        asked = [drafts[place] for place in wanted]
+        lenient = core.plan.options.on_failure == "last"
+        found = dict(zip(wanted, solved(kernel, asked, lenient, core.books.last), strict=True)) if asked else {}
+    except OracleError:
+        if mine:
+            raise
+    kept = rollout.incumbents(core, kernel, list(theirs.values()))
+    decisions = {place: found[place] for place in mine} | {
+        place: (decision, True) for place, decision in zip(theirs, kept, strict=True)
+    }
+    made = [decisions[place] for place in range(len(drafts))]
+    _keep(core, "decide", kernel, state, made)
+    return [
+        Choice.of(decision, False, False, core.sign, "incumbent", found[place][0].w if place in found else None)
+        if place in theirs
+        else Choice.of(decision, explore, fallback, core.sign)
+        for place, (decision, fallback) in enumerate(made)
+    ]
 
 
 def record(core: Core, context: np.ndarray, w: np.ndarray, instance: Instance) -> Choice:
@@ -34,17 +80,12 @@ def record(core: Core, context: np.ndarray, w: np.ndarray, instance: Instance) -
     kernel, state = core.ready_for([instance])
     decision = foreign(kernel, core.books.pending.made + 1, context, w, instance)
     _keep(core, "override", kernel, state, [(decision, True)])
-    return Choice.of(decision, False, False, core.sign)
+    return Choice.of(decision, False, False, core.sign, "person")
 
 
 def foreign(kernel: Kernel, id: int, context: Any, w: Any, instance: Instance) -> Decision:
     """``Problem.decision``, a decision that no policy drew, without a program."""
-    most = kernel.oracle.support
-    if np.count_nonzero(w) > most:
-        raise SettingsError(
-            f"decision: expected at most {most} coordinates other than zero, as in every decision of this feasible set, "
-            f"got {np.count_nonzero(w)}"
-        )
+    rollout.require_support(kernel, w)
     form: Any = kernel.decision_form
     empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
     own = {

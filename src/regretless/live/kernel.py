@@ -4,6 +4,7 @@ With an oracle in pure JAX a decision is one program and a learning step another
 between two programs, never from inside one. Learners that differ in numbers only share their programs.
 """
 
+import itertools
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -44,38 +45,38 @@ class Kernel:
     ) -> list[Decision]:
         """What the policy wants to do, in one program; ``solve`` makes decisions of it. Without ``explore``: by the mean."""
         count = len(ids)
-        if count == 1:
-            program, arguments = programs.draft, (np.int32(ids[0]), contexts[0], instances[0])
-        else:
-            program, arguments = programs.draft_many, _padded(ids, contexts, instances)
-        with jax.enable_x64(True):
-            found = jax.tree.map(np.asarray, program(self.choices, explore, self.numbers, state, self.seed, *arguments))
-        drafts = [found] if count == 1 else [jax.tree.map(lambda leaf, i=i: leaf[i], found) for i in range(count)]
-        if not all(np.all(np.isfinite(draft.cost_sample)) for draft in drafts):
+        found: Any = self.run_draft(state, ids, contexts, instances, explore)
+        drafts = [found] if count == 1 else unstacked(found, count)
+        if not np.all(np.isfinite(found.cost_sample)):
             raise SettingsError(
                 "context: expected one with finite predicted costs, got numbers so large that they overflow; "
                 "scale them, or build the learner with scaling=True"
             )
         return drafts
 
+    def run_draft(
+        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+    ) -> Decision:
+        """The drafts as the program gives them: one, or several with a leading axis that is filled up."""
+        if len(ids) == 1:
+            program, arguments = programs.draft, (np.int32(ids[0]), contexts[0], instances[0])
+        else:
+            program, arguments = programs.draft_many, _padded(ids, contexts, instances)
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, program(self.choices, explore, self.numbers, state, self.seed, *arguments))
+
     def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
         """The drafts with their solutions, in one call of the solver; raises OracleError if it fails for any of them."""
         if not self.oracle.on_host:
             check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
             return list(drafts)
-        costs = np.stack([draft.cost_sample for draft in drafts])
-        instances = jax.tree.map(lambda *leaves: np.stack(leaves), *(draft.instance for draft in drafts))
-        solution = self.oracle.answer(costs, instances)
-        return [
-            with_solution(draft, *jax.tree.map(lambda leaf, i=i: leaf[i], (solution.w, solution.aux)))
-            for i, draft in enumerate(drafts)
-        ]
+        together: Any = jax.tree.map(lambda *leaves: np.stack(leaves), *drafts)
+        solution: Any = self.oracle.answer(together.cost_sample, together.instance)
+        return unstacked(with_solution(together, solution.w, solution.aux), len(drafts))
 
     def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
         """The state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
-        seen = arrival.seen if self.problem.may_miss else None
-        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
-        told = (self.choices, self.numbers, state, self.seed, decision, arrival.values, seen, rows)
+        told = self._told(state, decision, arrival)
         if self.oracle.on_host and self.asks:
             with jax.enable_x64(True):
                 question = programs.ask(*told)
@@ -88,6 +89,20 @@ class Kernel:
             with jax.enable_x64(True):
                 state, info = programs.learn(*told)
         return state, info.scalars()
+
+    def compiled_learn(self, state: Any, decision: Decision, arrival: Arrival) -> Any:
+        """The programs of ``learn``, compiled without a call of the solver: the state after answers of zeros."""
+        if not (self.oracle.on_host and self.asks):
+            return self.learn(state, decision, arrival)[0]
+        with jax.enable_x64(True):
+            question = programs.ask(*self._told(state, decision, arrival))
+            w, feasible = jnp.zeros(question.costs.shape), jnp.ones(question.points.shape[:-1], bool)
+            return programs.answer(self.choices, self.numbers, question, Answer(w, feasible))[0]
+
+    def _told(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, ...]:
+        seen = arrival.seen if self.problem.may_miss else None
+        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
+        return self.choices, self.numbers, state, self.seed, decision, arrival.values, seen, rows
 
     def learn_many(
         self, state: Any, decisions: Decision, arrivals: Arrival, count: int
@@ -162,10 +177,20 @@ class Kernel:
 
 
 def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> Decision:
-    """A draft with what is to be done, in the types that all decisions have, and read-only as they are."""
+    """A draft, or several with a leading axis, with what is to be done, in the types that all decisions have, read-only."""
     told = jax.tree.map(_frozen, (draft.w, draft.aux), (w, aux))
     fields = {"w": told[0], "aux": told[1], "status": np.zeros_like(draft.status), **changed}
-    return Decision(**{**vars(draft), **fields})
+    made = Decision(**{**vars(draft), **fields})
+    for leaf in jax.tree.leaves(made):
+        if isinstance(leaf, np.ndarray):
+            leaf.flags.writeable = False
+    return made
+
+
+def unstacked(found: Any, count: int) -> list[Any]:
+    """The first ``count`` rows of a tree of arrays, each a tree of its own."""
+    leaves, structure = jax.tree.flatten(found)
+    return [jax.tree.unflatten(structure, row) for row in itertools.islice(zip(*leaves, strict=True), count)]
 
 
 def _padded(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any, Any]:

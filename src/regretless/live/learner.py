@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Never
 
-from regretless.errors import LogError, SettingsError
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.live import (
     archive,
@@ -17,8 +17,10 @@ from regretless.live import (
     learning,
     process,
     replaying,
+    rollout,
     updating,
     warm_start,
+    warming,
 )  # fmt: skip
 from regretless.live.arrivals import RawFeedback
 from regretless.live.assembly import Options, Plan
@@ -48,7 +50,8 @@ class Learner:
     ``max_pending`` decisions wait for feedback, none longer than ``max_age`` further decisions or ``max_age_seconds`` by the
     ``clock``. ``on_failure="last"`` plays the last feasible decision again if the solver fails, instead of raising. With
     ``sense="maximise"`` everything is told and shown as rewards. ``log`` is where every call is written before it returns, in
-    files of ``log_size`` bytes, with ``log_sync`` down to the disk.
+    files of ``log_size`` bytes, with ``log_sync`` down to the disk. ``incumbent`` (fixed decisions, or a function) decides
+    wherever the learner might cost more than a share of ``budget`` beyond it; in ``mode="shadow"``, always.
 
     >>> import numpy as np, regretless as rg
     >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3)
@@ -81,6 +84,9 @@ class Learner:
         on_failure: str = "raise",
         seed: int = 0,
         sense: str = "minimise",
+        incumbent: Sequence[float] | Callable[..., Any] | None = None,
+        budget: float = 0.05,
+        mode: str = "act",
         log: str | Path | None = None,
         log_size: int = SIZE,
         log_sync: bool = False,
@@ -89,30 +95,22 @@ class Learner:
     ):
         process.require_own()
         assembly.refuse_unknown(unknown, [name for name in inspect.signature(Learner).parameters if name != "unknown"])
-        if not isinstance(oracle, Oracle):
-            raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
+        assembly.require_parts(oracle, policy, settings, model, surrogate, incumbent)
         options = Options.checked(
             scaling=scaling, may_miss=may_miss, rows=rows, max_pending=max_pending, max_age=max_age,
-            max_age_seconds=max_age_seconds, on_failure=on_failure, sense=sense, seed=seed,
+            max_age_seconds=max_age_seconds, on_failure=on_failure, sense=sense, seed=seed, budget=budget, mode=mode,
         )  # fmt: skip
-        assembly.require_parts(policy, settings, model, surrogate)
         known = None if offset is None else inputs.vector("offset", offset, oracle.dim)
         cost = known if known is None or sense == "minimise" else -known
         plan = Plan(
             oracle, assembly.context_shape(context_dim, context_shape), assembly.measurement(feedback, options.rows),
-            policy, settings, model, surrogate, cost, options,
+            policy, settings, model, surrogate, cost, options, rollout.checked(incumbent, mode, oracle.dim),
         )  # fmt: skip
         example = None if instance is None else inputs.instance(oracle, instance)
         if isinstance(policy, Policy) and example is None:
             example = policy.problem.example_instance()
-        config = {
-            "oracle": oracle.fingerprint(), "context_shape": list(plan.context_shape),
-            "feedback": assembly.config_entry(feedback), "policy": assembly.config_entry(policy),
-            "model": assembly.config_entry(model), "surrogate": assembly.config_entry(surrogate),
-            "offset": None if known is None else known.tolist(),
-            "options": options.model_dump(),
-        }  # fmt: skip
-        self._core = Core(plan, example, example is not None or isinstance(policy, Policy), config, clock)
+        fixed = example is not None or isinstance(policy, Policy)
+        self._core = Core(plan, example, fixed, plan.config(feedback, known), clock)
         self._books = self._core.books
         if log is not None:
             replaying.attach(self._core, log, log_size, log_sync)
@@ -188,6 +186,24 @@ class Learner:
         with self._core.turns.taken():
             return updating.update(self._core, settings)
 
+    def pause(self) -> None:
+        """Hands every decision to the incumbent, from the next one on; their feedback is learnt all the same."""
+        process.require_own()
+        with self._core.turns.taken():
+            rollout.hold(self._core, True)
+
+    def resume(self) -> None:
+        """Ends a pause."""
+        process.require_own()
+        with self._core.turns.taken():
+            rollout.hold(self._core, False)
+
+    def warm_up(self, batches: Sequence[int] = (2, 4, 8, 16, 32, 64, 128)) -> None:
+        """Compiles whatever calls will need, so that none of them has to; ``batches``: numbers of contexts at once."""
+        process.require_own()
+        with self._core.turns.taken():
+            warming.warm_up(self._core, batches)
+
     def explain(self, choice: Choice | int) -> Explanation:
         """Why this decision (a Choice, or the id of one that waits or was learnt): predicted mean, drawn cost, greedy decision
         and the distance from it, by what the learner knows now.
@@ -232,6 +248,7 @@ class Learner:
         policy: Policy | None = None,
         model: Model | None = None,
         surrogate: Surrogate | None = None,
+        incumbent: Callable[..., Any] | None = None,
         settings: Mapping[str, Any] | None = None,
         log: str | Path | None = None,
         log_size: int = SIZE,
@@ -243,7 +260,7 @@ class Learner:
         ``settings`` are numbers that change from now on, as by ``update``; ``log`` a new log, or the one that ends here.
         """
         process.require_own()
-        given = {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate}
+        given = assembly.objects(feedback, policy, model, surrogate, incumbent)
         learner = archive.load(cls, path, oracle, given, clock)
         if log is not None:
             replaying.attach(learner._core, log, log_size, log_sync)
@@ -264,6 +281,7 @@ class Learner:
         policy: Policy | None = None,
         model: Model | None = None,
         surrogate: Surrogate | None = None,
+        incumbent: Callable[..., Any] | None = None,
         log_size: int = SIZE,
         log_sync: bool = False,
         clock: Callable[[], float] = time.time,
@@ -274,10 +292,8 @@ class Learner:
         left out with a warning. A damaged log is a LogError that says which records are good.
         """
         process.require_own()
-        if append and until is not None:
-            raise LogError("replay: a log is only ever added to at its end: give append=True or until=, not both")
-        given = {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate}
-        learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until)
+        given = assembly.objects(feedback, policy, model, surrogate, incumbent)
+        learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until, append)
         if append:
             learner._core.log = Writer(log, log_size, log_sync, reader)
         return learner

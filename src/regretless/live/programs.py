@@ -13,6 +13,7 @@ from regretless.keys import DECIDE, LEARN, START, purpose_key
 from regretless.policies.base import Answer, Policy, Question
 from regretless.policies.base import answer as answer_policy
 from regretless.policies.base import ask as ask_policy
+from regretless.policies.guard import Guarded
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info, Sample, Solution
 
 
@@ -63,6 +64,7 @@ def _drafted(
         sample = policy.sample(purpose_key(seed, DECIDE, id), state, context, instance)
     else:
         sample = Sample(policy.mean(state, context), jnp.int32(NOT_SAMPLED))
+        sample = policy.judged(purpose_key(seed, DECIDE, id), state, sample) if isinstance(policy, Guarded) else sample
     form = problem.example_decision()
     solution = Solution(form.w, form.status, form.aux)
     if not oracle.on_host:

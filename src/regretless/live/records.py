@@ -1,6 +1,6 @@
 """What a live learner hands out."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,20 @@ class Choice(NamedTuple):
     instance: Any
     explored: bool  # whether ĉ was drawn; False for the greedy decision
     fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
+    by: Literal["learner", "incumbent", "person"] = "learner"  # who decided
+    proposed: np.ndarray | None = None  # what the learner would have done where it is the incumbent's, if it was solved
 
     @classmethod
-    def of(cls, decision: Any, explored: bool, fallback: bool, sign: float) -> "Choice":
+    def of(
+        cls, decision: Any, explored: bool, fallback: bool, sign: float,
+        by: Literal["learner", "incumbent", "person"] = "learner", proposed: np.ndarray | None = None,
+    ) -> "Choice":  # fmt: skip
         """A decision as it is handed out; costs times ``sign`` are in the user's units."""
-        cost = decision.cost_sample if sign > 0 else -decision.cost_sample
+        made = vars(decision)  # reading the fields of a module one by one takes a while
+        cost = made["cost_sample"] if sign > 0 else -made["cost_sample"]
         return cls(
-            int(decision.id), decision.w, cost, known_number(decision.log_density), decision.aux,
-            decision.context, decision.instance, explored, fallback,
+            int(made["id"]), made["w"], cost, known_number(made["log_density"]), made["aux"], made["context"],
+            made["instance"], explored, fallback, by, proposed,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from regretless.errors import CheckpointError, LogError, RegretlessError, SettingsError
-from regretless.live import archive, learning, updating, warm_start
+from regretless.live import archive, learning, rollout, updating, warm_start
 from regretless.live.arrivals import Arrival
 from regretless.live.core import Core
 from regretless.live.framing import Position, Record
@@ -49,9 +49,12 @@ def attach(core: Core, path: Path_, size: int, sync: bool) -> None:
 
 
 def replay(
-    cls: Any, log: Path_, oracle: Any, given: dict[str, Any], clock: Any, checkpoint: Path_ | None, until: int | None
-) -> tuple[Any, Reader]:
+    cls: Any, log: Path_, oracle: Any, given: dict[str, Any], clock: Any, checkpoint: Path_ | None, until: int | None,
+    append: bool,
+) -> tuple[Any, Reader]:  # fmt: skip
     """The learner whose log this is, as it was after record ``until`` (None: the last), and the reader at its place."""
+    if append and until is not None:
+        raise LogError("replay: a log is only ever added to at its end: give append=True or until=, not both")
     if not isinstance(oracle, Oracle):
         raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     reader = Reader(log)
@@ -181,6 +184,8 @@ def _apply(core: Core, record: Record, position: Position) -> None:
         learning.again(core, data["id"], Arrival(**arrays), data["expired"], position)
     elif record.kind == "piece":
         books.hold(data["id"], arrays["values"], data["expired"], position)
+    elif record.kind == "pause":
+        rollout.hold(core, data["paused"], position)
     elif record.kind == "settings":
         updating.update(core, data["settings"], position)
     elif record.kind == "history":

@@ -5,6 +5,7 @@ from typing import Any
 
 from regretless import policies
 from regretless.errors import SettingsError
+from regretless.live.assembly import Options, Plan
 from regretless.live.core import Core
 from regretless.live.framing import Position
 from regretless.live.kernel import Kernel
@@ -15,23 +16,16 @@ from regretless.problem import form_of
 
 def update(core: Core, changes: Mapping[str, Any], position: Position | None = None) -> dict[str, Any]:
     """Goes on with other numbers; what was learnt stays. ``position``: of a record that is in the log already."""
-    if isinstance(core.plan.policy, Policy):
-        raise SettingsError("update: expected a policy by name; this learner's is an object, whose numbers are fixed")
-    names: dict[str, Any] = core.plan.setting_names() or {}
-    if not changes:
-        raise SettingsError(f"update: expected a setting and its new value, such as one of {_said(core, names)}")
-    for name in changes:
-        if name not in names:
-            raise SettingsError(f"update: unknown setting {name!r}; those that can change are {_said(core, names)}")
-        if not _is_number(names[name]):
-            raise SettingsError(f"update: {name!r} is no number; those that can change are {_said(core, names)}")
-    settings = policies.settings_for(core.plan.policy, {**names, **changes})
-    require_effect(core.plan.policy, settings, changes, core.books.kernel.problem)
-    plan = core.plan._replace(settings=settings)
+    plan, rest = core.plan, dict(changes)
+    if "budget" in rest and plan.incumbent is not None:
+        plan = plan._replace(options=_with_budget(plan.options, rest.pop("budget")))
+    if rest or not changes:
+        plan = _with_settings(core, plan, rest)
     kernel = plan.kernel(_instance(core))
-    after: dict[str, Any] = plan.setting_names() or {}
+    after = {**(plan.setting_names() or {}), "budget": plan.options.budget}
     if not _same_form(core, kernel):
-        told = ", ".join(f"{name} from {names[name]!r} to {after[name]!r}" for name in changes)
+        names: dict[str, Any] = core.plan.setting_names() or {}
+        told = ", ".join(f"{name} from {names[name]!r} to {after[name]!r}" for name in rest)
         raise SettingsError(
             f"update: changing {told} would change the form of what was learnt; make a new learner for that, or change one "
             f"of {_said(core, names)}"
@@ -40,8 +34,30 @@ def update(core: Core, changes: Mapping[str, Any], position: Position | None = N
     if position is None:
         position = core.write("settings", {"settings": changed}, {})
     core.books.change(kernel, position)
-    core.plan, core.config = plan, {**core.config, "settings": after}
+    core.plan = plan
+    core.config = {**core.config, "settings": plan.setting_names(), "options": plan.options.model_dump()}
     return changed
+
+
+def _with_budget(options: Options, budget: Any) -> Options:
+    return Options.checked(**{**options.model_dump(), "budget": budget})
+
+
+def _with_settings(core: Core, plan: Plan, changes: Mapping[str, Any]) -> Plan:
+    """The plan with other numbers of the policy's; refuses what is no number of its."""
+    if isinstance(plan.policy, Policy):
+        raise SettingsError("update: expected a policy by name; this learner's is an object, whose numbers are fixed")
+    names: dict[str, Any] = plan.setting_names() or {}
+    if not changes:
+        raise SettingsError(f"update: expected a setting and its new value, such as one of {_said(core, names)}")
+    for name in changes:
+        if name not in names:
+            raise SettingsError(f"update: unknown setting {name!r}; those that can change are {_said(core, names)}")
+        if not _is_number(names[name]):
+            raise SettingsError(f"update: {name!r} is no number; those that can change are {_said(core, names)}")
+    settings = policies.settings_for(plan.policy, {**names, **changes})
+    require_effect(plan.policy, settings, changes, core.books.kernel.problem)
+    return plan._replace(settings=settings)
 
 
 def _instance(core: Core) -> Any:

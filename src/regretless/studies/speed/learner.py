@@ -16,10 +16,15 @@ LIMITS = {"decide": 1000.0, "learn": 2000.0}
 
 POLICIES = ("linear_thompson", "dfhpg")
 WARM_UP = 50
+BATCH, BATCHES = 100, 50
+"""Contexts at once, and how often that is measured."""
+
+MOST_TIMES = 5.0
+"""How many times a single decision a batch may cost."""
 
 
 def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[dict[str, Any]]:
-    """Median and 99th percentile in microseconds of ``decide`` and ``learn``, policy by policy, with the tuned preset."""
+    """Median and 99th percentile in microseconds of ``decide``, ``learn`` and a batch, policy by policy, with its preset."""
     bench = benchmarks.build(benchmark)
     for policy in policies:
         experiment = Experiment(benchmark=benchmark, policies=(policy,))
@@ -48,3 +53,24 @@ def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[
                 "limit": LIMITS[verb] if benchmark == "topk" else None,
                 "first_seconds": round(seconds[0], 2),
             }
+        yield _batches(benchmark, policy, learner, rng, float(np.median(spent["decide"][WARM_UP:])))
+
+
+def _batches(benchmark: str, policy: str, learner: Learner, rng: np.random.Generator, one: float) -> dict[str, Any]:
+    """The same for many contexts at once, with a limit relative to ``one``, the seconds of a single decision."""
+    seconds = []
+    for _ in range(1 + BATCHES):
+        contexts = rng.normal(size=(BATCH, *learner.problem.context_shape))
+        began = time.perf_counter()
+        learner.decide(contexts)
+        seconds.append(time.perf_counter() - began)
+    warm = np.array(seconds[1:]) * 1e6
+    return {
+        "benchmark": benchmark,
+        "policy": policy,
+        "verb": f"decide {BATCH}",
+        "median": round(float(np.median(warm)), 1),
+        "p99": round(float(np.percentile(warm, 99)), 1),
+        "limit": round(MOST_TIMES * one * 1e6, 1),
+        "first_seconds": round(seconds[0], 2),
+    }

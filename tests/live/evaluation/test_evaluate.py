@@ -1,0 +1,217 @@
+"""Evaluation on a history: unbiased where the log overlaps with a candidate, silent where it does not."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import regretless as rg
+from regretless.cli.main import app
+from regretless.errors import SettingsError
+from regretless.live.evaluation.intervals import interval, standard_error
+from regretless.live.history import History
+from regretless.live.learner import Learner
+
+DIM, FEATURES, COUNT = 3, 2, 400
+ORACLE = rg.oracles.top_k(DIM, 1)
+SLOPES = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.5]])
+
+
+def mean(x):
+    return 4.0 + x @ SLOPES.T + 0.5 * np.abs(x[..., :1])
+
+
+def best(x):
+    return np.eye(DIM)[np.argmin(mean(x))]
+
+
+def worst(x):
+    return np.eye(DIM)[np.argmax(mean(x))]
+
+
+def drawn(count=COUNT, seed=0, chances=(0.5, 0.3, 0.2), **changes):
+    """Decisions drawn with these probabilities, whatever the context."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(count, FEATURES))
+    item = rng.choice(DIM, p=chances, size=count)
+    totals = mean(x)[np.arange(count), item] + 0.3 * rng.normal(size=count)
+    parts = {"totals": totals, "propensities": np.asarray(chances)[item], **changes}
+    return History(x, np.eye(DIM)[item], **parts)
+
+
+def paid(history, rule):
+    """What a rule pays in the judged rounds, without noise."""
+    x = history.contexts[len(history) // 5 :]
+    return np.mean([mean(own) @ rule(own) for own in x])
+
+
+@pytest.mark.parametrize("changes", [{}, {"propensities": None}], ids=["doubly_robust", "matching"])
+def test_finds_what_rules_would_have_paid(changes, request):
+    history = drawn(**changes)
+    found = rg.evaluate([best, worst], history)
+    assert [own.candidate for own in found.estimates] == ["logged", "best", "worst"]
+    assert found.rounds == 320
+    for rule in (best, worst):
+        own = found[rule.__name__]
+        assert own.method == request.node.callspec.id
+        assert own.cost.low <= paid(history, rule) <= own.cost.high
+        assert own.cost.high - own.cost.low < 1.0
+        assert own.matches == sum(np.array_equal(rule(x), w) for x, w in zip(history.contexts[80:], history.decisions[80:], strict=True))  # fmt: skip  # noqa: E501
+        assert own.effective <= own.matches
+    assert found["best"].cost.high < found["worst"].cost.low
+    assert found["best"].difference.high < 0.0 < found["worst"].difference.low
+    apart = found.difference("best", "worst")
+    assert apart.mean == pytest.approx(found["best"].cost.mean - found["worst"].cost.mean)
+    assert apart.high < 0.0
+    assert found["logged"].difference is None
+    assert found["logged"].cost.mean == pytest.approx(np.mean(history.totals[80:]))
+
+
+def test_policies_learn_from_earlier_rounds_only_and_learners_are_taken_as_they_are():
+    history = drawn(count=600)
+    found = rg.evaluate(["linear_thompson"], history, oracle=ORACLE)
+    assert found["linear_thompson"].cost.mean < found["logged"].cost.mean
+    totals = history.totals.copy()
+    totals[480:] = 50.0  # the last block: no decision that is judged may have seen it
+    later = rg.evaluate(["linear_thompson"], drawn(count=600, totals=totals), oracle=ORACLE)
+    assert later["linear_thompson"].matches == found["linear_thompson"].matches
+    learner = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson")
+    learner.learn_from(drawn(count=300, seed=7))
+    before = learner.health()
+    own = rg.evaluate({"mine": learner}, history)["mine"]
+    assert own.cost.low < paid(history, best) + 0.2 < own.cost.high + 0.2
+    assert learner.health() == before
+    learner.learn_from(history)
+    with pytest.raises(
+        SettingsError, match="'mine': it has learnt from 480 of the 480 rounds that it would be judged by"
+    ):
+        rg.evaluate({"mine": learner}, history)
+
+
+def ruled(count=COUNT, told=True):
+    """A log without randomness: a rule that is best in another world."""
+    x = np.random.default_rng(3).normal(size=(count, FEATURES))
+    w = np.eye(DIM)[np.argmin(mean(x) + 0.8 * x[:, 1:] * np.array([1.0, 0.0, -1.0]), axis=1)]
+    return History(x, w, totals=np.sum(mean(x) * w, axis=1), propensities=np.ones(count) if told else None)
+
+
+@pytest.mark.parametrize(
+    ("history", "rule", "reason"),
+    [
+        (ruled(), worst, "never decides like|is the candidate's|worth"),
+        (ruled(), best, "of the rounds the log never decides like the candidate"),
+        (ruled(told=False), best, "hangs on the context, as in a log without randomness"),
+        (drawn(30), best, "logged decisions are the candidate's, worth .* rounds; at least 20 are needed"),
+        (drawn(150, propensities=None), best, "120 rounds are too few to tell a rule from chance without propensities"),
+        (drawn(propensities=np.full(COUNT, 0.1)), best, "the probabilities cannot be right: .* times all rounds"),
+        (
+            drawn(chances=(1.0, 0.0, 0.0)),
+            lambda x: np.eye(DIM)[2],
+            "none of the 320 logged decisions is the candidate's",
+        ),
+    ],
+    ids=["another_rule", "similar_rule", "rule_untold", "handful", "few_untold", "wrong_propensities", "never"],
+)
+def test_says_that_it_cannot_be_told(history, rule, reason):
+    found = rg.evaluate({"rule": rule}, history)
+    own = found["rule"]
+    assert own.cost is None
+    assert own.difference is None
+    assert not own.told
+    assert np.isfinite(own.prediction)
+    assert found.difference("rule", "logged") is None
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(own.reason)
+    assert "cannot be told from this log: " in str(found)
+    assert "a model's prediction: " in str(found)
+
+
+def test_what_was_done_anyway_and_what_was_seen_anyway():
+    history = ruled()
+    same = rg.evaluate(
+        {"same": lambda x: history.decisions[np.flatnonzero((history.contexts == x).all(axis=1))[0]]}, history
+    )
+    assert same["same"].cost == same["logged"].cost
+    costs = mean(history.contexts)
+    seen = rg.evaluate({"worst": worst}, History(history.contexts, history.decisions, costs=costs))["worst"]
+    assert seen.method == "seen"
+    assert seen.cost.mean == pytest.approx(paid(history, worst))
+
+
+def test_rewards_are_shown_as_rewards():
+    history = drawn(300)
+    costs = rg.evaluate(best, history)
+    rewards = rg.evaluate(best, drawn(300, totals=-history.totals, sense="maximise"))
+    assert rewards["best"].cost == costs["best"].cost.times(-1.0)
+    assert rewards["best"].cost.low <= rewards["best"].cost.mean <= rewards["best"].cost.high
+    assert rewards["best"].prediction == pytest.approx(-costs["best"].prediction)
+    assert str(rewards).startswith("reward per round over 240 rounds")
+    table = rewards.to_pandas()
+    assert table.loc[1, "cost_high"] == rewards["best"].cost.high
+    assert json.loads(json.dumps(rewards.to_dict()))["estimates"][1]["cost"]["mean"] == rewards["best"].cost.mean
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ("greed", {}, "'greed': unknown policy 'greed'; did you mean 'greedy'"),
+        ("greedy", {}, "'greedy': expected oracle=, the feasible set"),
+        ("greedy", {"oracle": rg.oracles.top_k(4, 1)}, "contexts of shape .* and decisions of 4 numbers, got .* and 3"),
+        ({"logged": best}, {}, "labels other than 'logged'"),
+        ([best, best], {}, "two called 'best': give them as"),
+        ([], {}, "at least one candidate, got none"),
+        (3, {}, "candidate 'int': expected the name of a policy, a Policy, a Learner or a function"),
+        (lambda x: [1.0], {}, "row 0 of those to be judged: .* 3 finite numbers"),
+        (lambda x: [1.0, 1.0, 0.0], {"oracle": ORACLE}, "expected decisions in the feasible set"),
+        (best, {"model": "gredy"}, "unknown policy 'gredy'"),
+        (best, {"oracle": 7}, "expected oracle to be an oracle"),
+    ],
+)
+def test_refuses(given, options, message):
+    with pytest.raises(SettingsError, match=message):
+        rg.evaluate(given, drawn(60), **options)
+
+
+def test_refuses_histories_that_tell_nothing():
+    with pytest.raises(SettingsError, match="expected a History"):
+        rg.evaluate(best, [1])
+    with pytest.raises(SettingsError, match="tells what its decisions cost"):
+        rg.evaluate(best, drawn(60, totals=None))
+    with pytest.raises(SettingsError, match="at least two rounds of known cost"):
+        rg.evaluate(best, drawn(60, totals=np.r_[np.ones(10), np.full(50, np.nan)]))
+
+
+def test_intervals_widen_where_rounds_are_alike():
+    rng = np.random.default_rng(0)
+    alone = rng.normal(size=400)
+    alike = np.repeat(rng.normal(size=40), 10)
+    assert standard_error(alone) == pytest.approx(1 / 20, rel=0.2)
+    assert standard_error(alike) > 1.5 * alike.std() / 20
+    few, many = interval(alone, 5.0), interval(alone, 400.0)
+    assert (few.high - few.low) / (many.high - many.low) == pytest.approx(2.776 / 1.966, rel=1e-3)
+
+
+def test_the_command_prints_one_json_object(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "own_plant.py").write_text(
+        "import numpy as np\nfrom regretless import oracles\n"
+        f"oracle = oracles.top_k({DIM}, 1)\nfirst = lambda x: np.eye({DIM})[0]\n"
+    )
+    history = drawn()
+    history.to_pandas().to_csv("old.csv", index=False)
+    words = ["evaluate", "old.csv", "--oracle", "own_plant:oracle", "--function", "own_plant:first"]
+    result = CliRunner().invoke(app, [*words, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["estimates"]
+    assert [row["candidate"] for row in rows] == ["logged", "own_plant:first"]
+    assert rows[1]["cost"]["mean"] == pytest.approx(
+        rg.evaluate(lambda x: np.eye(DIM)[0], history).estimates[1].cost.mean
+    )
+    shown = CliRunner().invoke(app, words).stdout
+    assert "doubly" in shown
+    assert "against the log" in shown
+    missing = CliRunner().invoke(app, ["evaluate", "new.log", "--oracle", "own_plant:oracle"])
+    assert missing.exit_code == 2
+    assert "expected a learner's log or a table" in missing.output

@@ -1,0 +1,156 @@
+"""The guard: an estimate that is right on average, a bound that holds, an incumbent that decides where it must."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regretless import oracles
+from regretless.errors import SettingsError
+from regretless.policies.base import Policy
+from regretless.policies.forecast import no_forecast
+from regretless.policies.guard import INCUMBENT, Guarded, guarded, incumbent_costs
+from regretless.policies.ledger import CHECKS, chosen, no_ledger
+from regretless.problem import Problem
+from regretless.simulate.simulation import simulate
+from regretless.types import NOT_SAMPLED, Info, Sample
+from toys import DIM, FEATURES, Toy
+
+ORACLE = oracles.top_k(DIM, 2)
+W = [1.0, 0.0, 0.0, 1.0]
+BUDGET, CONFIDENCE = jnp.asarray(0.05), jnp.asarray(0.95)
+
+
+class WatchedState(eqx.Module):
+    """The decision that was shown last."""
+
+    decision: Any
+    version: jax.Array
+
+
+class Watched(Policy):
+    """Wants the two last items, and remembers the last decision that it was shown."""
+
+    def init(self, key):
+        return WatchedState(self.problem.example_decision(), jnp.zeros((), jnp.int32))
+
+    def sample(self, key, state, context, instance):
+        return Sample(jnp.array([4.0, 3.0, 2.0, 1.0]), state.version, member=jnp.int32(2))
+
+    def learn(self, key, state, decision, feedback):
+        return WatchedState(decision, state.version + 1), Info(
+            feedback.total(), feedback.total(), feedback.complete(), jnp.asarray(True)
+        )
+
+
+def stream(key, worse):
+    """400 rounds of a ledger: costs of an incumbent that drift and depend on the context; the policy costs ``worse`` more."""
+
+    def one(carry, t):
+        ledger, excess, highest = carry
+        a, b, c, d = jax.random.split(jax.random.fold_in(key, t), 4)
+        x = jax.random.normal(a, (1,))
+        cost = 10.0 + x[0] + 2.0 * jnp.sin(t / 60.0) + jax.random.normal(b)
+        mine = cost + worse * jax.random.uniform(c, minval=0.0, maxval=2.0)
+        chance = ledger.chance(BUDGET, CONFIDENCE)
+        theirs = jax.random.uniform(d) >= chance
+        ledger = chosen(theirs, ledger.incumbent_paid(x, cost, 1.0 - chance), ledger.policy_paid(x, mine))
+        excess = excess + jnp.where(theirs, 0.0, mine - cost)
+        highest = jnp.maximum(highest, excess - ledger.bound(CONFIDENCE))
+        return (ledger, excess, highest), ledger.excess - excess
+
+    start = no_ledger((1,)), jnp.zeros(()), -jnp.inf
+    (ledger, excess, highest), errors = jax.lax.scan(one, start, jnp.arange(400.0))
+    return errors[-1], highest, excess / ledger.paid, ledger.tried, jnp.max(ledger.variance)
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_estimate_is_right_on_average_and_the_bound_holds_at_all_times():
+    runs = jax.jit(jax.vmap(stream, in_axes=(0, None)))
+    keys = jax.random.split(jax.random.key(0), 300)
+    for worse in (-1.0, 3.0):
+        error, highest, share, tried, variance = map(np.asarray, runs(keys, worse))
+        assert abs(error.mean()) < 4 * error.std(ddof=1) / len(error) ** 0.5
+        assert 0.1 < np.mean(np.square(error)) / variance.mean() < 1.5
+        assert np.mean(highest > 0) <= 0.05
+        assert np.mean(share > 0.05) <= 0.02
+        assert tried.mean() > (200 if worse < 0 else 20)  # a good policy is let in, a bad one still tries
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_forecast_follows_the_context_and_does_not_believe_an_outlier():
+    forecast, rng = no_forecast((2,)), np.random.default_rng(0)
+    after = jax.jit(lambda forecast, x, cost: forecast.after(x, cost))
+    for _ in range(60):
+        x = rng.normal(size=2)
+        forecast = after(forecast, jnp.asarray(x), 20.0 + 3.0 * x[0] + 0.1 * rng.normal())
+    assert float(forecast.of(jnp.array([1.0, 0.0]))) == pytest.approx(23.0, abs=0.5)
+    assert 0.05 < float(forecast.spread()) < 1.0
+    shaken = after(forecast, jnp.zeros(2), 1000.0)
+    assert float(shaken.of(jnp.zeros(2))) == pytest.approx(20.0, abs=0.5)
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
+    problem = Problem(ORACLE, (FEATURES,), "bandit")
+    policy = guarded(Watched(problem), incumbent_costs(ORACLE, W))
+    state = policy.init(jax.random.key(0))
+    decision = policy.decide(jax.random.key(1), state, jnp.ones(FEATURES))
+    assert decision.w.tolist() == W
+    assert int(decision.member) == INCUMBENT
+    assert float(decision.log_density) == 0.0
+    seen = problem.observe(decision, jnp.ones(DIM))
+    state, info = jax.jit(lambda *given: policy.learn(*given))(jax.random.key(2), state, decision, seen)
+    shown = state.inner.decision
+    assert int(shown.version) == NOT_SAMPLED
+    assert np.isnan(float(shown.log_density))
+    assert int(shown.member) == 0
+    assert (float(info.more["guard_incumbent"]), float(state.ledger.paid)) == (1.0, 2.0)
+    rich, x, costs = state, jnp.ones(FEATURES), jnp.ones(DIM)
+    lenient = Guarded(problem, policy.inner, jnp.asarray(1e9), CONFIDENCE, policy.incumbent)
+
+    @jax.jit
+    def played(key, state):
+        decision = lenient.decide(key, state, x)
+        return *lenient.learn(key, state, decision, problem.observe(decision, costs)), decision.member
+
+    members = []
+    for t in range(20):
+        rich, info, member = played(jax.random.key(t), rich)
+        members.append(int(member))
+    assert float(info.more["guard_chance"]) == pytest.approx(1.0 - CHECKS)
+    assert float(rich.ledger.tried) > 5
+    person = problem.decision(jnp.asarray(W), jnp.ones(FEATURES))
+    same, _ = jax.jit(lambda *given: lenient.learn(*given))(
+        jax.random.key(4), rich, person, problem.observe(person, costs)
+    )
+    assert float(same.ledger.paid) == float(rich.ledger.paid)  # a person's decision is nobody's spending
+    assert set(members) == {INCUMBENT, 3}
+
+
+@pytest.mark.parametrize("budget", [0.0, 0.05])
+def test_costs_at_most_so_much_more_in_a_simulation(budget):
+    """Without a budget the incumbent decides throughout; the policy wants the dearest items."""
+    bench = Toy()
+    with jax.enable_x64(True):
+        policy = guarded(Watched(bench.problem("bandit")), jnp.array([0.0, 1.0, 2.0, 3.0]), budget=budget)
+    trace = simulate(policy, bench, seeds=2, horizon=40, keep_decisions=True)
+    first = np.asarray(trace.decisions)[..., :2]
+    assert np.all(first == 1.0) if budget == 0.0 else np.all(first[:, :10] == 1.0)
+
+
+def test_says_what_is_no_guard():
+    problem = Problem(ORACLE, (FEATURES,), "bandit")
+    inner = Watched(problem)
+    for given, message in (
+        ({"incumbent": jnp.ones(3)}, "4 finite costs"),
+        ({"incumbent": None, "budget": -1.0}, "budget of at least 0"),
+        ({"incumbent": None, "confidence": 1.0}, "confidence from 0.5"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            guarded(inner, **given)
+    with pytest.raises(SettingsError, match="solution of some costs"):
+        incumbent_costs(ORACLE, [1.0, 1.0, 1.0, 0.0])
