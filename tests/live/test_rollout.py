@@ -107,6 +107,7 @@ def test_what_the_budget_does_not_count():
         ({"mode": "sometimes"}, SettingsError, "mode"),
         ({"incumbent": lambda x: 1 / 0}, OracleError, "its function failed: ZeroDivisionError"),
         ({"incumbent": lambda x: [1.0] * 4}, SettingsError, "at most 2 coordinates"),
+        ({"incumbent": [1.0, 1.0, 1.0, 0.0]}, SettingsError, "at most 2 coordinates"),
     ],
 )
 def test_says_what_is_wrong_and_keeps_nothing(given, error, message):

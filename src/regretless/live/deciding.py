@@ -85,7 +85,7 @@ def record(core: Core, context: np.ndarray, w: np.ndarray, instance: Instance) -
 
 def foreign(kernel: Kernel, id: int, context: Any, w: Any, instance: Instance) -> Decision:
     """``Problem.decision``, a decision that no policy drew, without a program."""
-    rollout.require_support(kernel, w)
+    rollout.require_support(kernel.oracle, w)
     form: Any = kernel.decision_form
     empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
     own = {

@@ -104,7 +104,7 @@ class Learner:
         cost = known if known is None or sense == "minimise" else -known
         plan = Plan(
             oracle, assembly.context_shape(context_dim, context_shape), assembly.measurement(feedback, options.rows),
-            policy, settings, model, surrogate, cost, options, rollout.checked(incumbent, mode, oracle.dim),
+            policy, settings, model, surrogate, cost, options, rollout.checked(incumbent, mode, oracle),
         )  # fmt: skip
         example = None if instance is None else inputs.instance(oracle, instance)
         if isinstance(policy, Policy) and example is None:

@@ -11,6 +11,7 @@ from regretless.live import inputs
 from regretless.live.core import Core
 from regretless.live.framing import Position
 from regretless.live.kernel import Kernel, with_solution
+from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
 from regretless.types import Decision, Instance
 
@@ -59,13 +60,13 @@ def decided(kernel: Kernel, given: Any, context: np.ndarray, instance: Instance)
     except Exception as error:
         raise OracleError(f"incumbent: its function failed: {type(error).__name__}: {error}") from error
     w = inputs.vector("the incumbent's decision", found, problem.dim)
-    require_support(kernel, w)
+    require_support(kernel.oracle, w)
     return w
 
 
-def require_support(kernel: Kernel, w: np.ndarray) -> None:
+def require_support(oracle: Oracle, w: np.ndarray) -> None:
     """Refuses a decision with more coordinates other than zero than any of the feasible set has."""
-    most = kernel.oracle.support
+    most = oracle.support
     if np.count_nonzero(w) > most:
         raise SettingsError(
             f"decision: expected at most {most} coordinates other than zero, as in every decision of this feasible set, "
@@ -73,10 +74,12 @@ def require_support(kernel: Kernel, w: np.ndarray) -> None:
         )
 
 
-def checked(given: Any, mode: str, dim: int) -> np.ndarray | Callable[..., Any] | None:
+def checked(given: Any, mode: str, oracle: Oracle) -> np.ndarray | Callable[..., Any] | None:
     """An incumbent as a learner takes it: a function, fixed decisions, or none."""
     if given is None and mode == "shadow":
         raise SettingsError("learner: expected an incumbent that decides while the learner is in the shadow, got none")
     if given is None or callable(given):
         return given
-    return inputs.vector("incumbent", given, dim)
+    w = inputs.vector("incumbent", given, oracle.dim)
+    require_support(oracle, w)
+    return w

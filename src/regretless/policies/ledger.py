@@ -38,9 +38,7 @@ class Ledger(eqx.Module):
 
     forecast: Forecast
     excess: Float[Array, ""]  # estimate of what was spent beyond the incumbent's cost
-    variance: Float[
-        Array, " 2"
-    ]  # of that estimate: by the errors expected in the policy's rounds, and by those that were seen
+    variance: Float[Array, " 2"]  # of that: by the errors expected in the policy's rounds, and by those that were seen
     paid: Float[Array, ""]  # what the incumbent would have paid in all rounds
     tried: Float[Array, ""]  # outcomes of the policy's decisions
     losses: Float[Array, ""]  # mean of what these cost more, where they did

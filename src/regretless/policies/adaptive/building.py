@@ -25,7 +25,9 @@ class AdaptiveSettings(settings.Settings):
     margin: float = Field(0.4, gt=0, description="logarithm of the error ratio beyond which a learner has no say")
     networks: int = Field(3, ge=0, le=64, description="in the ensemble; 0: none")
     steps: int = Field(4, ge=1, le=1000, description="of the ensemble's training after each round")
-    early_steps: int = Field(8, ge=1, le=1000, description="the same for the first hundred rounds, then less and less")
+    early_steps: int = Field(
+        8, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
+    )
 
 
 RIDGE, SHARED, CLIPPING, FLOOR = 0.3, 0.5, 4.0, 1.0

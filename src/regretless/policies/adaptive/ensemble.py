@@ -47,7 +47,9 @@ class EnsembleSettings(settings.Settings):
     members: int = Field(5, ge=1, le=64, description="networks")
     width: int = Field(64, ge=1, le=4096, description="of each of the two hidden layers")
     steps: int = Field(4, ge=1, le=1000, description="of Adam after each round")
-    early_steps: int = Field(1, ge=1, le=1000, description="the same for the first hundred rounds, then less and less")
+    early_steps: int = Field(
+        1, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
+    )
     batch: int = Field(64, ge=1, le=10**5, description="remembered rounds in each step")
     memory: int = Field(2048, ge=1, le=10**6, description="rounds remembered, less where they are large")
     lr: float = Field(1e-3, gt=0, description="Adam's rate")
