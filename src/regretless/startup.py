@@ -22,6 +22,7 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
 
     from regretless.errors import SettingsError
 
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # take what is needed: others share the GPU
     if device != "auto":
         jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
     with contextlib.suppress(RuntimeError):  # JAX has started already: its devices stay as they are

@@ -19,6 +19,7 @@ def main(device: str, cores: str, folder: str) -> None:
     configure(cast(Device, device), cores=int(cores))
     from regretless import plugins
     from regretless.studies.campaign import InProcess
+    from regretless.studies.compute import compute
     from regretless.studies.engines.processes import CELLS, Telling
     from regretless.studies.plan import Planned
     from regretless.studies.store import Store
@@ -29,7 +30,8 @@ def main(device: str, cores: str, folder: str) -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
     items = [Planned(key, cell) for key, cell in zip(task["keys"], CELLS.validate_python(task["cells"]), strict=True)]
     try:
-        InProcess().run(items, Store(Path(folder)), Telling(told))
+        # Nothing is compiled ahead here: another worker may well take the next cell.
+        InProcess(compute).run(items, Store(Path(folder)), Telling(told))
     except WriteError:
         sys.exit(1)  # the process that started this one goes on, and tells why it cannot
 

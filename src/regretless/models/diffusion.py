@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from regretless import draws, nets, settings
+from regretless.models import scalar_chain
 from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
 from regretless.types import Context, Cost, Key
 
@@ -199,11 +200,12 @@ class Diffusion(GenerativeModel):
         """Scenarios from noise, and the values visited on the way."""
         given = params.given(self._rows(alike(params, context)))
         start = alike(params, noise).reshape(-1, *self.shape)
+        product = scalar_chain.product if self.shape[1] == 1 else nets.product
 
         def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, Array]:
             (keep, add, clock), fresh = now
-            hidden = jax.nn.silu(nets.product(c, params.noisy) + (given + clock))
-            moved = keep * c + add * (nets.product(hidden, params.out.weight) + params.out.bias)
+            hidden = jax.nn.silu(product(c, params.noisy) + (given + clock))
+            moved = keep * c + add * (product(hidden, params.out.weight) + params.out.bias)
             return (moved if fresh is None else moved + fresh), c
 
         fresh = None if self.sampler == "ddim" else self._fresh(start)
@@ -228,28 +230,39 @@ class Diffusion(GenerativeModel):
     ) -> Params:
         """Back-propagation through the whole chain; hidden layers are computed again instead of being kept."""
         x = self._rows(alike(params, context))
-        given = params.given(x)
-
-        def step(carry: tuple[Array, Array, nets.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
-            slope, noisy, out = carry
-            (keep, add, clock), c = now
-            before = nets.product(c, params.noisy) + (given + clock)
-            gate = jax.nn.sigmoid(before)
-            error = add * slope
-            out = nets.Dense(out.weight + _summed(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
-            delta = nets.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
-            slope = keep * slope + nets.product(delta, params.noisy.T)
-            return (slope, noisy + _summed(c, delta), out), jnp.sum(delta, axis=0)
-
         slope = alike(params, cotangents).reshape(-1, *self.shape)
-        zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
-        (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), (self._steps(params), visited), reverse=True)
+        known = (params, params.given(x), self._steps(params), visited, slope)
+        if self.shape[1] == 1:
+            noisy, out, delta = jax.lax.platform_dependent(*known, cpu=_by_products, default=scalar_chain.by_sums)
+        else:
+            noisy, out, delta = _by_products(*known)
         times = path(self.train_steps, self.sample_steps).times
         embedding = alike(params, jnp.asarray(schedule(self.train_steps).embedding[times]))
         by_row, by_step = jnp.sum(delta, axis=0), jnp.sum(delta, axis=1)
         return Denoiser(
             noisy, nets.product(embedding.T, by_step), nets.product(x.T, by_row), jnp.sum(by_row, axis=0), out
         )
+
+
+def _by_products(
+    params: Denoiser, given: Array, steps: tuple[Array, Array, Array], visited: Array, slope: Array
+) -> tuple[Array, nets.Dense, Float[Array, "steps rows 128"]]:
+    """Gradients of ``noisy`` and ``out``, and those of the hidden layer summed over the scenarios, step by step."""
+
+    def step(carry: tuple[Array, Array, nets.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
+        slope, noisy, out = carry
+        (keep, add, clock), c = now
+        before = nets.product(c, params.noisy) + (given + clock)
+        gate = jax.nn.sigmoid(before)
+        error = add * slope
+        out = nets.Dense(out.weight + _summed(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
+        delta = nets.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
+        slope = keep * slope + nets.product(delta, params.noisy.T)
+        return (slope, noisy + _summed(c, delta), out), jnp.sum(delta, axis=0)
+
+    zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
+    (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), (steps, visited), reverse=True)
+    return noisy, out, delta
 
 
 def _summed(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
