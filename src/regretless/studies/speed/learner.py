@@ -14,7 +14,7 @@ from regretless.studies.settling import settle
 LIMITS = {"decide": 1000.0, "learn": 2000.0}
 """Microseconds that the median should stay below on top-k."""
 
-POLICIES = ("linear_thompson", "dfhpg")
+POLICIES = ("adaptive", "linear_thompson", "dfhpg")
 WARM_UP = 50
 BATCH, BATCHES = 100, 50
 """Contexts at once, and how often that is measured."""
@@ -50,6 +50,7 @@ def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[
                 "verb": verb,
                 "median": round(float(np.median(warm)), 1),
                 "p99": round(float(np.percentile(warm, 99)), 1),
+                "times_one": None,
                 "limit": LIMITS[verb] if benchmark == "topk" else None,
                 "first_seconds": round(seconds[0], 2),
             }
@@ -71,6 +72,7 @@ def _batches(benchmark: str, policy: str, learner: Learner, rng: np.random.Gener
         "verb": f"decide {BATCH}",
         "median": round(float(np.median(warm)), 1),
         "p99": round(float(np.percentile(warm, 99)), 1),
+        "times_one": round(float(np.median(warm)) / (one * 1e6), 2),
         "limit": round(MOST_TIMES * one * 1e6, 1),
         "first_seconds": round(seconds[0], 2),
     }
