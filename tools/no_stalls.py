@@ -1,6 +1,6 @@
 """Calls a learner thousands of times after ``warm_up`` and counts what must not happen: a compilation, or a call that stalls.
 
-    python tools/no_stalls.py --calls 10000
+    python tools/no_stalls.py --calls 10000   (part of make soak)
 
 Decisions (one context or several), feedback that is complete, partial, late, in pieces or never comes, explanations and health,
 in random order. Of each call the processor time of all threads is taken, less the solver's own. No call may compile, and the

@@ -29,7 +29,7 @@ class Columns:
     >>> columns = rg.Columns(numbers=["hour", "load"], categories=sky, fill={"load": 40.0}, other=["sky"])
     >>> columns.encode([{"hour": 6.0, "load": 35.0, "sky": "rain"}, {"hour": 7.5, "sky": "hail"}]).tolist()
     [[6.0, 35.0, 0.0, 0.0, 1.0, 0.0], [7.5, 40.0, 1.0, 0.0, 0.0, 1.0]]
-    >>> learner = rg.Learner(rg.oracles.top_k(4, 2), columns=columns)
+    >>> learner = rg.Learner(rg.oracles.top_k(4, 2), columns=columns, policy="linear_thompson")
     >>> learner.decide({"hour": 7.5, "sky": "hail"}).context
     {'hour': 7.5, 'load': None, 'sky': 'other'}
     """
