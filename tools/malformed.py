@@ -208,7 +208,8 @@ def bad_arena(rng: random.Random, folder: Path) -> list[str]:
     more = rng.choice(
         [["nope"], ["lin100", "nope"], ["--policy", "nope"], ["--seeds", "0"], ["--seeds", "9999999999"],
          ["--first-seed", "-1"], ["--first-seed", "4294967295"], ["--jobs", "0"], ["--engine", "spark"],
-         ["--address", "here:1"], ["--out", "file"], ["--import", "nowhere"], ["--device", "gpu"], ["--format", "xml"], ["--quick", "--policy", ""]]
+         ["--address", "here:1"], ["--out", "file"], ["--import", "nowhere"],
+         ["--device", "gpu"], ["--format", "xml"], ["--quick", "--policy", ""]]
     )  # fmt: skip
     return ["arena", *more, *([] if "--out" in more else ["--out", "store"])]
 

@@ -252,6 +252,7 @@ class Learner:
         """A learner that ``save`` wrote. The oracle, and whatever else was given as an object, has to be given again.
 
         ``settings`` are numbers that change from now on, as by ``update``; ``log`` a new log, or the one that ends here.
+        Columns are in the file: ``columns`` that differ from them are refused.
         """
         process.require_own()
         given = assembly.objects(feedback, policy, model, surrogate, incumbent, columns)
