@@ -123,7 +123,7 @@ def learner(
             {"rows": rows, "machine": machine()},
             "rows",
             format,
-            "median, p99, limit: µs per call; times_one: a batch over one decision (limit 5); first call with compilation: s",
+            "median, p99, limit: µs per call; times: a batch over one decision (limit 5); first call with compilation: s",
         )
 
 
