@@ -123,7 +123,8 @@ def learner(
             {"rows": rows, "machine": machine()},
             "rows",
             format,
-            "median, p99, limit: µs per call; times: a batch over one decision (limit 5); first call with compilation: s",
+            "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5); first call with "
+            "compilation: s",
         )
 
 
