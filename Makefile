@@ -44,10 +44,12 @@ lint: .venv/ready ## style, types, layers
 mutants: .venv/ready ## break one line at a time and demand that a test fails (some minutes)
 	$(BIN)/python tools/mutants.py
 
-soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs (about an hour)
+soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs, honest intervals (two hours)
 	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
 	$(BIN)/python tools/fuzz_learner.py --calls 10000
 	$(BIN)/python tools/kill_logs.py --kills 100 --damage 300
+	$(BIN)/python tools/no_stalls.py --calls 10000
+	$(BIN)/python tools/coverage.py --logs 500
 	$(BIN)/python tools/fuzz_cli.py --commands 1000
 	$(BIN)/python tools/interrupt_runs.py --runs 300
 

@@ -20,6 +20,7 @@ from malformed import KINDS
 from regretless.cli.main import main
 
 SECONDS = 20.0
+"""How long a command may take on a machine that does nothing else; on a busy one longer, by its load."""
 
 
 class Finding(NamedTuple):
@@ -37,7 +38,8 @@ def attempt(command: list[str], folder: Path) -> Finding | None:
     child = os.fork()
     if child == 0:
         _be(command, folder, output)
-    status, deadline = None, time.monotonic() + SECONDS
+    busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    status, deadline = None, time.monotonic() + SECONDS * busy
     while status is None and time.monotonic() < deadline:
         done, code = os.waitpid(child, os.WNOHANG)
         status = code if done else None

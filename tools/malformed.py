@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-VERBS = ("run", "reproduce", "report", "status", "tune", "list", "doctor", "bench", "data")
+VERBS = ("run", "arena", "reproduce", "report", "status", "tune", "evaluate", "list", "doctor", "bench", "data")
 WORDS = (
     "", " ", "nope", "top-k", "TOPK", "o[red]x[/red]", "[/b]", "ü" * 40, "a" * 300, "-", "--", "\t", "None", "nan", "../..",
     "/dev/null", "x=y", "=", "{}", "'", '"', "%s", "\\", "🎲", ":skull:", "0x10", "1e400", "true",
@@ -179,6 +179,41 @@ def bad_tune(rng: random.Random, folder: Path) -> list[str]:
     return ["tune", "topk", "--horizon", "5", "--trials", "1", *more]
 
 
+def bad_evaluate(rng: random.Random, folder: Path) -> list[str]:
+    head = "context_0,decision_0,decision_1,decision_2,total\n"
+    (folder / "mine.py").write_text("import regretless as rg\nok = rg.oracles.top_k(3, 1)\nnumber = 3\n")
+    (folder / "good.csv").write_text(head + "0.5,1,0,0,2.0\n1.5,0,1,0,3.0\n" * 20)
+    content = rng.choice(
+        ["", head, head + "x,1,0,0,2\n", head + "nan,1,0,0,2\n", head + "1,1,0,0,inf\n", "a,b\n1,2\n",
+         head + "1,1,0\n1,2,3,4,5,6\n", head.replace("total", "totel") + "1,1,0,0,2\n", head + "1,1,1,1,2\n" * 30,
+         "context_0,decision_0,total\n1,1,2\n"]
+    )  # fmt: skip
+    (folder / "bad.csv").write_text(content)
+    (folder / "bad.log").write_bytes(rng.choice([b"", b"\x00" * 100, rng.randbytes(300), content.encode()]))
+    (folder / "bad.parquet").write_bytes(rng.randbytes(300))
+    where = rng.choice(["bad.csv", "bad.log", "bad.parquet", "missing.csv", "missing.log", ".", "mine.py"])
+    more = rng.choice(
+        [["--oracle", "mine:nope"], ["--oracle", "mine:number"], [], ["--oracle", ""], ["--policy", "nope"],
+         ["--model", "nope"], ["--feedback", "nope"], ["--learner", "missing.rgl"], ["--learner", "good.csv"],
+         ["--function", "mine:nope"], ["--function", "mine:number"], ["--import", "nowhere"], ["--feature-rows"]]
+    )  # fmt: skip
+    oracle = [] if not more or "--oracle" in more else ["--oracle", "mine:ok"]
+    if rng.random() < 0.5:
+        return ["evaluate", where, "--oracle", "mine:ok", "--policy", "greedy"]
+    return ["evaluate", "good.csv", *oracle, *more]
+
+
+def bad_arena(rng: random.Random, folder: Path) -> list[str]:
+    (folder / "file").write_text("I was here first")
+    more = rng.choice(
+        [["nope"], ["lin100", "nope"], ["--policy", "nope"], ["--seeds", "0"], ["--seeds", "9999999999"],
+         ["--first-seed", "-1"], ["--first-seed", "4294967295"], ["--jobs", "0"], ["--engine", "spark"],
+         ["--address", "here:1"], ["--out", "file"], ["--import", "nowhere"],
+         ["--device", "gpu"], ["--format", "xml"], ["--quick", "--policy", ""]]
+    )  # fmt: skip
+    return ["arena", *more, *([] if "--out" in more else ["--out", "store"])]
+
+
 def bad_rest(rng: random.Random, folder: Path) -> list[str]:
     return rng.choice(
         [["list", "nope"], ["list", "policies", "extra"], ["status", "--store", "missing"], ["status", "--store", "a" * 300],
@@ -197,5 +232,5 @@ def bad_rest(rng: random.Random, folder: Path) -> list[str]:
 KINDS: tuple[Callable[[random.Random, Path], list[str]], ...] = (
     bad_number, out_of_range, unknown_name, unknown_benchmark, unknown_option, unknown_verb, bad_setting, idle_setting,
     bad_preset, bad_module, bad_oracle, bad_history, half_history, bad_out, bad_study, bad_store, bad_reproduce,
-    bad_tune, bad_rest,
+    bad_tune, bad_evaluate, bad_arena, bad_rest,
 )  # fmt: skip

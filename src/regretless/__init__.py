@@ -2,6 +2,7 @@
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import RegretlessError
+from regretless.live.columns import Columns
 from regretless.live.evaluation.evaluate import evaluate
 from regretless.live.history import History
 from regretless.live.learner import Learner
@@ -16,6 +17,7 @@ from regretless.types import Decision, Feedback
 __version__ = "0.2.0"
 
 __all__ = [
+    "Columns",
     "Decision",
     "Experiment",
     "Feedback",

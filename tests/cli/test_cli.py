@@ -178,6 +178,7 @@ def test_bench_learner_measures_decide_and_learn():
     assert all(0 < row["median"] <= row["p99"] for row in rows)
     assert [row["limit"] for row in rows[:2]] == [1000.0, 2000.0]
     assert rows[2]["limit"] == pytest.approx(5 * rows[0]["median"], rel=0.01)
+    assert rows[2]["times"] > 0
     assert "µs per call" in runner.invoke(app, words[:-2]).stdout
 
 

@@ -99,7 +99,8 @@ def scale(
 def learner(
     benchmark: Annotated[str, typer.Option(help="Whose feasible set and preset to use.")] = "topk",
     policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to measure; repeatable.  [default: linear_thompson, dfhpg]")
+        list[str] | None,
+        typer.Option(help="A policy to measure; repeatable.  [default: adaptive, linear_thompson, dfhpg]"),
     ] = None,
     rounds: Annotated[int, typer.Option(min=10, help="Rounds to measure after 50 of warm-up.")] = 1000,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
@@ -122,7 +123,8 @@ def learner(
             {"rows": rows, "machine": machine()},
             "rows",
             format,
-            "median, p99, limit: µs per call; first call with compilation: s",
+            "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5); first call with "
+            "compilation: s",
         )
 
 

@@ -16,6 +16,7 @@ from regretless.errors import CheckpointError, SettingsError
 from regretless.live import checkpoint
 from regretless.live.assembly import Options, config_entry
 from regretless.live.books import LearnerState
+from regretless.live.columns import Columns
 from regretless.live.framing import Position
 from regretless.live.health import NAMES, WINDOW
 from regretless.live.inputs import LAST_ID, said
@@ -126,6 +127,8 @@ def _arguments(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """What the learner was made with; objects are those that are ``given`` again."""
     arguments: dict[str, Any] = {}
     for name, thing in given.items():
+        if name == "columns":
+            continue
         saved = config[name]
         if isinstance(saved, dict) and thing is None:
             raise CheckpointError(f"it was saved with a {name} of your own ({saved['object']}): give it as {name}=")
@@ -143,7 +146,18 @@ def _arguments(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
             arguments["settings"] = settings_for(arguments["policy"], config["settings"])
         except SettingsError as error:
             raise CheckpointError(f"its configuration cannot be used: {error}") from None
-    return {**config["options"], **arguments, "context_shape": shape, "offset": config["offset"]}
+    columns = _columns(config.get("columns"), given["columns"])
+    contexts = {"context_shape": shape} if columns is None else {"columns": columns}
+    return {**config["options"], **arguments, **contexts, "offset": config["offset"]}
+
+
+def _columns(saved: Any, given: Any) -> Columns | None:
+    """The columns that contexts were saved with; others are refused."""
+    found = None if saved is None else Columns(**saved)
+    if given is not None and given != found:
+        differs = "it has none" if found is None else found.difference(given if isinstance(given, Columns) else None)
+        raise CheckpointError(f"it was saved with other columns: {differs}; give no columns=")
+    return found
 
 
 def require_numbers(arrays: dict[str, np.ndarray], kernel: Kernel) -> None:

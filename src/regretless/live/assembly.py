@@ -1,6 +1,7 @@
 """A learner's problem and policy from names or objects, and the configuration that a checkpoint keeps of them."""
 
 import difflib
+import inspect
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +13,8 @@ from regretless import feedback as feedbacks
 from regretless import policies
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, RowsTold
+from regretless.live import inputs
+from regretless.live.columns import Columns
 from regretless.live.inputs import said
 from regretless.live.kernel import Kernel
 from regretless.models.base import Model
@@ -65,9 +68,10 @@ class Plan(NamedTuple):
     settings: Settings | Mapping[str, Any] | None
     model: str | Model | None
     surrogate: str | Surrogate | None
-    offset: Any  # [d], or None
+    offset: Any  # [d], costs; or None
     options: Options
     incumbent: Any = None  # a function, fixed decisions [d], or None
+    columns: Columns | None = None  # of contexts by name
 
     def kernel(self, instance: Instance) -> Kernel:
         """The programs for instances like this one: the policy with scaling, the known costs and the guard around it."""
@@ -87,7 +91,15 @@ class Plan(NamedTuple):
                 policy = guarded(policy, None, budget=self.options.budget)
             return Kernel(policy, self.options.seed)
 
-    def config(self, feedback: str | Measurement, offset: np.ndarray | None) -> dict[str, Any]:
+    def example(self, instance: Any) -> tuple[Instance, bool]:
+        """An instance of the form of all of them, from the user or from the policy object; and whether that form is fixed."""
+        own = None if instance is None else inputs.instance(self.oracle, instance)
+        made = isinstance(self.policy, Policy)
+        if isinstance(self.policy, Policy) and own is None:
+            own = self.policy.problem.example_instance()
+        return own, made or own is not None
+
+    def config(self, feedback: str | Measurement) -> dict[str, Any]:
         """How a learner was made, as JSON data: ``offset`` in the user's units, objects as marks that they were ones."""
         parts = {"feedback": feedback, "policy": self.policy, "model": self.model, "surrogate": self.surrogate}
         fixed = isinstance(self.incumbent, np.ndarray)
@@ -96,7 +108,8 @@ class Plan(NamedTuple):
             "context_shape": list(self.context_shape),
             **{name: config_entry(part) for name, part in parts.items()},
             "incumbent": self.incumbent.tolist() if fixed else config_entry(self.incumbent),
-            "offset": None if offset is None else offset.tolist(),
+            "offset": None if self.offset is None else in_costs(self.offset, self.options.sense).tolist(),
+            "columns": None if self.columns is None else self.columns.declaration(),
             "options": self.options.model_dump(),
         }
 
@@ -110,20 +123,36 @@ class Plan(NamedTuple):
         return policies.settings_for(self.policy, merged(given, names)).names()
 
 
-def refuse_unknown(given: Collection[str], valid: Collection[str]) -> None:
-    """Refuses arguments that there are not; names the nearest one and lists all."""
+def refuse_unknown(given: Collection[str], made: type) -> None:
+    """Refuses arguments that a class does not take; names the nearest one and lists all."""
+    valid = [name for name in inspect.signature(made).parameters if name != "unknown"]
     for name in given:
         near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise SettingsError(f"learner: unknown argument {name!r}; {hint}Expected some of {', '.join(valid)}")
 
 
-def context_shape(dim: Any, shape: Any) -> tuple[Any, ...]:
-    """``(p,)`` or ``(d, p)`` from whichever of the two was given."""
-    if (dim is None) == (shape is None):
+def offset(given: Any, oracle: Oracle, sense: str) -> np.ndarray | None:
+    """The part of the cost that is known; None where none is."""
+    return None if given is None else in_costs(inputs.vector("offset", given, oracle.dim), sense)
+
+
+def in_costs(numbers: np.ndarray, sense: str) -> np.ndarray:
+    """The user's numbers as costs, or costs as the user's numbers."""
+    return numbers if sense == "minimise" else -numbers
+
+
+def context_shape(dim: Any, shape: Any, columns: Any, oracle: Oracle) -> tuple[Any, ...]:
+    """``(p,)`` or ``(d, p)`` from whichever of the three was given."""
+    if sum(given is not None for given in (dim, shape, columns)) != 1:
         raise SettingsError(
-            "learner: expected context_dim=p for a context vector or context_shape=(d, p) for feature rows"
+            "learner: expected context_dim=p for a context vector, context_shape=(d, p) for feature rows, or columns= for "
+            "contexts by name, and only one of them"
         )
+    if columns is not None:
+        if not isinstance(columns, Columns):
+            raise SettingsError(f"learner: expected columns to be rg.Columns(...), got {said(columns)}")
+        return (oracle.dim, columns.width) if columns.per_coordinate else (columns.width,)
     found = (dim,) if shape is None else tuple(shape) if isinstance(shape, tuple | list) else (shape, None)
     if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in found):
         raise SettingsError(f"learner: expected whole numbers for the shape of a context, got {said(shape or dim)}")
@@ -167,9 +196,12 @@ def require_parts(oracle: Any, policy: Any, settings: Any, model: Any, surrogate
         raise SettingsError("learner: settings, model and surrogate are for a policy by name; this one is an object")
 
 
-def objects(feedback: Any, policy: Any, model: Any, surrogate: Any, incumbent: Any) -> dict[str, Any]:
+def objects(
+    feedback: Any, policy: Any, model: Any, surrogate: Any, incumbent: Any, columns: Any = None
+) -> dict[str, Any]:
     """What has to be given again to a learner that is loaded or replayed, where it was an object."""
-    return {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate, "incumbent": incumbent}
+    parts = {"feedback": feedback, "policy": policy, "model": model, "surrogate": surrogate, "incumbent": incumbent}
+    return {**parts, "columns": columns}
 
 
 def config_entry(thing: Any) -> Any:

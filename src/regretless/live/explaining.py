@@ -32,4 +32,5 @@ def explained(core: Core, id: int, choice: Choice | None) -> Explanation:
         gap=float(greedy.cost_sample @ (made.w - greedy.w)),
         details=kernel.describe(state),
         residual=None if residual is None else core.sign * residual,
+        context=made.context if core.plan.columns is None else core.plan.columns.decode(made.context),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from regretless.errors import SettingsError
 from regretless.live import inputs
+from regretless.live.columns import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ class History:
     What was seen are ``totals[n]``, ``costs[n, d]`` of single coordinates or ``values[n, m]`` of a learner's own rows, NaN for
     what was not. ``instances`` are n descriptions of what changed in the feasible set, ``times[n]`` seconds,
     ``propensities[n]`` the probability with which the decision was drawn. With ``sense="maximise"`` all numbers are rewards.
+    With ``columns`` contexts are a DataFrame or dictionaries by name (or the array that these are encoded to).
 
     >>> import regretless as rg
     >>> history = rg.History([[0.5], [1.0], [2.0]], [[1, 0], [0, 1], [1, 0]], totals=[3.0, 4.0, float("nan")])
@@ -53,12 +55,13 @@ class History:
     times: np.ndarray | None = None
     propensities: np.ndarray | None = None
     sense: Literal["minimise", "maximise"] = "minimise"
+    columns: Columns | None = None
 
     def __post_init__(self) -> None:
         if self.sense not in ("minimise", "maximise"):
             raise SettingsError(f"history: expected sense 'minimise' or 'maximise', got {inputs.said(self.sense)}")
-        contexts = _numbers("contexts", self.contexts, (2, 3))
         decisions = _numbers("decisions", self.decisions, (2,))
+        contexts = _numbers("contexts", _encoded(self.contexts, self.columns, decisions.shape[1]), (2, 3))
         _require_finite("contexts", contexts)
         _require_finite("decisions", decisions)
         found: dict[str, Any] = {"contexts": contexts, "decisions": decisions}
@@ -139,7 +142,7 @@ class History:
         cls,
         frame: "pd.DataFrame",
         *,
-        contexts: Sequence[str],
+        contexts: Sequence[str] | Columns,
         decisions: Sequence[str],
         total: str | None = None,
         costs: Sequence[str] | None = None,
@@ -152,14 +155,20 @@ class History:
     ) -> "History":
         """A history from a table with a row for each round, by the names of its columns.
 
-        ``context_shape`` is ``(d, p)`` where contexts are feature rows; their columns then go row by row. ``instance`` are
-        columns that make one array for each round, such as a mask.
+        ``contexts`` are names of columns of numbers, or Columns that say what each one is. ``context_shape`` is ``(d, p)``
+        where contexts are feature rows; their columns then go row by row. ``instance`` are columns that make one array for each
+        round, such as a mask.
         """
         from regretless.live import tables
 
-        columns: dict[str, Any] = {"contexts": contexts, "decisions": decisions, "totals": total, "costs": costs,
-                   "values": values, "instances": instance, "times": time, "propensities": propensity}  # fmt: skip
-        return cls(**tables.read(frame, columns, context_shape), sense=sense)
+        named = contexts if isinstance(contexts, Columns) else None
+        columns: dict[str, Any] = {"contexts": None if named is not None else contexts, "decisions": decisions, "totals": total,
+                   "costs": costs, "values": values, "instances": instance, "times": time,
+                   "propensities": propensity}  # fmt: skip
+        parts = tables.read(frame, columns, context_shape)
+        if named is not None:
+            parts["contexts"] = tables.contexts(frame, named, len(decisions))
+        return cls(**parts, sense=sense, columns=named)
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str], **columns: Any) -> "History":
@@ -186,10 +195,27 @@ class History:
         return cls(**replaying.rounds(path, until))
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A table with a row for each round; columns ``context_0``, …, ``decision_0``, …, ``total`` and so on."""
+        """A table with a row for each round; columns ``context_0``, … (or their names), ``decision_0``, …, ``total``, …"""
         from regretless.live import tables
 
         return tables.frame(self)
+
+
+def _encoded(given: Any, columns: Any, dim: int) -> Any:
+    """Contexts as numbers, by name or not."""
+    if columns is None:
+        return given
+    if not isinstance(columns, Columns):
+        raise SettingsError(f"history: expected columns to be rg.Columns(...), got {inputs.said(columns)}")
+    shape = (dim, columns.width) if columns.per_coordinate else (columns.width,)
+    if not isinstance(given, np.ndarray):
+        found, many = columns.contexts(given, shape, "history")
+        if not many:
+            raise SettingsError("history: contexts: expected one for each round, got a single one")
+        return found
+    if given.shape[1:] != shape:
+        raise SettingsError(f"history: contexts: expected encoded columns of shape {('n', *shape)}, got {given.shape}")
+    return given
 
 
 def _known(entry: Any) -> Any:

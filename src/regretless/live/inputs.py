@@ -1,7 +1,7 @@
 """Numbers, contexts, instances and ids as users give them, checked before anything else happens."""
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -10,6 +10,9 @@ from regretless.errors import FeedbackError, RegretlessError, SettingsError
 from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.types import Instance
+
+if TYPE_CHECKING:
+    from regretless.live.columns import Columns
 
 LONGEST = 60
 """Characters of a value that an error repeats."""
@@ -38,8 +41,13 @@ def vector(what: str, given: Any, length: int) -> np.ndarray:
     return array
 
 
-def contexts(context: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, bool]:
+def contexts(context: Any, shape: tuple[int, ...], columns: "Columns | None" = None) -> tuple[np.ndarray, bool]:
     """Contexts with a leading axis, and whether there were several; refuses other shapes and non-finite numbers."""
+    if columns is not None:
+        array, many = columns.contexts(context, shape)
+        if not len(array):
+            raise SettingsError("context: expected at least one context, got none")
+        return array, many
     array = numbers("context", context)
     if array.shape[-len(shape) :] != shape or array.ndim not in (len(shape), len(shape) + 1):
         raise SettingsError(f"context: expected shape {shape}, or {('n', *shape)} for several, got {array.shape}")
@@ -49,6 +57,14 @@ def contexts(context: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, bool]:
         raise SettingsError("context: expected at least one context, got none")
     many = array.ndim > len(shape)
     return (array if many else array[None]), many
+
+
+def one_context(context: Any, shape: tuple[int, ...], columns: "Columns | None" = None) -> np.ndarray:
+    """A single context."""
+    found, many = contexts(context, shape, columns)
+    if many:
+        raise SettingsError("record: expected one context; several rounds are a History, for learn_from")
+    return found[0]
 
 
 def instances(oracle: Oracle, given: Any, count: int, many: bool) -> list[Instance]:
@@ -69,6 +85,13 @@ def instance(oracle: Oracle, given: Any) -> Instance:
         raise
     except Exception as error:
         raise SettingsError(f"instance: expected arrays of numbers, got {said(given)} ({error})") from None
+
+
+def flag(what: str, given: Any) -> bool:
+    """True or False."""
+    if not isinstance(given, bool):
+        raise SettingsError(f"{what} to be True or False, got {said(given)}")
+    return given
 
 
 def whole(given: Any) -> int:

@@ -1,12 +1,10 @@
 """One live learner: decide, learn, explain, save. The same policies as in ``simulate``, around your own solver and stream."""
 
-import inspect
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Never
 
-from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.live import (
     archive,
@@ -24,10 +22,11 @@ from regretless.live import (
 )  # fmt: skip
 from regretless.live.arrivals import RawFeedback
 from regretless.live.assembly import Options, Plan
+from regretless.live.columns import Columns
 from regretless.live.core import Core
 from regretless.live.health import Health
 from regretless.live.history import History
-from regretless.live.log import SIZE, Writer
+from regretless.live.log import SIZE
 from regretless.live.records import Choice, Explanation, Receipt
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
@@ -42,7 +41,8 @@ class Learner:
     """Decides and learns on a live stream; ``docs/learner.md`` is the guide.
 
     ``feedback`` is ``bandit``, ``semi_bandit``, ``full``, ``linear`` (rows told with each feedback, at most ``rows``) or a
-    Measurement; ``policy`` (the default is for problems that nobody tuned for), ``model`` and ``surrogate`` are names or
+    Measurement; ``columns`` (rg.Columns) give contexts names, where ``context_dim`` or ``context_shape`` say how many numbers
+    they are; ``policy`` (the default is for problems that nobody tuned for), ``model`` and ``surrogate`` are names or
     objects, ``settings`` those of a policy by name. ``scaling`` brings contexts and costs to order one, also around a policy
     object; turn it off with settings that were tuned without, such as the paper's. ``offset`` is a part of the cost that is
     known and need not be learnt. ``instance`` is an example of what changes in the feasible set; without it the first decision,
@@ -68,6 +68,7 @@ class Learner:
         *,
         context_dim: int | None = None,
         context_shape: tuple[int, ...] | None = None,
+        columns: Columns | None = None,
         feedback: str | Measurement = "bandit",
         policy: str | Policy = "adaptive",
         settings: Settings | Mapping[str, Any] | None = None,
@@ -94,57 +95,56 @@ class Learner:
         **unknown: Never,
     ):
         process.require_own()
-        assembly.refuse_unknown(unknown, [name for name in inspect.signature(Learner).parameters if name != "unknown"])
+        assembly.refuse_unknown(unknown, Learner)
         assembly.require_parts(oracle, policy, settings, model, surrogate, incumbent)
         options = Options.checked(
             scaling=scaling, may_miss=may_miss, rows=rows, max_pending=max_pending, max_age=max_age,
             max_age_seconds=max_age_seconds, on_failure=on_failure, sense=sense, seed=seed, budget=budget, mode=mode,
         )  # fmt: skip
-        known = None if offset is None else inputs.vector("offset", offset, oracle.dim)
-        cost = known if known is None or sense == "minimise" else -known
         plan = Plan(
-            oracle, assembly.context_shape(context_dim, context_shape), assembly.measurement(feedback, options.rows),
-            policy, settings, model, surrogate, cost, options, rollout.checked(incumbent, mode, oracle),
+            oracle, assembly.context_shape(context_dim, context_shape, columns, oracle),
+            assembly.measurement(feedback, options.rows), policy, settings, model, surrogate,
+            assembly.offset(offset, oracle, sense), options, rollout.checked(incumbent, mode, oracle), columns,
         )  # fmt: skip
-        example = None if instance is None else inputs.instance(oracle, instance)
-        if isinstance(policy, Policy) and example is None:
-            example = policy.problem.example_instance()
-        fixed = example is not None or isinstance(policy, Policy)
-        self._core = Core(plan, example, fixed, plan.config(feedback, known), clock)
+        self._core = Core(plan, *plan.example(instance), plan.config(feedback), clock)
         self._books = self._core.books
-        if log is not None:
-            replaying.attach(self._core, log, log_size, log_sync)
+        replaying.attach(self._core, log, log_size, log_sync)
 
     @property
     def problem(self) -> Problem:
         """What the policy is built for."""
         return self._books.kernel.problem
 
+    @property
+    def columns(self) -> Columns | None:
+        """The columns of its contexts, if they have names."""
+        return self._core.plan.columns
+
     def decide(self, context: Any, *, instance: Any = None, explore: bool = True) -> Choice | Any:
         """What to do in this context: a Choice; for several contexts (a leading axis) a list of them, all or none.
 
+        A context is numbers; of a learner with columns, a dictionary or a row of a DataFrame: several are a DataFrame, or a
+        list of dictionaries.
         ``instance`` is what changes in the feasible set (for several contexts a sequence, one each); its form stays the same
         from decision to decision. ``explore=False`` solves the mean prediction instead of a draw.
         """
         process.require_own()
-        if not isinstance(explore, bool):
-            raise SettingsError(f"decide: expected explore to be True or False, got {inputs.said(explore)}")
-        contexts, many = inputs.contexts(context, self.problem.context_shape)
+        inputs.flag("decide: expected explore", explore)
+        contexts, many = inputs.contexts(context, self.problem.context_shape, self.columns)
         instances = inputs.instances(self._core.plan.oracle, instance, len(contexts), many)
         with self._core.turns.taken():
-            choices = deciding.decide(self._core, contexts, instances, explore)
+            made = deciding.decide(self._core, contexts, instances, explore)
+        choices = [choice.named(self.columns) for choice in made]
         return choices if many else choices[0]
 
     def record(self, context: Any, w: Sequence[float], *, instance: Any = None) -> Choice:
         """Keeps a decision ``w`` that a person made in this context, feasible or not; its feedback is learnt like any other."""
         process.require_own()
-        contexts, many = inputs.contexts(context, self.problem.context_shape)
-        if many:
-            raise SettingsError("record: expected one context; several rounds are a History, for learn_from")
+        x = inputs.one_context(context, self.problem.context_shape, self.columns)
         vector = inputs.vector("w", w, self.problem.dim)
         own = inputs.instance(self._core.plan.oracle, instance)
         with self._core.turns.taken():
-            return deciding.record(self._core, contexts[0], vector, own)
+            return deciding.record(self._core, x, vector, own).named(self.columns)
 
     def learn(
         self,
@@ -165,8 +165,7 @@ class Learner:
         process.require_own()
         told = RawFeedback(total, components, costs, linear, values)
         told.form()
-        if not isinstance(final, bool):
-            raise SettingsError(f"learn: expected final to be True or False, got {inputs.said(final)}")
+        inputs.flag("learn: expected final", final)
         id = inputs.whole(id)
         with self._core.turns.taken():
             return learning.learn(self._core, id, told, final)
@@ -176,31 +175,26 @@ class Learner:
         them or none. Rounds of which nothing was seen are left out. Returns how many were learnt from; ``progress`` is told
         now and then how many are done, and of how many.
         """
-        process.require_own()
         with self._core.turns.taken():
             return warm_start.learn_from(self._core, history, progress)
 
     def update(self, **settings: Any) -> dict[str, Any]:
         """Changes numbers of the policy's settings, by dotted name, from the next call on; what was learnt stays."""
-        process.require_own()
         with self._core.turns.taken():
             return updating.update(self._core, settings)
 
     def pause(self) -> None:
         """Hands every decision to the incumbent, from the next one on; their feedback is learnt all the same."""
-        process.require_own()
         with self._core.turns.taken():
             rollout.hold(self._core, True)
 
     def resume(self) -> None:
         """Ends a pause."""
-        process.require_own()
         with self._core.turns.taken():
             rollout.hold(self._core, False)
 
     def warm_up(self, batches: Sequence[int] = (2, 4, 8, 16, 32, 64, 128)) -> None:
         """Compiles whatever calls will need, so that none of them has to; ``batches``: numbers of contexts at once."""
-        process.require_own()
         with self._core.turns.taken():
             warming.warm_up(self._core, batches)
 
@@ -209,7 +203,7 @@ class Learner:
         and the distance from it, by what the learner knows now.
         """
         process.require_own()
-        given = choice if isinstance(choice, Choice) else None
+        given = choice.unnamed(self.columns, self.problem.context_shape) if isinstance(choice, Choice) else None
         id = inputs.whole(choice if given is None else given.id)
         with self._core.turns.taken():
             return explaining.explained(self._core, id, given)
@@ -227,7 +221,6 @@ class Learner:
 
     def close(self) -> None:
         """Lets go of the log; without one nothing is to be done. Whatever would have to be logged is refused from then on."""
-        process.require_own()
         with self._core.turns.taken():
             if self._core.log is not None:
                 self._core.log.close()
@@ -249,6 +242,7 @@ class Learner:
         model: Model | None = None,
         surrogate: Surrogate | None = None,
         incumbent: Callable[..., Any] | None = None,
+        columns: Columns | None = None,
         settings: Mapping[str, Any] | None = None,
         log: str | Path | None = None,
         log_size: int = SIZE,
@@ -258,12 +252,12 @@ class Learner:
         """A learner that ``save`` wrote. The oracle, and whatever else was given as an object, has to be given again.
 
         ``settings`` are numbers that change from now on, as by ``update``; ``log`` a new log, or the one that ends here.
+        Columns are in the file: ``columns`` that differ from them are refused.
         """
         process.require_own()
-        given = assembly.objects(feedback, policy, model, surrogate, incumbent)
+        given = assembly.objects(feedback, policy, model, surrogate, incumbent, columns)
         learner = archive.load(cls, path, oracle, given, clock)
-        if log is not None:
-            replaying.attach(learner._core, log, log_size, log_sync)
+        replaying.attach(learner._core, log, log_size, log_sync)
         if settings:
             learner.update(**settings)
         return learner
@@ -282,6 +276,7 @@ class Learner:
         model: Model | None = None,
         surrogate: Surrogate | None = None,
         incumbent: Callable[..., Any] | None = None,
+        columns: Columns | None = None,
         log_size: int = SIZE,
         log_sync: bool = False,
         clock: Callable[[], float] = time.time,
@@ -292,8 +287,6 @@ class Learner:
         left out with a warning. A damaged log is a LogError that says which records are good.
         """
         process.require_own()
-        given = assembly.objects(feedback, policy, model, surrogate, incumbent)
+        given = assembly.objects(feedback, policy, model, surrogate, incumbent, columns)
         learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until, append)
-        if append:
-            learner._core.log = Writer(log, log_size, log_sync, reader)
-        return learner
+        return replaying.appended(learner, reader, log_size, log_sync) if append else learner

@@ -31,7 +31,8 @@ class Turns:
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """A block that no other thread is in at the same time."""
+        """A block that no other thread is in at the same time, and no forked child at all."""
+        require_own()
         if self._holder == threading.get_ident():
             raise RegretlessError("learner: a solver cannot call the learner that is waiting for its answer")
         with self._lock:

@@ -1,8 +1,11 @@
 """What a live learner hands out."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+
+from regretless.errors import SettingsError
+from regretless.live.columns import Columns
 
 
 class Choice(NamedTuple):
@@ -13,12 +16,25 @@ class Choice(NamedTuple):
     cost_sample: np.ndarray  # ĉ, the cost vector that was solved, in your units; zeros for a person's decision
     log_density: float | None  # log p_θ(ĉ|x) in the policy's units, if its model has one
     aux: Any
-    context: np.ndarray
+    context: Any  # numbers; by name, if the learner has columns
     instance: Any
     explored: bool  # whether ĉ was drawn; False for the greedy decision
     fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
     by: Literal["learner", "incumbent", "person"] = "learner"  # who decided
     proposed: np.ndarray | None = None  # what the learner would have done where it is the incumbent's, if it was solved
+
+    def named(self, columns: Columns | None) -> Self:
+        """The same with its context by name, where there are names."""
+        return self if columns is None else self._replace(context=columns.decode(self.context))
+
+    def unnamed(self, columns: Columns | None, shape: tuple[int, ...]) -> Self:
+        """The same with its context as numbers."""
+        if columns is None:
+            return self
+        try:
+            return self._replace(context=columns.contexts(self.context, shape)[0][0])
+        except SettingsError as error:
+            raise SettingsError(f"learner: expected a Choice of this learner, got one of another ({error})") from None
 
     @classmethod
     def of(
@@ -54,6 +70,7 @@ class Explanation(NamedTuple):
     gap: float  # how much worse it is than the greedy one, if the mean is right
     details: dict[str, float]  # what the policy tells of itself, such as α
     residual: float | None  # of this decision's feedback, once it was learnt
+    context: Any  # in which it was made; by name, if the learner has columns
 
 
 def known_number(value: Any) -> float | None:

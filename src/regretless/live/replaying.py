@@ -11,6 +11,7 @@ import numpy as np
 from regretless.errors import CheckpointError, LogError, RegretlessError, SettingsError
 from regretless.live import archive, learning, rollout, updating, warm_start
 from regretless.live.arrivals import Arrival
+from regretless.live.columns import Columns
 from regretless.live.core import Core
 from regretless.live.framing import Position, Record
 from regretless.live.kernel import Kernel
@@ -21,8 +22,10 @@ from regretless.oracles.base import Oracle
 Path_ = str | os.PathLike[str]
 
 
-def attach(core: Core, path: Path_, size: int, sync: bool) -> None:
-    """Begins a log, or goes on with one at whose end the learner stands."""
+def attach(core: Core, path: Path_ | None, size: int, sync: bool) -> None:
+    """Begins a log, or goes on with one at whose end the learner stands; None is no log."""
+    if path is None:
+        return
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise SettingsError(f"learner: expected log_size to be a number of bytes, got {size!r}")
     books = core.books
@@ -93,16 +96,23 @@ def replay(
     return learner, reader
 
 
+def appended(learner: Any, reader: Reader, size: int, sync: bool) -> Any:
+    """The learner, writing on behind what was read of its log."""
+    learner._core.log = Writer(reader.path, size, sync, reader)
+    return learner
+
+
 def rounds(path: Path_, until: int | None) -> dict[str, Any]:
     """The arguments of the History that a log holds."""
     decisions: dict[int, Any] = {}
     seen: dict[int, tuple[float | None, Any]] = {}
-    sense, separate = "minimise", False
+    sense, separate, columns = "minimise", False, None
     for _, record in _read(Reader(path), until):
         data, arrays = record.data, record.arrays
         if record.kind == "start":
             config = data["config"]
             sense, separate = config["options"]["sense"], config["options"]["rows"] is None
+            columns = None if config.get("columns") is None else Columns(**config["columns"])
         elif record.kind in ("decide", "override", "history"):
             parts = {name: arrays[f"decision.{name}"] for name in ("id", "context", "w")}
             leaves = {name: array for name, array in arrays.items() if name.startswith("decision.instance")}
@@ -127,6 +137,7 @@ def rounds(path: Path_, until: int | None) -> dict[str, Any]:
     return {
         "contexts": np.stack(contexts), "decisions": np.stack(w), "totals": totals, "values": values,
         "instances": None if all(own is None for own in instances) else instances, "times": np.array(times), "sense": sense,
+        "columns": columns,
     }  # fmt: skip
 
 

@@ -31,11 +31,13 @@ def incumbents(core: Core, kernel: Kernel, drafts: Sequence[Decision]) -> list[D
     """The incumbent's decisions in place of drafts, with the probability that it was to decide with."""
     given: Any = core.plan.incumbent
     held = core.books.paused or core.plan.options.mode == "shadow"
-    return [_replaced(kernel, given, draft, held) for draft in drafts]
+    columns = core.plan.columns
+    shown = [draft.context if columns is None else columns.decode(np.asarray(draft.context)) for draft in drafts]
+    return [_replaced(kernel, given, draft, x, held) for draft, x in zip(drafts, shown, strict=True)]
 
 
-def _replaced(kernel: Kernel, given: Any, draft: Any, held: bool) -> Decision:
-    w = decided(kernel, given, draft.context, draft.instance)
+def _replaced(kernel: Kernel, given: Any, draft: Any, shown: Any, held: bool) -> Decision:
+    w = decided(kernel, given, shown, draft.instance)
     nothing = np.zeros_like(draft.cost_sample)
     aux = jax.tree.map(np.zeros_like, draft.aux)
     certain = np.zeros_like(draft.log_density)
@@ -45,7 +47,7 @@ def _replaced(kernel: Kernel, given: Any, draft: Any, held: bool) -> Decision:
     )  # fmt: skip
 
 
-def decided(kernel: Kernel, given: Any, context: np.ndarray, instance: Instance) -> np.ndarray:
+def decided(kernel: Kernel, given: Any, context: Any, instance: Instance) -> np.ndarray:
     """What the incumbent does in a context: the fixed decision, or what its function says."""
     problem = kernel.problem
     if not callable(given):

@@ -1,7 +1,7 @@
 """Histories from tables and back: columns by name, and errors that say which row and which column."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from regretless.errors import SettingsError
 from regretless.registry import require_known
 
 if TYPE_CHECKING:
+    from regretless.live.columns import Columns
     from regretless.live.history import History
 
 WORDS = {"totals": "total", "instances": "instance", "times": "time", "propensities": "propensity"}
@@ -35,6 +36,8 @@ def read(frame: Any, columns: Mapping[str, Any], context_shape: tuple[int, ...] 
         )
         found[part] = table[:, 0] if single else table
     if context_shape is not None:
+        if "contexts" not in found:
+            raise SettingsError("history: expected context_shape for columns of numbers only; Columns know their shape")
         shape = (len(frame), *context_shape)
         if found["contexts"].size != np.prod(shape):
             raise SettingsError(
@@ -42,6 +45,41 @@ def read(frame: Any, columns: Mapping[str, Any], context_shape: tuple[int, ...] 
                 f"got {found['contexts'].shape[1]}"
             )
         found["contexts"] = found["contexts"].reshape(shape)
+    return found
+
+
+def contexts(frame: pd.DataFrame, columns: "Columns", dim: int) -> np.ndarray:
+    """The contexts in the columns that were declared; ``name_0``, ``name_1``, … where there is one for each coordinate."""
+    if not columns.per_coordinate:
+        return columns.encode(_chosen(frame, {name: name for name in columns.names}), "history")
+    tables = [_chosen(frame, {f"{name}_{i}": name for name in columns.names}) for i in range(dim)]
+    return np.stack([columns.encode(table, "history") for table in tables], axis=1)
+
+
+def declared(frame: Any, may_miss: Collection[str]) -> dict[str, Any]:
+    """What the columns of a table are, as arguments of Columns."""
+    if not isinstance(frame, pd.DataFrame):
+        raise SettingsError(f"columns: expected a pandas DataFrame, got a {type(frame).__name__}")
+    for name in may_miss:
+        require_known("column", name, map(str, frame.columns), " of the table")
+    found: dict[str, Any] = {"numbers": [], "booleans": [], "categories": {}, "fill": {}, "may_miss": []}
+    for name in frame.columns:
+        column, gaps = frame[name], name in may_miss or bool(frame[name].isna().any())
+        kind = pd.api.types.infer_dtype(column, skipna=True)
+        if kind == "boolean":
+            found["booleans"].append(name)
+        elif pd.api.types.is_numeric_dtype(column):
+            found["numbers"].append(name)
+            found["fill"] |= {name: float(column.mean())} if gaps else {}
+            continue
+        elif kind in ("string", "categorical"):
+            levels = column.cat.categories if kind == "categorical" else column.dropna().unique()
+            found["categories"][name] = levels.tolist()
+        else:
+            raise SettingsError(
+                f"columns: column {name!r}: expected numbers, booleans or text, got {kind}; make it such, or leave it out"
+            )
+        found["may_miss"] += [name] if gaps else []
     return found
 
 
@@ -68,7 +106,10 @@ def parquet(path: str | os.PathLike[str]) -> pd.DataFrame:
 def frame(history: "History") -> pd.DataFrame:
     """A history as a table; instances are columns where each is one row of numbers."""
     parts: dict[str, Any] = {}
-    for part, name in (("contexts", "context"), ("decisions", "decision"), ("costs", "cost"), ("values", "value")):
+    if history.columns is not None:
+        parts |= _named(history.contexts, history.columns)
+    numbered = {"contexts": "context", "decisions": "decision", "costs": "cost", "values": "value"}
+    for part, name in list(numbered.items())[history.columns is not None :]:
         table = getattr(history, part)
         if table is not None:
             parts |= _columns(name, table.reshape(len(history), -1))
@@ -90,6 +131,21 @@ def _instances(instances: Sequence[Any]) -> dict[str, np.ndarray]:
     return _columns("instance", table)
 
 
+def _named(contexts: np.ndarray, columns: "Columns") -> dict[str, list[Any]]:
+    """The cells of encoded contexts by column."""
+    rounds = [columns.decode(own) for own in contexts]
+    if not columns.per_coordinate:
+        return {name: [own[name] for own in rounds] for name in columns.names}
+    return {f"{name}_{i}": [own[i][name] for own in rounds] for name in columns.names for i in range(contexts.shape[1])}
+
+
+def _chosen(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """These columns of a table, under new names."""
+    for name in names:
+        require_known("column", name, map(str, frame.columns), " of the table")
+    return frame[list(names)].rename(columns=names)
+
+
 def _columns(name: str, table: np.ndarray) -> dict[str, np.ndarray]:
     return {f"{name}_{i}": table[:, i] for i in range(table.shape[1])}
 
@@ -108,7 +164,7 @@ def _column(frame: pd.DataFrame, name: Any, part: str) -> np.ndarray:
     if len(wrong):
         raise SettingsError(
             f"history: column {name!r}, row {wrong[0]}: expected a number, got {column.iloc[wrong[0]]!r}; categories "
-            "have to be made numbers first"
+            "are declared by contexts=rg.Columns(...)"
         )
     return numbers.to_numpy(np.float64, na_value=np.nan)
 

@@ -9,6 +9,7 @@ import numpy as np
 from regretless.errors import FeedbackError, RegretlessError, SettingsError
 from regretless.live import inputs
 from regretless.live.arrivals import Arrival, RawFeedback
+from regretless.live.columns import Columns
 from regretless.live.core import Core
 from regretless.live.deciding import foreign
 from regretless.live.framing import Position, Record
@@ -38,7 +39,7 @@ class Rounds(NamedTuple):
 def learn_from(core: Core, history: History, progress: Progress | None) -> int:
     """Learns from every round of a history that something was seen of, all or none; returns how many."""
     problem = core.books.kernel.problem
-    _require_fits(history, problem.context_shape, problem.dim)
+    _require_fits(history, problem.context_shape, problem.dim, core.plan.columns)
     costs = history.as_costs()
     rows = np.flatnonzero(costs.seen()).tolist()
     if not rows:
@@ -109,9 +110,14 @@ def _take_in(
     core.books.take_in(kernel, state, learnt, infos, expired, position)
 
 
-def _require_fits(history: Any, shape: tuple[int, ...], dim: int) -> None:
+def _require_fits(history: Any, shape: tuple[int, ...], dim: int, columns: Columns | None) -> None:
     if not isinstance(history, History):
         raise SettingsError(f"learn_from: expected a History, got {inputs.said(history)}")
+    if columns is not None and history.columns != columns:
+        raise SettingsError(
+            f"learn_from: expected a history with the learner's columns (History(..., columns=learner.columns)): "
+            f"{columns.difference(history.columns)}"
+        )
     got = history.contexts.shape[1:], history.decisions.shape[1:]
     if got != (shape, (dim,)):
         raise SettingsError(

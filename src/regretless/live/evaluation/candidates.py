@@ -168,7 +168,9 @@ def _learner(policy: str | Policy, history: History, meant: Meant) -> Learner:
 
 
 def _require_fits(learner: Learner, history: History) -> None:
-    problem = learner.problem
+    problem, columns = learner.problem, learner.columns
+    if columns is not None and history.columns != columns:
+        raise SettingsError(f"expected a history with the learner's columns: {columns.difference(history.columns)}")
     got = history.contexts.shape[1:], history.decisions.shape[1]
     if got != (problem.context_shape, problem.dim):
         raise SettingsError(
@@ -184,7 +186,9 @@ def _called(function: Callable[..., Any], history: History, oracle: Oracle | Non
         raise SettingsError(f"expected a function of the context, got the class {function.__name__}")
     found = []
     for row in range(len(history)):
-        arguments = (history.contexts[row], *([history.instance(row)] if with_instance else []))
+        x = history.contexts[row]
+        shown = x if history.columns is None else history.columns.decode(x)
+        arguments = (shown, *([history.instance(row)] if with_instance else []))
         try:
             found.append(inputs.vector("w", function(*arguments), dim))
         except SettingsError as error:

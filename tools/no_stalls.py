@@ -1,0 +1,168 @@
+"""Calls a learner thousands of times after ``warm_up`` and counts what must not happen: a compilation, or a call that stalls.
+
+    python tools/no_stalls.py --calls 10000   (part of make soak)
+
+Decisions (one context or several), feedback that is complete, partial, late, in pieces or never comes, explanations and health,
+in random order. Of each call the processor time of all threads is taken, less the solver's own. No call may compile, and the
+99.9th percentile must stay below 50 ms. Exit code 1 if not.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from regretless import oracles
+from regretless.live.learner import Learner
+from regretless.live.records import Choice
+from regretless.oracles.base import Oracle
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
+LIMIT = 50.0
+"""Milliseconds of processor time that one call in a thousand may exceed."""
+
+SIDE, ITEMS, CHOSEN = 12, 8, 3
+SEVERAL = 5
+"""Contexts at once."""
+
+MOST_LATE = 200
+"""Decisions that wait for their feedback before the oldest of it comes."""
+
+
+class Solver:
+    """The cheapest assignment of so many rows to as many columns; ``seconds`` is the processor time that it has spent."""
+
+    def __init__(self, side: int):
+        self.side, self.seconds = side, 0.0
+
+    def __call__(self, cost: np.ndarray) -> np.ndarray:
+        began = time.process_time()
+        w = np.zeros((self.side, self.side))
+        w[linear_sum_assignment(cost.reshape(self.side, self.side))] = 1.0
+        self.seconds += time.process_time() - began
+        return w.ravel()
+
+
+class World(NamedTuple):
+    """What a learner is called with."""
+
+    oracle: Oracle
+    features: int
+    feedback: str
+    solver: Solver | None  # whose time is not the learner's
+
+
+def worlds() -> dict[str, World]:
+    """The problems that are played."""
+    found = {}
+    for feedback in ("semi_bandit", "bandit"):
+        solver = Solver(SIDE)
+        oracle = oracles.external(solver, SIDE * SIDE)
+        found[f"assignment, {SIDE} by {SIDE}, {feedback}"] = World(oracle, 6, feedback, solver)
+    found[f"{CHOSEN} of {ITEMS} items, full"] = World(oracles.top_k(ITEMS, CHOSEN), 3, "full", None)
+    return found
+
+
+class Stream:
+    """Random calls of one learner, with the processor time of each beyond the solver's, by its verb."""
+
+    def __init__(self, world: World, policy: str, seed: int):
+        self.world = world
+        self.learner = Learner(world.oracle, context_dim=world.features, feedback=world.feedback, policy=policy)
+        self.rng = np.random.default_rng(seed)
+        self.slopes = self.rng.normal(size=(world.oracle.dim, world.features))
+        self.open: list[Choice] = []
+        self.spent: dict[str, list[float]] = {}
+
+    def step(self) -> None:
+        """One call, or two where feedback comes in pieces."""
+        draw = self.rng.random()
+        if not self.open or draw < 0.45:
+            x = self.rng.normal(size=self.world.features)
+            self.open.append(self._timed("decide", lambda: self.learner.decide(x)))
+        elif draw < 0.47:
+            several = self.rng.normal(size=(SEVERAL, self.world.features))
+            self.open += self._timed(f"decide {SEVERAL}", lambda: self.learner.decide(several))
+        elif draw < 0.95:
+            late = len(self.open) > MOST_LATE or self.rng.random() < 0.3
+            self._feedback(self.open.pop(0 if late else -1))
+        elif draw < 0.98:
+            choice = self.open[-1]
+            self._timed("explain", lambda: self.learner.explain(choice))
+        else:
+            self._timed("health", self.learner.health)
+
+    def _feedback(self, choice: Choice) -> None:
+        kind = self.rng.random()
+        if kind < 0.02:
+            return  # never comes
+        costs = 5.0 + self.slopes @ choice.context + self.rng.normal(size=self.world.oracle.dim)
+        id, chosen = choice.id, np.flatnonzero(choice.w)
+        if self.world.feedback == "bandit":
+            self._timed("learn", lambda: self.learner.learn(id, total=float(costs @ choice.w)))
+            return
+        parts = {int(i): float(costs[i]) for i in chosen}
+        some = dict(list(parts.items())[: len(parts) // 2])
+        if kind < 0.2:
+            self._timed("learn a part", lambda: self.learner.learn(id, components=some))
+        elif kind < 0.3:
+            rest = {i: cost for i, cost in parts.items() if i not in some}
+            self._timed("hold a piece", lambda: self.learner.learn(id, components=some, final=False))
+            self._timed("learn the last piece", lambda: self.learner.learn(id, components=rest))
+        else:
+            self._timed("learn", lambda: self.learner.learn(id, costs=costs))
+
+    def _timed(self, verb: str, call: Callable[[], Any]) -> Any:
+        solver = self.world.solver
+        solved = 0.0 if solver is None else solver.seconds
+        began = time.process_time()
+        found = call()
+        spent = time.process_time() - began
+        own = 0.0 if solver is None else solver.seconds - solved
+        self.spent.setdefault(verb, []).append(1000.0 * (spent - own))
+        return found
+
+
+def play(name: str, world: World, policy: str, calls: int, compiled: list[str]) -> bool:
+    """Plays one world, prints its figures, and says whether they are within the limits."""
+    stream = Stream(world, policy, seed=0)
+    stream.learner.warm_up([SEVERAL])
+    before, began = len(compiled), time.perf_counter()
+    while sum(map(len, stream.spent.values())) < calls:
+        stream.step()
+    count = len(compiled) - before
+    every = np.concatenate([np.array(own) for own in stream.spent.values()])
+    rows = {"all calls": every, **{verb: np.array(own) for verb, own in sorted(stream.spent.items())}}
+    print(
+        f"{name}, {policy}: {len(every)} calls in {time.perf_counter() - began:.0f} s, {count} compilations (limit 0)"
+    )
+    for verb, own in rows.items():
+        middle, high, highest = np.percentile(own, [50, 99, 99.9])
+        print(
+            f"  {verb:20} {len(own):6}  p50 {middle:6.2f}  p99 {high:6.2f}  p99.9 {highest:6.2f}  most {own.max():6.2f} ms"
+        )
+    return count == 0 and float(np.percentile(every, 99.9)) <= LIMIT
+
+
+def main() -> int:
+    """1 if a call compiled or stalled."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--policy", default="adaptive")
+    options = parser.parse_args()
+    compiled: list[str] = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda name, seconds, **about: compiled.append(name) if name == COMPILED else None
+    )
+    print(f"processor time of all threads beyond the solver's; limit of p99.9 over all calls: {LIMIT:.0f} ms")
+    fine = [play(name, world, options.policy, options.calls, compiled) for name, world in worlds().items()]
+    return 0 if all(fine) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
