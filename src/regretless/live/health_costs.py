@@ -3,7 +3,7 @@
 What was paid is known. What the incumbent pays is known in its own rounds. What fixed or random decisions would have paid is a
 model's estimate (``health_model.py``) from the first and the last totals since the start or the last change of the world: the
 first ones, because that is when decisions differ most. Its intervals are widened by ``WIDER``, which makes them right on the
-arena's worlds (``tools/health_worlds.py``).
+arena's worlds (``tools/health_worlds.py``); the luck of a few rounds is in them too.
 """
 
 from collections.abc import Callable
@@ -46,6 +46,7 @@ class Comparison(NamedTuple):
     difference: float
     low: float
     high: float
+    rounds: int  # of the learner's
     estimated: bool  # by a model; False: from what was paid
 
     def share(self, value: float) -> float:
@@ -120,7 +121,7 @@ def _incumbent(seen: Seen) -> Comparison | None:
         return None
     difference = float(np.mean(own) - np.mean(theirs))
     error = CONFIDENCE * float(np.sqrt(np.var(own, ddof=1) / len(own) + np.var(theirs, ddof=1) / len(theirs)))
-    return Comparison(float(np.mean(theirs)), difference, difference - error, difference + error, False)
+    return Comparison(float(np.mean(theirs)), difference, difference - error, difference + error, len(own), False)
 
 
 def _fixed(model: Model, judged: Seen, solve: Solver) -> Comparison:
@@ -142,7 +143,7 @@ def _random(model: Model, judged: Seen, fixed_set: bool, solve: Solver) -> Compa
     if fixed_set:
         return _estimated(model, judged, np.broadcast_to(drawn.mean(axis=0), judged.w.shape), doubt)
     last = np.arange(len(judged.w) - len(drawn), len(judged.w))
-    return _estimated(model, judged.at(last), drawn, doubt)
+    return _estimated(model, judged.at(last), drawn, doubt)._replace(rounds=len(judged.w))
 
 
 def _shown(contexts: np.ndarray) -> np.ndarray:
@@ -151,10 +152,11 @@ def _shown(contexts: np.ndarray) -> np.ndarray:
 
 def _estimated(model: Model, judged: Seen, others: np.ndarray, doubt: float) -> Comparison:
     """The model's difference between the decisions that were made and others; ``doubt``: a standard error of these."""
-    cost, _ = model.difference(Rounds(features(judged.contexts, others), others))
+    costs, _ = model.difference(Rounds(features(judged.contexts, others), others))
     by_row = judged.contexts.ndim == 3
     more = judged.w - others
     shown = features(judged.contexts, more if by_row else judged.w)
-    difference, deviation = model.difference(Rounds(shown, more))
-    error = CONFIDENCE * float(np.hypot(WIDER * deviation, doubt))
-    return Comparison(cost, difference, difference - error, difference + error, True)
+    differences, deviation = model.difference(Rounds(shown, more))
+    difference, luck = float(np.mean(differences)), float(np.std(differences, ddof=1)) / len(more) ** 0.5
+    error = CONFIDENCE * float(np.linalg.norm([WIDER * deviation, luck, doubt]))
+    return Comparison(float(np.mean(costs)), difference, difference - error, difference + error, len(more), True)

@@ -3,7 +3,7 @@
 The mean cost of coordinate ``i`` in the context ``x`` is ``f_i(x) = level + g(x) + h_i(x)``: ``g`` is common to all, ``h_i``
 its own, and both are Gaussian processes that are constant, linear and smooth in ``x``. A total is ``f(x)·w`` plus noise.
 With feature rows ``h_i`` is a constant and a linear function of the row. Noise and scale are those that make the totals most
-likely; totals far off are cut back. ``difference`` gives the posterior mean and deviation of an average of ``f(x)·v``.
+likely; totals far off are cut back. ``difference`` gives posterior means of ``f(x)·v`` and the deviation of their average.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,12 @@ LINEAR, SMOOTH = 1.0, 0.5
 
 NOISES = np.geomspace(0.01, 5.0, 9)
 FARTHEST = 4.0
-CLIPPING = 3.0
+RARE = (0.025, 0.975)
+"""Quantiles of the totals that are believed: those outside by more than their distance are cut back to it."""
+
+CLIPPING = 5.0
+"""Usual errors beyond which an error is cut back."""
+
 NORMAL = 1.4826
 """Median absolute deviations of a normal number in a standard deviation."""
 
@@ -77,13 +82,12 @@ class Model(NamedTuple):
     vectors: np.ndarray
     scale: float
 
-    def difference(self, rounds: Rounds) -> tuple[float, float]:
-        """Mean and standard deviation of the average over ``rounds`` of ``f(x)·v``."""
-        across = self.cover.between(rounds, self.rounds).mean(axis=0)
-        known = np.square(self.vectors.T @ across) / self.values
+    def difference(self, rounds: Rounds) -> tuple[np.ndarray, float]:
+        """The means of ``f(x)·v`` in each of ``rounds``, and the standard deviation of their average."""
+        across = self.cover.between(rounds, self.rounds)
+        known = np.square(self.vectors.T @ across.mean(axis=0)) / self.values
         variance = self.scale * (self.cover.between(rounds, rounds).mean() - known.sum())
-        mean = across @ self.weights + self.level * rounds.w.sum(axis=1).mean()
-        return float(mean), float(np.sqrt(max(variance, 0.0)))
+        return across @ self.weights + self.level * rounds.w.sum(axis=1), float(np.sqrt(max(variance, 0.0)))
 
     def mean_costs(self, contexts: np.ndarray) -> np.ndarray:
         """The mean of ``f`` over contexts, ``[n, p]`` or ``[n, d, p]``: for every coordinate."""
@@ -102,11 +106,11 @@ class Model(NamedTuple):
 def fitted(rounds: Rounds, totals: np.ndarray, by_row: bool) -> Model | None:
     """The model of these totals; None where they tell nothing."""
     sums = rounds.w.sum(axis=1)
-    spread = NORMAL * np.median(np.abs(totals - np.median(totals)))
-    squares = float(np.mean(np.square(sums)))
-    if not (spread > 0 and squares > 0 and np.isfinite(spread)):
+    low, high = np.quantile(totals, RARE)
+    believed = np.clip(totals, low - (high - low), high + (high - low))
+    spread, squares = float(np.std(believed)), float(np.mean(np.square(sums)))
+    if not (0.0 < spread < np.inf and 0.0 < squares < np.inf):
         return None
-    believed = np.median(totals) + np.clip(totals - np.median(totals), -2 * CLIPPING * spread, 2 * CLIPPING * spread)
     level = float(np.sum(believed * sums) / np.sum(np.square(sums)))
     cover = _cover(rounds, squares, by_row)
     values, vectors = np.linalg.eigh(cover.between(rounds, rounds))

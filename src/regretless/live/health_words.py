@@ -6,6 +6,9 @@ from regretless.live.health_drift import DriftAlarm
 EARLY = 40
 """Learnt decisions before which nothing is said."""
 
+ENOUGH = 100
+"""Rounds after which decisions can be called no better than random: before, a learner explores."""
+
 NEAR = 0.1
 """Share of random decisions' cost that no better than random is at most away from them."""
 
@@ -48,8 +51,8 @@ def judged(costs: Costs, rewards: bool) -> list[str]:
 
 
 def no_better(random: Comparison) -> bool:
-    """Whether decisions may be no cheaper than random ones, and are not much cheaper for sure."""
-    return random.high >= 0.0 and random.share(random.low) > -NEAR
+    """Whether decisions are dearer than random ones, or after enough rounds may be no cheaper and are not much cheaper."""
+    return random.low > 0.0 or (random.rounds >= ENOUGH and random.high >= 0.0 and random.share(random.low) > -NEAR)
 
 
 def _said(name: str, other: Comparison, rewards: bool) -> str | None:
