@@ -167,3 +167,6 @@ def test_a_recorder_is_quick_and_bounded():
     sizes = {name: len(np.atleast_1d(array)) for name, array in recorder.arrays().items()}
     assert (sizes["opening"], sizes["steps"]) == (OPENING, WINDOW)
     assert recorder.paid_since_start().rounds == 1000
+    for id in range(1001, 1022):
+        recorder.learn({"residual": 1e308, "total": 1e308 * (-1) ** id}, id, decision)
+    assert all(np.all(np.isfinite(array)) for array in recorder.arrays().values())

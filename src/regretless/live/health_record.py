@@ -15,6 +15,9 @@ WINDOW = 400
 OPENING = 200
 """First rounds, since the start or the last change of the world, that are kept for the model of costs."""
 
+ABSURD = 1e140
+"""Size of a total whose square can still be summed up; a larger one counts as this."""
+
 LARGEST = 4096
 """Cost coordinates beyond which there is no model of costs."""
 
@@ -110,7 +113,7 @@ class Recorder:
 
     def _paid(self, total: float) -> None:
         """Adds a total to the sums; a whole batch of them is one observation of the mean."""
-        sums = self.sums
+        sums, total = self.sums, min(max(total, -ABSURD), ABSURD)
         sums[0] += 1
         sums[1] += (total - sums[1]) / sums[0]
         sums[2] += 1
