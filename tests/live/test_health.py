@@ -90,6 +90,14 @@ def test_rewards_are_told_as_rewards():
     assert "earns more than random by" in told.verdict
 
 
+def test_an_incumbent_is_judged_beside_the_learner():
+    learner = make(incumbent=[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], budget=0.5)
+    told = play(learner, 250).incumbent
+    assert told.cost == pytest.approx(7.0, abs=0.5)
+    assert told.low < told.difference < told.high < 0
+    assert "cheaper than the incumbent by" in learner.health().verdict
+
+
 def test_a_solver_on_the_host_is_asked_only_while_it_is_free():
     asked = []
 

@@ -38,7 +38,8 @@ class World:
         first, last = slice(0, 120), slice(120, None)
         opening = Rounds(features(self.contexts[first], self.w[first]), self.w[first])
         kinds = np.zeros(120, int) if kinds is None else kinds
-        seen = Seen(self.contexts[last], self.w[last], self.totals[last], kinds, [None] * 120)
+        paid = self.totals[last], kinds
+        seen = Seen(self.contexts[last], self.w[last], self.totals[last], kinds, [None] * 120, paid)
         return compared(opening, self.totals[first], seen, True, solve)
 
     def more_than(self, w):

@@ -85,15 +85,13 @@ def recent(recorder: Recorder, learnt: Sequence[Learnt]) -> Seen | None:
     if recorder.learnt < EARLY or not count or recorder.dim > LARGEST:
         return None
     pairs = zip(learnt[len(learnt) - count :], totals[len(totals) - count :], strict=True)
-    known = [(own.decision, total) for own, total in pairs if np.isfinite(total)][-RECENT:]
+    known = [(own.decision, total) for own, total in pairs if np.isfinite(total)]
     if not known:
         return None
-    decisions = [decision for decision, _ in known]
-    contexts, w = (
-        np.stack([np.asarray(getattr(each, name), float) for each in decisions]) for name in ("context", "w")
-    )
-    kinds = np.array([kind_of(each) for each in decisions])
-    return Seen(contexts, w, np.array([total for _, total in known]), kinds, [each.instance for each in decisions])
+    kinds, paid = np.array([kind_of(decision) for decision, _ in known]), np.array([total for _, total in known])
+    last = [decision for decision, _ in known[-RECENT:]]
+    contexts, w = (np.stack([np.asarray(getattr(each, name), float) for each in last]) for name in ("context", "w"))
+    return Seen(contexts, w, paid[-RECENT:], kinds[-RECENT:], [each.instance for each in last], (paid, kinds))
 
 
 def judged(opening: Rounds, totals: np.ndarray, seen: Seen | None, fixed_set: bool, solve: Solver) -> Costs:

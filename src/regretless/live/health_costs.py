@@ -62,11 +62,12 @@ class Seen(NamedTuple):
     totals: np.ndarray
     kinds: np.ndarray
     instances: list[Any]
+    paid: tuple[np.ndarray, np.ndarray]  # totals and kinds of more rounds, for an incumbent that decides now and then
 
     def at(self, places: np.ndarray) -> "Seen":
         """Some of the rounds."""
         own = [self.instances[place] for place in places]
-        return Seen(self.contexts[places], self.w[places], self.totals[places], self.kinds[places], own)
+        return Seen(self.contexts[places], self.w[places], self.totals[places], self.kinds[places], own, self.paid)
 
 
 Solver = Callable[[np.ndarray | None, list[Any] | None], np.ndarray | None]
@@ -116,7 +117,8 @@ def estimate(totals: np.ndarray) -> Estimate:
 
 def _incumbent(seen: Seen) -> Comparison | None:
     """The learner's totals beside the incumbent's, each in its own rounds; who had which was drawn at random."""
-    own, theirs = seen.totals[seen.kinds == 0], seen.totals[seen.kinds == 1]
+    totals, kinds = seen.paid
+    own, theirs = totals[kinds == 0], totals[kinds == 1]
     if len(theirs) < FIRST // 4:
         return None
     difference = float(np.mean(own) - np.mean(theirs))
