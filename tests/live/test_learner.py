@@ -236,25 +236,6 @@ def test_known_part_of_the_cost_is_not_learnt(name):
         make(offset=[1.0])
 
 
-def test_health_speaks_of_trends():
-    learner = make(settings={"posterior_scale": 0.0})
-    rng = np.random.default_rng(0)
-    weights = rng.normal(size=(DIM, FEATURES))
-    verdicts = []
-    for t in range(300):
-        x = rng.normal(size=FEATURES)
-        choice = learner.decide(x)
-        sign = 1.0 if t < 200 else -8.0
-        if t % 5:
-            learner.learn(choice.id, total=float(sign * (weights @ x + 3.0) @ choice.w))
-        verdicts.append(learner.health().verdict)
-    assert any("learning" in verdict for verdict in verdicts[50:150])
-    assert any("getting worse" in verdict for verdict in verdicts[200:])
-    health = learner.health()
-    assert health.feedback_share == 1.0
-    assert health.waiting == 60
-
-
 def test_scaling_brings_contexts_and_costs_to_order_one():
     """A feature in millions beside a small one that matters, costs in thousands: with scaling the small one is learnt."""
     rng = np.random.default_rng(0)

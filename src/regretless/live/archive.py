@@ -13,12 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live import checkpoint
+from regretless.live import checkpoint, health_record
 from regretless.live.assembly import Options, config_entry
 from regretless.live.books import LearnerState
 from regretless.live.columns import Columns
 from regretless.live.framing import Position
-from regretless.live.health import NAMES, WINDOW
 from regretless.live.inputs import LAST_ID, said
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt
@@ -71,8 +70,7 @@ def arrays_of(kernel: Kernel, saved: LearnerState) -> dict[str, np.ndarray]:
         **({} if saved.last is None else named("last", saved.last)),
         "ids/waiting": np.fromiter(saved.waiting, np.int64),
         "ids/learnt": np.fromiter(saved.learnt, np.int64),
-        "health/steps": saved.steps,
-        "health/known": saved.known,
+        **{f"health/{name}": array for name, array in saved.health.items()},
         "counts": np.array([saved.made, saved.expired, saved.learnt_count], np.int64),
     }
     if saved.paused:
@@ -174,8 +172,7 @@ def _state(arrays: dict[str, np.ndarray], place: Any, kernel: Kernel, options: O
     number, form = partial(jax.ShapeDtypeStruct, dtype=np.int64), kernel.decision_form
     counted = restored("counts", number((3,)), arrays)
     ids = {name: restored(f"ids/{name}", number(arrays[f"ids/{name}"].shape), arrays) for name in ("waiting", "learnt")}
-    steps = restored("health/steps", jax.ShapeDtypeStruct((WINDOW, len(NAMES)), np.float64), arrays)
-    known = restored("health/known", jax.ShapeDtypeStruct((WINDOW, len(NAMES)), bool), arrays)
+    health = _health(arrays, kernel)
     signature = arrays["learnt.signature"].shape[1:] if len(ids["learnt"]) else ()
     learnt_form = Learnt(form, *(jax.ShapeDtypeStruct(shape, np.float64) for shape in (signature, ())))
     forms = {"waiting": form, "learnt": learnt_form}
@@ -192,12 +189,22 @@ def _state(arrays: dict[str, np.ndarray], place: Any, kernel: Kernel, options: O
         restored("times", jax.ShapeDtypeStruct(ids["waiting"].shape, np.float64), arrays) if "times" in arrays else None
     )
     found = LearnerState(
-        policy, kept["waiting"], kept["learnt"], last, made, expired, steps, known, learnt,
+        policy, kept["waiting"], kept["learnt"], last, made, expired, health, learnt,
         {} if times is None else dict(zip(kept["waiting"], times.tolist(), strict=True)), _pieces(arrays, kernel),
         None if place is None else Position(*(int(number) for number in place)), "paused" in arrays,
     )  # fmt: skip
     _require_consistent(found, options)
     return found
+
+
+def _health(arrays: dict[str, np.ndarray], kernel: Kernel) -> dict[str, np.ndarray]:
+    """What health remembers, in arrays that may be written to."""
+    rows = min(len(np.atleast_1d(arrays["health/opening"])), health_record.OPENING) if "health/opening" in arrays else 0
+    empty = health_record.Recorder(kernel.problem.context_shape, kernel.problem.dim).arrays()
+    forms = health_record.forms(rows, empty["opening"].shape[1])
+    return {
+        name: restored(f"health/{name}", jax.ShapeDtypeStruct(*form), arrays).copy() for name, form in forms.items()
+    }
 
 
 def _pieces(arrays: dict[str, np.ndarray], kernel: Kernel) -> dict[int, np.ndarray]:
@@ -227,7 +234,7 @@ def _require_consistent(found: LearnerState, options: Options) -> None:
         and len(found.waiting) <= limit
         and len(found.learnt) == min(limit, found.learnt_count)
         and all(int(decision.id) == id for id, decision in zip(ids, decisions, strict=True))
-        and not np.any(found.known[found.learnt_count :])
+        and health_record.fits(found.health, found.learnt_count)
         and found.pieces.keys() <= found.waiting.keys()
         and bool(found.times) == (bool(found.waiting) and options.max_age_seconds is not None)
     )

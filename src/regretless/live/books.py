@@ -1,5 +1,6 @@
 """What a live learner knows and has done so far, changed in short steps, so that reading it never waits for a solver."""
 
+import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +10,12 @@ import numpy as np
 
 from regretless.live.arrivals import Arrival
 from regretless.live.framing import Position
-from regretless.live.health import Health, Recorder
+from regretless.live.health import Health, judged, recent, report
+from regretless.live.health_record import WINDOW, Recorder
+from regretless.live.health_solver import Bystander
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt, Pending
+from regretless.live.process import Turns
 from regretless.types import Decision
 
 
@@ -25,8 +29,7 @@ class LearnerState:
     last: tuple[Any, Any] | None  # the last feasible decision with its aux
     made: int
     expired: int
-    steps: np.ndarray  # of the Recorder
-    known: np.ndarray
+    health: dict[str, np.ndarray]  # of the Recorder
     learnt_count: int
     times: dict[int, float]
     pieces: dict[int, np.ndarray]
@@ -42,13 +45,17 @@ class Books:
     """
 
     def __init__(
-        self, kernel: Kernel, form_fixed: bool, max_pending: int, max_age: int | None, max_seconds: float | None = None
-    ):
+        self, kernel: Kernel, form_fixed: bool, max_pending: int, max_age: int | None, max_seconds: float | None = None,
+        sign: float = 1.0,
+    ):  # fmt: skip
         self.lock = threading.Lock()
         self.kernel, self.form_fixed = kernel, form_fixed
         self.state: Any = None  # until it is needed: what instances look like may be known by then
         self.pending = Pending(max_pending, max_age, max_seconds)
-        self.recorder = Recorder()
+        self.sign = sign  # -1 where the user speaks of rewards
+        self.recorder = Recorder(kernel.problem.context_shape, kernel.problem.dim)
+        self.turns = Turns()
+        self.bystander = Bystander(self.turns)
         self.last: tuple[Any, Any] | None = None
         self.position: Position | None = None
         self.paused = False  # whether the incumbent has every decision
@@ -84,7 +91,7 @@ class Books:
             self.state, self.position = state, position
             self.pending.settle(id, Learnt(decision, arrival.signature(), np.asarray(info["residual"])))
             self.pending.expire(expired)
-            self.recorder.learn(info)
+            self.recorder.learn(info, id, decision)
 
     def take_in(
         self, kernel: Kernel, state: Any, learnt: Sequence[Learnt], infos: Sequence[dict[str, float]],
@@ -96,8 +103,10 @@ class Books:
             self.pending.made += len(infos)
             for id, own in enumerate(learnt, self.pending.made - len(learnt) + 1):
                 self.pending.remember(id, own)
-            for info in infos:
-                self.recorder.learn(info)
+            first, forgotten = self.pending.made - len(infos) + 1, len(infos) - len(learnt)
+            for place, info in enumerate(infos):
+                decision = None if place < forgotten else learnt[place - forgotten].decision
+                self.recorder.learn(info, first + place, decision)
             self.pending.expire(expired)
 
     def change(self, kernel: Kernel, position: Position | None) -> None:
@@ -116,8 +125,13 @@ class Books:
             kernel, state = self.kernel, self.state
         details = {} if state is None else kernel.describe(state)
         with self.lock:
-            pending = self.pending
-            return self.recorder.report(pending.made, len(pending.waiting), pending.expired, details)
+            last = list(itertools.islice(reversed(self.pending.learnt.values()), WINDOW))
+            seen = recent(self.recorder, last[::-1])
+            opening = self.recorder.first_rounds(0 if seen is None else len(seen.totals))
+        costs = judged(*opening, seen, not kernel.problem.has_instances, self.bystander.solver(kernel))
+        with self.lock:
+            counts = (self.pending.made, len(self.pending.waiting), self.pending.expired)
+            return report(self.recorder, counts, costs, self.sign < 0, details)
 
     def waiting(self) -> list[int]:
         """Ids of the waiting decisions, oldest first."""
@@ -131,7 +145,7 @@ class Books:
             kernel, form_fixed = self.kernel, self.form_fixed
             state = LearnerState(
                 self.state, dict(pending.waiting), dict(pending.learnt), self.last, pending.made, pending.expired,
-                recorder.steps.copy(), recorder.known.copy(), recorder.learnt, dict(pending.times),
+                recorder.arrays(), recorder.learnt, dict(pending.times),
                 dict(pending.pieces), self.position, self.paused,
             )  # fmt: skip
         return kernel, form_fixed, state
@@ -146,6 +160,5 @@ class Books:
             self.pending.times.update(saved.times)
             self.pending.pieces.update(saved.pieces)
             self.pending.made, self.pending.expired = saved.made, saved.expired
-            self.recorder.steps, self.recorder.known = saved.steps, saved.known
-            self.recorder.learnt = saved.learnt_count
+            self.recorder.restore(saved.health, saved.learnt_count)
             self.paused = saved.paused

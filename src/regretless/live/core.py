@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from regretless.errors import SettingsError
-from regretless.live import process
 from regretless.live.arrivals import Arrival, RawFeedback
 from regretless.live.assembly import Plan
 from regretless.live.books import Books
@@ -31,11 +30,10 @@ class Core:
         options = plan.options
         kernel = plan.kernel(example)
         self.config = {**config, "settings": plan.setting_names()}
-        self.books = Books(kernel, form_fixed, options.max_pending, options.max_age, options.max_age_seconds)
-        self.turns = process.Turns()
-        self.sign = (
-            -1.0 if options.sense == "maximise" else 1.0
-        )  # what the user's numbers are multiplied by to be costs
+        sign = -1.0 if options.sense == "maximise" else 1.0
+        self.books = Books(kernel, form_fixed, options.max_pending, options.max_age, options.max_age_seconds, sign)
+        self.turns = self.books.turns
+        self.sign = self.books.sign  # what the user's numbers are multiplied by to be costs
         self.log: Writer | None = None
         self.parser = FeedbackParser(kernel.problem, options.may_miss, kernel)
         self.piece_parser = FeedbackParser(kernel.problem, True, kernel)  # a piece is never complete

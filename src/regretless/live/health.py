@@ -1,20 +1,24 @@
-"""How a live learner is doing: numbers over the last rounds, and a verdict in words."""
+"""How a live learner is doing: what its decisions cost beside others, how well it predicts, and a verdict in words."""
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-WINDOW = 400
-"""Rounds that the figures are about."""
-
-EARLY = 40
-"""Learnt decisions before which nothing is said about a trend."""
-
-NAMES = ("residual", "total", "score_norm", "plug_in_norm")
+from regretless.live import health_export
+from regretless.live.health_costs import RECENT, Comparison, Costs, Estimate, Seen, Solver, compared
+from regretless.live.health_drift import DriftAlarm
+from regretless.live.health_model import Rounds
+from regretless.live.health_record import LARGEST, WINDOW, Recorder, kind_of
+from regretless.live.health_words import EARLY, verdict
+from regretless.live.pending import Learnt
 
 
 class Health(NamedTuple):
-    """What ``Learner.health`` tells; None: unavailable for this policy, or not known yet."""
+    """What ``Learner.health`` tells; None: unavailable for this policy, or not known yet.
+
+    Costs are those of decisions that the learner made, in its last rounds; of rewards everything is told as rewards.
+    """
 
     decisions: int
     learnt: int
@@ -25,84 +29,100 @@ class Health(NamedTuple):
     residual_trend: float | None  # the same, recent half over earlier half: below 1 the predictions get better
     score_norm: float | None
     plug_in_norm: float | None
+    paid: Estimate | None
+    paid_since_start: Estimate | None
+    incumbent: Comparison | None
+    best_fixed: Comparison | None
+    random: Comparison | None
+    drift: DriftAlarm | None  # for WINDOW learning steps after an alarm
     details: dict[str, float]  # what the policy tells of itself, such as how much say each of its learners has
     verdict: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data that JSON can write."""
+        return dict(health_export.plain(self))
 
-class Recorder:
-    """A ring of the last WINDOW learning steps; what is not ``known`` of a step is kept as 0."""
-
-    def __init__(self) -> None:
-        self.steps = np.zeros((WINDOW, len(NAMES)))
-        self.known = np.zeros((WINDOW, len(NAMES)), bool)
-        self.learnt = 0
-
-    def learn(self, info: dict[str, float]) -> None:
-        """Notes a learning step."""
-        values = np.array([info.get(name, np.nan) for name in NAMES])
-        place = self.learnt % WINDOW
-        self.known[place] = np.isfinite(values)
-        self.steps[place] = np.where(self.known[place], values, 0.0)
-        self.learnt += 1
-
-    def report(self, decisions: int, waiting: int, expired: int, details: dict[str, float]) -> Health:
-        """The figures with their verdict; ``details`` are what the policy tells of itself now."""
-        steps = np.where(self.known, self.steps, np.nan)[: self.learnt]
-        if self.learnt > WINDOW:
-            steps = np.roll(steps, -(self.learnt % WINDOW), axis=0)
-        half = len(steps) // 2
-        relative = trend = None
-        if half:
-            early, late = (_size(part[:, 0]) / max(_size(part[:, 1]), 1e-300) for part in (steps[:half], steps[half:]))
-            relative = late if np.isfinite(late) else None
-            if np.isfinite(early) and np.isfinite(late) and early > 0:
-                trend = late / early
-        settled = decisions - waiting
-        share = self.learnt / settled if settled > 0 else None
-        return Health(
-            decisions=decisions,
-            learnt=self.learnt,
-            waiting=waiting,
-            expired=expired,
-            feedback_share=share,
-            relative_residual=relative,
-            residual_trend=trend,
-            score_norm=_mean(steps[:, 2]),
-            plug_in_norm=_mean(steps[:, 3]),
-            details=details,
-            verdict=_verdict(self.learnt, share, relative, trend, details),
-        )
+    def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
+        """Every figure in Prometheus's text format; ``labels`` are added to each of them, such as ``{"plant": "north"}``."""
+        return health_export.prometheus(self, labels or {})
 
 
-def _verdict(
-    learnt: int, share: float | None, relative: float | None, trend: float | None, details: dict[str, float]
-) -> str:
-    if learnt < EARLY:
-        return f"too early to tell: {learnt} of the first {EARLY} decisions have been learnt from"
-    said = []
-    if share is not None and share < 0.5:
-        said.append(f"feedback is lost: only {share:.0%} of the settled decisions were learnt from")
-    if relative is None or trend is None:
-        said.append("totals are not known, so that the error cannot be judged")
-    elif trend > 1.25:
-        said.append(f"getting worse: errors are {trend:.2f} times those before; has the world changed? (forgetting)")
-    elif relative > 1.0:
-        said.append(f"not predicting yet: errors are {relative:.2f} times the costs themselves")
-    elif trend < 0.9:
-        said.append(f"learning: errors are {trend:.2f} times those before")
-    else:
-        said.append(f"steady: errors are {relative:.0%} of the costs")
-    return "; ".join([*said, *who_decides(details)])
+def report(
+    recorder: Recorder, counts: tuple[int, int, int], costs: Costs, rewards: bool, details: dict[str, float]
+) -> Health:
+    """The figures with their verdict; ``counts``: decisions made, waiting, expired; ``costs`` are costs also of rewards."""
+    made, waiting, expired = counts
+    steps = recorder.ordered()
+    relative, trend = _errors(steps)
+    settled = made - waiting
+    share = recorder.learnt / settled if settled > 0 else None
+    drift = recorder.watch.told(recorder.learnt, WINDOW)
+    sign = -1.0 if rewards else 1.0
+    others = {name: _signed(getattr(costs, name), sign) for name in ("incumbent", "best_fixed", "random")}
+    return Health(
+        decisions=made,
+        learnt=recorder.learnt,
+        waiting=waiting,
+        expired=expired,
+        feedback_share=share,
+        relative_residual=relative,
+        residual_trend=trend,
+        score_norm=_mean(steps[:, 2]),
+        plug_in_norm=_mean(steps[:, 3]),
+        paid=_signed(costs.paid, sign),
+        paid_since_start=_signed(recorder.paid_since_start(), sign),
+        **others,
+        drift=drift,
+        details=details,
+        verdict=verdict(recorder.learnt, share, relative, costs, drift, rewards, details),
+    )
 
 
-def who_decides(details: dict[str, float]) -> list[str]:
-    """A sentence on a policy of several learners: how much say each has, and the relative error that it has it for."""
-    says = {name.removeprefix("weight_"): say for name, say in details.items() if name.startswith("weight_")}
-    told = [
-        f"{name} {f'{says[name]:.0%}' if says[name] > 0 else 'none'} ({details[f'error_{name}']:.2f})"
-        for name in sorted(says, key=lambda name: -says[name])
-    ]
-    return [f"who decides, by its relative error: {', '.join(told)}"] if told else []
+def recent(recorder: Recorder, learnt: Sequence[Learnt]) -> Seen | None:
+    """The last rounds of this world whose totals are known; ``learnt`` ends with the last learning step. None: too few."""
+    totals = recorder.ordered()[:, 1]
+    count = min(len(learnt), len(totals), recorder.learnt - int(recorder.world[0]))
+    if recorder.learnt < EARLY or not count or recorder.dim > LARGEST:
+        return None
+    pairs = zip(learnt[len(learnt) - count :], totals[len(totals) - count :], strict=True)
+    known = [(own.decision, total) for own, total in pairs if np.isfinite(total)]
+    if not known:
+        return None
+    kinds, paid = np.array([kind_of(decision) for decision, _ in known]), np.array([total for _, total in known])
+    last = [decision for decision, _ in known[-RECENT:]]
+    contexts, w = (np.stack([np.asarray(getattr(each, name), float) for each in last]) for name in ("context", "w"))
+    return Seen(contexts, w, paid[-RECENT:], kinds[-RECENT:], [each.instance for each in last], (paid, kinds))
+
+
+def judged(opening: Rounds, totals: np.ndarray, seen: Seen | None, fixed_set: bool, solve: Solver) -> Costs:
+    """Costs beside those of others, as far as they can be told."""
+    if seen is None:
+        return Costs()
+    with np.errstate(all="ignore"):
+        try:
+            return compared(opening, totals, seen, fixed_set, solve)
+        except np.linalg.LinAlgError:  # numbers too large or too much alike
+            return Costs()
+
+
+def _errors(steps: np.ndarray) -> tuple[float | None, float | None]:
+    """Relative error of the later half of the steps, and over that of the earlier half."""
+    half = len(steps) // 2
+    if not half:
+        return None, None
+    early, late = (_size(part[:, 0]) / max(_size(part[:, 1]), 1e-300) for part in (steps[:half], steps[half:]))
+    relative = late if np.isfinite(late) else None
+    return relative, late / early if np.isfinite(early) and np.isfinite(late) and early > 0 else None
+
+
+def _signed(told: Any, sign: float) -> Any:
+    """Costs as rewards, where these are meant."""
+    if told is None or sign > 0:
+        return told
+    low, high = -told.high, -told.low
+    if isinstance(told, Estimate):
+        return told._replace(mean=-told.mean, low=low, high=high)
+    return told._replace(cost=-told.cost, difference=-told.difference, low=low, high=high)
 
 
 def _size(values: np.ndarray) -> float:

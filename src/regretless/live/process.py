@@ -35,9 +35,25 @@ class Turns:
         require_own()
         if self._holder == threading.get_ident():
             raise RegretlessError("learner: a solver cannot call the learner that is waiting for its answer")
-        with self._lock:
-            self._holder = threading.get_ident()
-            try:
-                yield
-            finally:
-                self._holder = None
+        with self._lock, self._held():
+            yield
+
+    @contextlib.contextmanager
+    def if_free(self) -> Iterator[bool]:
+        """The same block, or another one, told by False, if a thread is in it now."""
+        if not self._lock.acquire(blocking=False):
+            yield False
+            return
+        try:
+            with self._held():
+                yield True
+        finally:
+            self._lock.release()
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        self._holder = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._holder = None
