@@ -1,7 +1,7 @@
 """From a CSV of old decisions to production: look, learn, stand in the shadow, act behind a guard, restart, hand over.
 
-A workshop gives each of four crews one of four jobs every morning. What a pair costs depends on the temperature and on how many
-orders there are; the foreman ignores both. Last year he threw a coin every morning between two plans, and came to like the first.
+A workshop gives each of four crews one of four jobs every morning. What a pair costs depends on the temperature and on the
+number of orders; the foreman ignores both. Last year he threw a coin every morning between two plans, and now plays the first.
 In the evening the day's total cost is known, one day in ten it is forgotten.
 
     python examples/going_live.py FOLDER [DAYS]

@@ -2,9 +2,9 @@
 
     python tools/first_days.py --seeds 5
 
-The arena's 12 × 12 assignment, totals only, a day late, a tenth lost. The person decides the same every day: the assignment that
-is best under a fixed misjudgement of the mean costs, set so that it costs 1.15 times the best fixed decision. 600 of these days
-are the history. All costs are the world's mean costs, as shares of what the person would have paid on the same days.
+The arena's 12 × 12 assignment, totals only, a day late, a tenth lost. The person decides the same every day: the assignment
+that is best under a fixed misjudgement of the mean costs, set so that it costs 1.15 times the best fixed decision. 600 of these
+days are the history. All costs are the world's mean costs, as shares of what the person would have paid on the same days.
 """
 
 import argparse

@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
 
 def play(name: str, policy: str, seeds: list[int], budget: float, length: int | None) -> list[Run]:
-    """The runs of one world, all seeds in one program; what differs between them are the incumbent's costs, which are numbers."""
+    """The runs of one world, all seeds in one program; their incumbents differ in numbers only."""
     world = WORLDS[name]
     benchmark = world.make()
     horizon = length or world.horizon or benchmark.horizon

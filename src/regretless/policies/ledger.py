@@ -30,8 +30,12 @@ RECENT = 50.0
 START = 10.0
 """Rounds of the policy at which the bound is tightest: it holds at all times, and has to be tightest somewhere."""
 
-PATIENCE = 10.0
-"""Usual costs that have to be left of the budget before the policy explores as far as it wants to."""
+PATIENCE = 0.5
+"""Share of the budget that has to be left before the policy explores as far as it wants to."""
+
+MOST_ODDS = (1.0 - CHECKS) / CHECKS
+"""Odds of the policy against the incumbent with the whole budget left; they fall with what is left of it. Many rounds
+of the incumbent among few of the policy make the estimate sharp where it matters."""
 
 LARGEST_LOSS = 10.0
 
@@ -68,13 +72,17 @@ class Ledger(eqx.Module):
         reach = jnp.maximum(self.reach(), 1e-300)
         room = self.allowed(budget) - self.bound(confidence)
         rounds = jnp.maximum(room - reach, 0.0) / ((1.0 + self.lag) * reach)
-        share = jnp.minimum(rounds / (1.0 + rounds), 1.0 - CHECKS)
-        return jnp.where(self.forecast.seen >= FIRST, share, 0.0)
+        odds = jnp.minimum(rounds, MOST_ODDS * self.left(budget, confidence))
+        return jnp.where(self.forecast.seen >= FIRST, odds / (1.0 + odds), 0.0)
+
+    def left(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """Which share of what the excess may be is left, from 0 to 1."""
+        allowed = self.allowed(budget)
+        return jnp.clip((allowed - self.bound(confidence)) / jnp.maximum(allowed, 1e-300), 0.0, 1.0)
 
     def daring(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
         """How far the policy may explore, from 0 (it plays what it expects to be best) to 1 (what it wants to)."""
-        room = self.allowed(budget) - self.bound(confidence)
-        return jnp.clip(room / jnp.maximum(PATIENCE * self.forecast.size, 1e-300), 0.0, 1.0)
+        return jnp.minimum(self.left(budget, confidence) / PATIENCE, 1.0)
 
     def somebody_paid(self, context: Context, total: Float[Array, ""]) -> "Ledger":
         """After an outcome of somebody else, who may have been the incumbent: a forecast can begin with it."""
