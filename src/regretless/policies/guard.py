@@ -1,8 +1,8 @@
 """A guard around a policy: it may cost at most so much more than an incumbent, who decides wherever that is not certain.
 
 The policy decides only while the total cost so far is, with the stated confidence, at most ``1 + budget`` times what the
-incumbent would have paid; what was overspent is paid back by rounds of the incumbent, from whose outcomes the policy learns. The
-less of the budget is left, the nearer the policy keeps to what it expects to be best: it exploits before it explores.
+incumbent would have paid; what was overspent is paid back by rounds of the incumbent, from whose outcomes the policy learns.
+The less of the budget is left, the nearer the policy keeps to what it expects to be best: it exploits before it explores.
 What the incumbent would have paid stands in ``ledger.py``. Costs that are rewards count by their size: at most so much less.
 Rounds whose total never becomes known are taken to be like the others.
 """

@@ -92,7 +92,7 @@ class Ledger(eqx.Module):
         """After an outcome of the incumbent, who decided with this probability."""
         m, limit = self.forecast.of(context), self.forecast.limit()
         r = jnp.clip(total - m, -limit, limit)
-        seen = jnp.where(probability < 1.0, jnp.square(r / probability), 0.0)
+        seen = (1.0 - probability) * jnp.square(r / probability)
         return Ledger(
             self.forecast.after(context, total), self.excess - r * (1.0 - probability) / probability,
             self.variance.at[1].add(seen), self.paid + m + r / probability, self.tried, self.losses, self.lag,
