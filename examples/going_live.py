@@ -20,6 +20,9 @@ CONTEXTS = ["temperature", "orders"]
 DECISIONS = [f"crew{i}_job{j}" for i in range(CREWS) for j in range(CREWS)]
 USUAL, OTHER = (np.eye(CREWS)[list(jobs)].reshape(-1) for jobs in ((0, 1, 2, 3), (1, 0, 2, 3)))
 OLD, SHADOW, LOST = 300, 20, 0.1
+POLICY = (
+    "linear_thompson"  # compiled in seconds; leave it out for the default, which takes a minute and fits more problems
+)
 
 
 class Workshop:
@@ -75,12 +78,12 @@ def main(folder, days):
         folder / "old.csv", contexts=CONTEXTS, decisions=DECISIONS, total="cost", propensity="chance"
     )
     found = rg.evaluate(
-        {"foreman": foreman, "other plan": lambda context: OTHER, "linear": "linear_thompson"}, history, oracle=oracle
+        {"foreman": foreman, "other plan": lambda context: OTHER, "learner": POLICY}, history, oracle=oracle
     )
     print(found)
 
     # 2. In the shadow: the foreman decides, the learner says what it would have done.
-    rule = {"context_dim": len(CONTEXTS), "incumbent": foreman}
+    rule = {"context_dim": len(CONTEXTS), "incumbent": foreman, "policy": POLICY}
     shadow = rg.Learner(oracle, **rule, mode="shadow", log=folder / "shadow.log")
     print(f"learnt from {shadow.learn_from(history)} of {len(history)} old days")
     play(shadow, workshop, range(OLD, OLD + SHADOW), [])
@@ -111,17 +114,16 @@ def main(folder, days):
     play(learner, workshop, range(half + 1, half + 4), [])
     learner.resume()
 
-    # 6. The world may have changed: what was learnt long ago counts for less, and the guard for more.
     play(learner, workshop, range(half + 4, start + days), paid)
-    if learner.health().verdict.startswith("getting worse"):
-        learner.update(forgetting=0.02, budget=0.02)
-    learner.close()
-
-    spent, would = np.sum(paid, axis=0)
     told = learner.health()
+    spent, would = np.sum(paid, axis=0)
     print(f"{len(paid)} live days: {spent / would - 1:+.1%} against the foreman's plan on the same days")
-    print(f"guard: {told.details['guard_chance']:.0%} of the decisions are the learner's now")
-    print(told.verdict)
+    print(f"the guard leaves {told.details['guard_chance']:.0%} of the decisions to the learner now")
+    print(f"{told.decisions} decisions, {told.waiting} of them without feedback; {told.verdict}")
+
+    # 6. Had the world changed: what was learnt long ago counts for less, and the guard is stricter.
+    learner.update(forgetting=0.01, budget=0.02)
+    learner.close()
 
 
 if __name__ == "__main__":

@@ -65,9 +65,8 @@ class Guarded(AskingPolicy):
         return GuardedState(self.inner.init(key), no_ledger(self.problem.context_shape))
 
     def sample(self, key: Key, state: GuardedState, context: Context, instance: Instance) -> Sample:
-        return self.judged(
-            key, state, self._calmed(state, self.inner.sample(key, state.inner, context, instance), context)
-        )
+        wanted = self.inner.sample(key, state.inner, context, instance)
+        return self.judged(key, state, self._calmed(state, wanted, context))
 
     def _calmed(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
         """What the policy inside wants, as near to what it expects to be best as the budget demands."""
@@ -75,15 +74,15 @@ class Guarded(AskingPolicy):
             mean = self.inner.mean(state.inner, context)
         except NotImplementedError:
             return wanted
-        drawn, daring = wanted.filled(), state.ledger.daring(self.budget, self.confidence)
+        drawn: Any = wanted.filled()
+        daring = state.ledger.daring(self.budget, self.confidence)
         calmed = daring < 1.0
-        return eqx.tree_at(
-            lambda s: (s.cost, s.member),
-            drawn,
-            (
-                jnp.where(calmed, mean + daring * (drawn.cost - mean), drawn.cost),
-                jnp.where(calmed, CALMED - 1, drawn.member).astype(jnp.int32),
-            ),
+        return Sample(
+            cost=jnp.where(calmed, mean + daring * (drawn.cost - mean), drawn.cost),
+            version=drawn.version,
+            noise=jnp.where(calmed, 0.0, drawn.noise),
+            log_density=jnp.where(calmed, jnp.nan, drawn.log_density),
+            member=jnp.where(calmed, CALMED - 1, drawn.member),
         )
 
     def judged(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
