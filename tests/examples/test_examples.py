@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from extra import required
+from regretless import oracles
 from regretless.live import checkpoint
+from regretless.live.learner import Learner
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
@@ -72,3 +74,15 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
     one, other = (checkpoint.read(tmp_path / where / "courier.rgl")[0] for where in ("whole", "killed"))
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
+
+
+def test_going_live_is_cheaper_than_the_foreman_and_can_be_rebuilt_from_its_log(tmp_path):
+    text = told("going_live", tmp_path, 120)
+    assert re.search(r"learner +cannot be told from this log", text), text
+    assert float(re.search(r"116 live days: ([+-][\d.]+)%", text)[1]) < 5.0, text  # the budget, and 116 days of luck
+    again = Learner.replay(
+        tmp_path / "live.log", oracles.assignment(4), incumbent=lambda context: np.eye(4).reshape(-1)
+    )
+    health = again.health()
+    assert f"{health.decisions} decisions, {health.waiting} of them without feedback" in text
+    assert health.details["guard_allowed"] > 0.0

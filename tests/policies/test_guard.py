@@ -12,7 +12,7 @@ from regretless import oracles
 from regretless.errors import SettingsError
 from regretless.policies.base import Policy
 from regretless.policies.forecast import no_forecast
-from regretless.policies.guard import INCUMBENT, Guarded, guarded, incumbent_costs
+from regretless.policies.guard import CALMED, INCUMBENT, Guarded, guarded, incumbent_costs
 from regretless.policies.ledger import CHECKS, chosen, no_ledger
 from regretless.problem import Problem
 from regretless.simulate.simulation import simulate
@@ -46,6 +46,13 @@ class Watched(Policy):
         )
 
 
+class Expecting(Watched):
+    """Expects the two first items to be best, and wants to try the two last."""
+
+    def mean(self, state, context):
+        return jnp.array([1.0, 2.0, 3.0, 4.0])
+
+
 def stream(key, worse):
     """400 rounds of a ledger: costs of an incumbent that drift and depend on the context; the policy costs ``worse`` more."""
 
@@ -57,7 +64,8 @@ def stream(key, worse):
         mine = cost + worse * jax.random.uniform(c, minval=0.0, maxval=2.0)
         chance = ledger.chance(BUDGET, CONFIDENCE)
         theirs = jax.random.uniform(d) >= chance
-        ledger = chosen(theirs, ledger.incumbent_paid(x, cost, 1.0 - chance), ledger.policy_paid(x, mine))
+        after = ledger.incumbent_paid(x, cost, 1.0 - chance), ledger.policy_paid(x, mine, 1.0 - chance)
+        ledger = chosen(theirs, *after)
         excess = excess + jnp.where(theirs, 0.0, mine - cost)
         highest = jnp.maximum(highest, excess - ledger.bound(CONFIDENCE))
         return (ledger, excess, highest), ledger.excess - excess
@@ -129,6 +137,40 @@ def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     )
     assert float(same.ledger.paid) == float(rich.ledger.paid)  # a person's decision is nobody's spending
     assert set(members) == {INCUMBENT, 3}
+
+
+@pytest.mark.usefixtures("float64")
+def test_plays_what_is_expected_to_be_best_before_it_explores():
+    problem = Problem(ORACLE, (FEATURES,), "bandit")
+    policy = guarded(Expecting(problem), incumbent_costs(ORACLE, W), budget=0.05)
+    rich = no_ledger((FEATURES,))
+    paid = jax.jit(lambda own: own.incumbent_paid(jnp.ones(FEATURES), jnp.asarray(10.0), jnp.asarray(1.0)))
+    for _ in range(12):
+        rich = paid(rich)
+    assert float(rich.daring(BUDGET, CONFIDENCE)) == 1.0
+    poor = eqx.tree_at(lambda own: own.excess, rich, rich.allowed(BUDGET) * 0.99)
+    assert float(poor.daring(BUDGET, CONFIDENCE)) < 0.05
+    start, played = policy.init(jax.random.key(0)), []
+    for ledger in (poor, rich):
+        state = eqx.tree_at(lambda own: own.ledger, start, ledger)
+        wanted = policy._calmed(state, policy.inner.sample(None, start.inner, None, None), jnp.ones(FEATURES))
+        played.append((ORACLE.solve_one(wanted.cost).w.tolist(), int(wanted.member) + 1))
+    assert played == [([1.0, 1.0, 0.0, 0.0], CALMED), ([0.0, 0.0, 1.0, 1.0], 3)]
+    decision = eqx.tree_at(
+        lambda d: (d.member, d.version), problem.example_decision(), (jnp.int32(CALMED), jnp.int32(0))
+    )
+    question = policy.ask(jax.random.key(0), start, decision, problem.observe(decision, jnp.ones(DIM)))
+    assert int(question.rest[0].rest[2].version) == NOT_SAMPLED  # it is no draw from the policy's distribution
+
+
+def test_a_forecast_begins_with_what_others_paid_and_its_errors_with_the_incumbent():
+    ledger, x = no_ledger((1,)), jnp.ones(1)
+    taught = jax.jit(lambda own: own.somebody_paid(x, jnp.asarray(20.0)))
+    for _ in range(30):
+        ledger = taught(ledger)
+    assert float(ledger.forecast.of(x)) == pytest.approx(20.0, rel=1e-3)
+    assert (float(ledger.paid), float(ledger.forecast.seen)) == (0.0, 0.0)
+    assert float(ledger.incumbent_paid(x, jnp.asarray(40.0), jnp.asarray(1.0)).forecast.spread()) > 10.0
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.05])

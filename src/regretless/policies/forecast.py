@@ -33,7 +33,8 @@ class Forecast(eqx.Module):
     weights: Float[Array, " k"]  # coefficients of (1, x)
     errors: Float[Array, " 2"]  # mean squares of the regression's and the level's errors
     size: Float[Array, ""]  # usual size of a cost
-    seen: Float[Array, ""]  # outcomes so far
+    seen: Float[Array, ""]  # outcomes so far whose errors count
+    taught: Float[Array, ""]  # all outcomes that it was fitted to
 
     def each(self, context: Context) -> Float[Array, " 2"]:
         """The regression's and the level's forecast."""
@@ -57,18 +58,22 @@ class Forecast(eqx.Module):
     def after(self, context: Context, cost: Float[Array, ""]) -> "Forecast":
         """The forecast after the incumbent paid ``cost``; errors are those of before."""
         seen, limit = self.seen + 1.0, self.limit()
-        rate = jnp.maximum(1.0 / seen, 1.0 / MEMORY)
-        expected = self.of(context)
-        believed = expected + jnp.clip(cost - expected, -limit, limit)
         wrong = jnp.clip(cost - self.each(context), -limit, limit)
         newer = jnp.clip(2.0 / seen, 2.0 / MEMORY, 1.0)  # early errors are large, and soon forgotten
         errors = self.errors + newer * (jnp.square(wrong) - self.errors)
+        return eqx.tree_at(lambda own: (own.errors, own.seen), self.fitted(context, cost), (errors, seen))
+
+    def fitted(self, context: Context, cost: Float[Array, ""]) -> "Forecast":
+        """The forecast after a cost that somebody paid who may have been the incumbent: no error is counted."""
+        taught, limit, expected = self.taught + 1.0, self.limit(), self.of(context)
+        believed = expected + jnp.clip(cost - expected, -limit, limit)
+        rate = jnp.maximum(1.0 / taught, 1.0 / MEMORY)
         features = self._features(context)
         moments = self.moments + rate * (jnp.outer(features, features) - self.moments)
         products = self.products + rate * (features * believed - self.products)
         size = self.size + rate * (jnp.abs(believed) - self.size)
-        count = jnp.minimum(seen, MEMORY)
-        return Forecast(moments, products, _fitted(moments, products, count), errors, size, seen)
+        weights = _fitted(moments, products, jnp.minimum(taught, MEMORY))
+        return Forecast(moments, products, weights, self.errors, size, self.seen, taught)
 
     def _features(self, context: Context) -> Float[Array, " k"]:
         """``(1, x)``, with the mean of feature rows."""
@@ -80,7 +85,7 @@ def no_forecast(context_shape: tuple[int, ...]) -> Forecast:
     """Nothing seen yet."""
     k = 1 + (context_shape[-1] if context_shape[-1] <= MANY else 0)
     zero = jnp.zeros(())
-    return Forecast(jnp.zeros((k, k)), jnp.zeros(k), jnp.zeros(k), jnp.zeros(2), zero, zero)
+    return Forecast(jnp.zeros((k, k)), jnp.zeros(k), jnp.zeros(k), jnp.zeros(2), zero, zero, zero)
 
 
 def _fitted(moments: Float[Array, "k k"], products: Float[Array, " k"], count: Float[Array, ""]) -> Float[Array, " k"]:

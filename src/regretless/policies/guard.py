@@ -2,6 +2,7 @@
 
 The policy decides only while the total cost so far is, with the stated confidence, at most ``1 + budget`` times what the
 incumbent would have paid; what was overspent is paid back by rounds of the incumbent, from whose outcomes the policy learns.
+The less of the budget is left, the nearer the policy keeps to what it expects to be best: it exploits before it explores.
 What the incumbent would have paid stands in ``ledger.py``. Costs that are rewards count by their size: at most so much less.
 Rounds whose total never becomes known are taken to be like the others.
 """
@@ -24,6 +25,9 @@ from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Inf
 INCUMBENT = -1
 """The ``member`` of a decision of the incumbent's. Those of the policy inside are one more than its own; 0 is somebody else's,
 which the budget does not count."""
+
+CALMED = -2
+"""The ``member`` of a decision for which the policy inside explored less than it wanted to."""
 
 
 class GuardedState(eqx.Module):
@@ -61,7 +65,25 @@ class Guarded(AskingPolicy):
         return GuardedState(self.inner.init(key), no_ledger(self.problem.context_shape))
 
     def sample(self, key: Key, state: GuardedState, context: Context, instance: Instance) -> Sample:
-        return self.judged(key, state, self.inner.sample(key, state.inner, context, instance))
+        wanted = self.inner.sample(key, state.inner, context, instance)
+        return self.judged(key, state, self._calmed(state, wanted, context))
+
+    def _calmed(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
+        """What the policy inside wants, as near to what it expects to be best as the budget demands."""
+        try:
+            mean = self.inner.mean(state.inner, context)
+        except NotImplementedError:
+            return wanted
+        drawn: Any = wanted.filled()
+        daring = state.ledger.daring(self.budget, self.confidence)
+        calmed = daring < 1.0
+        return Sample(
+            cost=jnp.where(calmed, mean + daring * (drawn.cost - mean), drawn.cost),
+            version=drawn.version,
+            noise=jnp.where(calmed, 0.0, drawn.noise),
+            log_density=jnp.where(calmed, jnp.nan, drawn.log_density),
+            member=jnp.where(calmed, CALMED - 1, drawn.member),
+        )
 
     def judged(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
         """What is to be played where the policy inside wants this: its sample, or the incumbent's decision.
@@ -88,12 +110,13 @@ class Guarded(AskingPolicy):
 
     def ask(self, key: Key, state: GuardedState, decision: Decision, feedback: Feedback) -> Question:
         incumbent = decision.member == INCUMBENT
+        other = decision.member < 0
         shown = eqx.tree_at(
             lambda d: (d.version, d.log_density, d.cost_sample, d.member),
             decision,
             (
-                jnp.where(incumbent, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
-                jnp.where(incumbent, jnp.nan, decision.log_density),
+                jnp.where(other, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
+                jnp.where(other, jnp.nan, decision.log_density),
                 jnp.where(incumbent, 0.0, decision.cost_sample),
                 jnp.maximum(decision.member - 1, 0),
             ),
@@ -112,12 +135,13 @@ class Guarded(AskingPolicy):
         """The ledger after an outcome; only known totals of decisions by the policy and the incumbent count."""
         before, context, total = state.ledger, decision.context, feedback.total()
         probability = jnp.where(incumbent, jnp.exp(decision.log_density), 1.0)
+        kept = 1.0 - before.chance(self.budget, self.confidence)
         after = chosen(
-            incumbent, before.incumbent_paid(context, total, probability), before.policy_paid(context, total)
+            incumbent, before.incumbent_paid(context, total, probability), before.policy_paid(context, total, kept)
         )
         steps = jnp.where(decision.sampled(), state.version - decision.version, 0).astype(before.lag.dtype)
-        counts = (decision.member != 0) & feedback.complete()
-        return chosen(counts, after.waited(steps), before)
+        known = chosen(decision.member != 0, after.waited(steps), before.somebody_paid(context, total))
+        return chosen(feedback.complete(), known, before)
 
     def _told(self, ledger: Ledger) -> dict[str, Array]:
         """What was spent beyond the incumbent's cost, at most what with confidence, what is allowed, and who may decide."""
@@ -126,6 +150,7 @@ class Guarded(AskingPolicy):
             "guard_bound": ledger.bound(self.confidence),
             "guard_allowed": ledger.allowed(self.budget),
             "guard_chance": ledger.chance(self.budget, self.confidence),
+            "guard_daring": ledger.daring(self.budget, self.confidence),
         }
 
 

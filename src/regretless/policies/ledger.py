@@ -30,6 +30,13 @@ RECENT = 50.0
 START = 10.0
 """Rounds of the policy at which the bound is tightest: it holds at all times, and has to be tightest somewhere."""
 
+PATIENCE = 0.5
+"""Share of the budget that has to be left before the policy explores as far as it wants to."""
+
+MOST_ODDS = (1.0 - CHECKS) / CHECKS
+"""Odds of the policy against the incumbent with the whole budget left; they fall with what is left of it. Many rounds
+of the incumbent among few of the policy make the estimate sharp where it matters."""
+
 LARGEST_LOSS = 10.0
 
 
@@ -46,7 +53,7 @@ class Ledger(eqx.Module):
 
     def bound(self, confidence: Float[Array, ""]) -> Float[Array, ""]:
         """What the excess is at most, one round ahead, with this confidence at all times together (a normal mixture)."""
-        each = jnp.square(self.forecast.spread()) / CHECKS
+        each = jnp.square(self.forecast.spread())
         total, start = jnp.max(self.variance) + each, START * each
         width = jnp.log1p(total / jnp.maximum(start, 1e-300)) - 2.0 * jnp.log(2.0 * (1.0 - confidence))
         return self.excess + jnp.sqrt((total + start) * jnp.maximum(width, 0.0))
@@ -64,27 +71,41 @@ class Ledger(eqx.Module):
         """With what probability the policy may decide, while ``lag`` outcomes are still to come."""
         reach = jnp.maximum(self.reach(), 1e-300)
         room = self.allowed(budget) - self.bound(confidence)
-        share = jnp.clip((room - reach) / ((1.0 + self.lag) * reach), 0.0, 1.0 - CHECKS)
-        return jnp.where(self.forecast.seen >= FIRST, share, 0.0)
+        rounds = jnp.maximum(room - reach, 0.0) / ((1.0 + self.lag) * reach)
+        odds = jnp.minimum(rounds, MOST_ODDS * self.left(budget, confidence))
+        return jnp.where(self.forecast.seen >= FIRST, odds / (1.0 + odds), 0.0)
+
+    def left(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """Which share of what the excess may be is left, from 0 to 1."""
+        allowed = self.allowed(budget)
+        return jnp.clip((allowed - self.bound(confidence)) / jnp.maximum(allowed, 1e-300), 0.0, 1.0)
+
+    def daring(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """How far the policy may explore, from 0 (it plays what it expects to be best) to 1 (what it wants to)."""
+        return jnp.minimum(self.left(budget, confidence) / PATIENCE, 1.0)
+
+    def somebody_paid(self, context: Context, total: Float[Array, ""]) -> "Ledger":
+        """After an outcome of somebody else, who may have been the incumbent: a forecast can begin with it."""
+        return eqx.tree_at(lambda ledger: ledger.forecast, self, self.forecast.fitted(context, total))
 
     def incumbent_paid(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
         """After an outcome of the incumbent, who decided with this probability."""
         m, limit = self.forecast.of(context), self.forecast.limit()
         r = jnp.clip(total - m, -limit, limit)
-        seen = jnp.where(probability < 1.0, jnp.square(r / probability), 0.0)
+        seen = (1.0 - probability) * jnp.square(r / probability)
         return Ledger(
             self.forecast.after(context, total), self.excess - r * (1.0 - probability) / probability,
             self.variance.at[1].add(seen), self.paid + m + r / probability, self.tried, self.losses, self.lag,
         )  # fmt: skip
 
-    def policy_paid(self, context: Context, total: Float[Array, ""]) -> "Ledger":
-        """After an outcome of the policy."""
+    def policy_paid(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
+        """After an outcome of the policy, while the incumbent decides with about this probability."""
         m, size, spread = self.forecast.of(context), self.forecast.size, self.forecast.spread()
         least = jnp.maximum(self.forecast.limit(), size)
         more = jnp.clip(total - m, -least, LARGEST_LOSS * size + self.forecast.limit())
         tried = self.tried + 1.0
         losses = self.losses + (jnp.maximum(more, 0.0) - self.losses) / jnp.minimum(tried, RECENT)
-        variance = self.variance.at[0].add(jnp.square(spread) / CHECKS)
+        variance = self.variance.at[0].add(jnp.square(spread) / probability)
         return Ledger(self.forecast, self.excess + more, variance, self.paid + m, tried, losses, self.lag)
 
     def waited(self, steps: Float[Array, ""]) -> "Ledger":

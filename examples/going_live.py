@@ -1,0 +1,130 @@
+"""From a CSV of old decisions to production: look, learn, stand in the shadow, act behind a guard, restart, hand over.
+
+A workshop gives each of four crews one of four jobs every morning. What a pair costs depends on the temperature and on the
+number of orders; the foreman ignores both. Last year he threw a coin every morning between two plans, and now plays the first.
+In the evening the day's total cost is known, one day in ten it is forgotten.
+
+    python examples/going_live.py FOLDER [DAYS]
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import regretless as rg
+
+CREWS = 4
+CONTEXTS = ["temperature", "orders"]
+DECISIONS = [f"crew{i}_job{j}" for i in range(CREWS) for j in range(CREWS)]
+USUAL, OTHER = (np.eye(CREWS)[list(jobs)].reshape(-1) for jobs in ((0, 1, 2, 3), (1, 0, 2, 3)))
+OLD, SHADOW, LOST = 300, 20, 0.1
+POLICY = (
+    "linear_thompson"  # compiled in seconds; leave it out for the default, which takes a minute and fits more problems
+)
+
+
+class Workshop:
+    """What happens on day ``t``: the same whenever it is asked."""
+
+    def __init__(self):
+        rng = np.random.default_rng(2026)
+        self.base = rng.uniform(20.0, 60.0, len(DECISIONS))
+        self.slope = rng.normal(size=(len(DECISIONS), 2)) * 8.0
+
+    def day(self, t):
+        rng = np.random.default_rng([t, 1])
+        standard = rng.normal(size=2)
+        context = np.round([12.0 + 8.0 * standard[0], 40.0 + 10.0 * standard[1]], 2)
+        mean = np.maximum(self.base + self.slope @ ((context - [12.0, 40.0]) / [8.0, 10.0]), 5.0)
+        return context, mean * rng.uniform(0.8, 1.2, len(DECISIONS)), rng.random() < LOST, rng.random()
+
+
+def foreman(context):
+    """The rule that decides today."""
+    return USUAL
+
+
+def write_old_decisions(workshop, path):
+    """What the workshop kept of its last days, as its spreadsheet has it."""
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow([*CONTEXTS, *DECISIONS, "cost", "chance"])
+        for t in range(OLD):
+            context, costs, lost, coin = workshop.day(t)
+            w = OTHER if coin < 0.5 else USUAL
+            total = "" if lost else round(float(costs @ w), 2)
+            table.writerow([*context, *w.astype(int), total, 0.5])
+
+
+def play(learner, workshop, days, paid):
+    """Decides each morning, and learns in the evening; what it cost, and what the foreman's plan would have."""
+    for t in days:
+        context, costs, lost, _ = workshop.day(t)
+        choice = learner.decide(context)
+        paid.append((costs @ choice.w, costs @ foreman(context)))
+        if not lost:
+            learner.learn(choice.id, total=float(costs @ choice.w))
+
+
+def main(folder, days):
+    folder.mkdir(parents=True, exist_ok=True)
+    workshop, oracle = Workshop(), rg.oracles.assignment(CREWS)
+
+    # 1. The old decisions, and what they tell about candidates.
+    write_old_decisions(workshop, folder / "old.csv")
+    history = rg.History.from_csv(
+        folder / "old.csv", contexts=CONTEXTS, decisions=DECISIONS, total="cost", propensity="chance"
+    )
+    found = rg.evaluate(
+        {"foreman": foreman, "other plan": lambda context: OTHER, "learner": POLICY}, history, oracle=oracle
+    )
+    print(found)
+
+    # 2. In the shadow: the foreman decides, the learner says what it would have done.
+    rule = {"context_dim": len(CONTEXTS), "incumbent": foreman, "policy": POLICY}
+    shadow = rg.Learner(oracle, **rule, mode="shadow", log=folder / "shadow.log")
+    print(f"learnt from {shadow.learn_from(history)} of {len(history)} old days")
+    play(shadow, workshop, range(OLD, OLD + SHADOW), [])
+    context = workshop.day(OLD)[0]
+    proposed = shadow.decide(context).proposed
+    print(f"in the shadow: another plan than the foreman's for {int(np.sum(proposed * (1 - USUAL)))} of {CREWS} crews")
+    shadow.close()
+
+    # 3. Live, behind a guard: at most 5 % more than the foreman, and everything in the log.
+    learner = rg.Learner(oracle, **rule, budget=0.05, log=folder / "live.log")
+    learner.learn_from(rg.History.from_log(folder / "shadow.log"))
+    learner.warm_up(batches=())
+    paid = []
+    start, half = OLD + SHADOW, OLD + SHADOW + days // 2
+    play(learner, workshop, range(start, half), paid)
+    learner.save(folder / "live.rgl")
+
+    # 4. The process ends, and a new one goes on: the checkpoint, and from there on the log.
+    learner.close()
+    learner = rg.Learner.replay(
+        folder / "live.log", oracle, checkpoint=folder / "live.rgl", incumbent=foreman, append=True
+    )
+
+    # 5. The foreman overrides one day, and has the plant to himself for three.
+    context, costs, _, _ = workshop.day(half)
+    learner.learn(learner.record(context, OTHER).id, total=float(costs @ OTHER))
+    learner.pause()
+    play(learner, workshop, range(half + 1, half + 4), [])
+    learner.resume()
+
+    play(learner, workshop, range(half + 4, start + days), paid)
+    told = learner.health()
+    spent, would = np.sum(paid, axis=0)
+    print(f"{len(paid)} live days: {spent / would - 1:+.1%} against the foreman's plan on the same days")
+    print(f"the guard leaves {told.details['guard_chance']:.0%} of the decisions to the learner now")
+    print(f"{told.decisions} decisions, {told.waiting} of them without feedback; {told.verdict}")
+
+    # 6. Had the world changed: what was learnt long ago counts for less, and the guard is stricter.
+    learner.update(forgetting=0.01, budget=0.02)
+    learner.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 300)
