@@ -11,7 +11,7 @@ from regretless import policies
 from regretless.keys import ENVIRONMENT, LEARN, purpose_key
 from regretless.policies.scaling import Scaled
 from regretless.simulate import rounds, stream
-from regretless.simulate.programs import FAST_COMPILE
+from regretless.simulate.programs import CPU_OPTIONS
 from regretless.studies.arena.world import World
 
 
@@ -50,7 +50,7 @@ def _runs(policy: Any, game: stream.Game, length: int, keys: Any) -> Any:
         own, played = eqx.combine(numbers, static)
         return jax.vmap(lambda key: _run(own, played, length, key))(keys)
 
-    return jax.jit(every).lower(numbers, keys).compile(FAST_COMPILE)(numbers, keys)
+    return jax.jit(every).lower(numbers, keys).compile(CPU_OPTIONS)(numbers, keys)
 
 
 def _shortened(world: World, horizon: int) -> Any:

@@ -134,7 +134,6 @@ class Run:
         vectorized: bool,
         chunk: int | None,
         progress: Progress,
-        fast_compile: bool,
     ):
         self.began = time.perf_counter()
         self.game, self.groups, self.lengths, self.progress = game, members, lengths, progress
@@ -145,7 +144,7 @@ class Run:
         policies = sum(len(group.names) for group in members)
         kept = game.benchmark.oracle.dim if game.keep_decisions else 0
         require_room_for_run(states, replications, min(replications, limit), sum(lengths), policies, kept)
-        self.replicas = Replicas(min(replications, limit), vectorized, fast_compile)
+        self.replicas = Replicas(min(replications, limit), vectorized)
         self.size = chunk_size(replications, limit, self.replicas.width)
 
     @property

@@ -84,7 +84,6 @@ def simulate_all(
     keep_decisions: bool = False,
     chunk: int | None = None,
     precision: Literal["mixed", "single"] = "mixed",
-    fast_compile: bool = False,
     config: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> Simulation:
@@ -95,8 +94,7 @@ def simulate_all(
     ``delay`` rounds late, and each of its rows fails to arrive with probability ``missing``, for policies built with
     ``may_miss``. ``vectorized=False`` runs every replication by itself, unbatched. ``chunk`` is the largest number of
     replications that run together (default: what suits the memory). ``precision="mixed"`` computes policies in float64 around a
-    float32 nuisance, as the published runs did; ``"single"`` all in float32. ``fast_compile`` compiles in less time to programs
-    that round differently: for short runs that are compared with each other only.
+    float32 nuisance, as the published runs did; ``"single"`` all in float32.
     """
     chosen = seeds_of(seeds)
     rounds = benchmark.horizon if horizon is None else horizon
@@ -105,8 +103,7 @@ def simulate_all(
     with jax.enable_x64(precision == "mixed"):
         _check_problems(policies, game, feedback)
         run = Run(
-            game, groups(policies, merge=vectorized), _segments(rounds), len(chosen), vectorized, chunk, progress,
-            fast_compile,
+            game, groups(policies, merge=vectorized), _segments(rounds), len(chosen), vectorized, chunk, progress
         )  # fmt: skip
         parts = [run.play(chosen[i : i + run.size], i, len(chosen)) for i in range(0, len(chosen), run.size)]
         lines = references(benchmark, _concatenated([part.tally for part in parts]))
@@ -127,7 +124,7 @@ def compile_all(
     """Compiles what ``simulate_all`` will need for so many seeds, so that it finds it; changes nothing else."""
     with jax.enable_x64(True):
         game = Game(benchmark, delay, missing)
-        Run(game, groups(policies, merge=True), _segments(horizon), seeds, True, None, quiet, False).prepare()
+        Run(game, groups(policies, merge=True), _segments(horizon), seeds, True, None, quiet).prepare()
 
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:

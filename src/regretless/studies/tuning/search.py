@@ -261,7 +261,6 @@ def _evaluate(
         bench,
         seeds=own.seeds,
         horizon=own.horizon,
-        fast_compile=True,
         chunk=together,
         progress=progress,
     )

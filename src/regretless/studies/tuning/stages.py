@@ -55,7 +55,7 @@ def tune_in_stages(
         progress("finalists", done, len(chosen))
         simulation = simulate_all(
             {"finalist": built(task, trial["params"], place)}, place.benchmark, seeds=seeds,
-            horizon=task.experiment.horizon, fast_compile=True,
+            horizon=task.experiment.horizon,
         )  # fmt: skip
         trace = simulation.traces["finalist"]
         played.append(Finalist(trial["number"], None if trace.diverged else trace.mean(), trial["params"]))
