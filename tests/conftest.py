@@ -18,6 +18,7 @@ from regretless.simulate import programs
 HASTY = (
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
+os.environ.setdefault("REGRETLESS_CACHE", "off")
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HASTY}"
 jax.config.update("jax_num_cpu_devices", 2)
 hypothesis.settings.register_profile("regretless", deadline=None, derandomize=True)

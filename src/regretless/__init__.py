@@ -1,18 +1,11 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
-from regretless import benchmarks, feedback, models, oracles, policies, surrogates
-from regretless.errors import RegretlessError
-from regretless.live.columns import Columns
-from regretless.live.evaluation.evaluate import evaluate
-from regretless.live.history import History
-from regretless.live.learner import Learner
-from regretless.policies import Policy
-from regretless.problem import Problem
-from regretless.settings import Settings
-from regretless.simulate.simulation import simulate, simulate_all
-from regretless.studies import Experiment, run
-from regretless.trace import Trace
-from regretless.types import Decision, Feedback
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regretless import benchmarks, feedback, models, oracles, policies, surrogates
+    from regretless.front import *
 
 __version__ = "0.2.0"
 
@@ -39,6 +32,18 @@ __all__ = [
     "simulate_all",
     "surrogates",
 ]
+
+PARTS = ("benchmarks", "feedback", "models", "oracles", "policies", "surrogates")
+"""The public names that are modules."""
+
+
+def __getattr__(name: str) -> Any:
+    """A public name when it is first asked for: the command answers a slip of the pen without waiting for JAX."""
+    if name not in __all__:
+        raise AttributeError(f"module 'regretless' has no attribute {name!r}")
+    found = import_module(f"regretless.{name}") if name in PARTS else getattr(import_module("regretless.front"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -5,10 +5,19 @@ import tempfile
 from pathlib import Path
 
 
+OFF = "off"
+"""What ``REGRETLESS_CACHE`` says so that no compiled program is kept."""
+
+
+def programs_directory() -> Path | None:
+    """Where compiled programs are kept; None where nobody wants that (``REGRETLESS_CACHE=off``)."""
+    return None if os.environ.get("REGRETLESS_CACHE") == OFF else cache_directory() / "programs"
+
+
 def cache_directory() -> Path:
     """Where compiled programs and downloads are: ``$REGRETLESS_CACHE``, or ``regretless`` in the user's cache directory."""
     named, common = os.environ.get("REGRETLESS_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    if named:
+    if named and named != OFF:
         return Path(named)
     if common:
         return Path(common) / "regretless"

@@ -32,7 +32,7 @@ class Settings(BaseModel):
     regretless.errors.SettingsError: unknown setting 'heet' of Oven; did you mean 'heat'?
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     def __init__(self, /, **values: Any) -> None:
         given = _nested(values)

@@ -1,14 +1,20 @@
-"""What is set up before JAX starts: devices, and a cache of compiled programs between runs."""
+"""What is set up before JAX starts: devices, and a cache of compiled programs between runs.
+
+The cache is on in Python as in the command. The environment variable ``REGRETLESS_CACHE`` names another folder, or says
+``off``; a program that gave JAX a cache of its own keeps that one.
+"""
 
 import contextlib
+import functools
 import os
+import sys
 import time
 import warnings
 import zlib
 from pathlib import Path
 from typing import Literal
 
-from regretless.folders import cache_directory
+from regretless.folders import programs_directory
 
 Device = Literal["auto", "cpu", "gpu"]
 
@@ -34,13 +40,43 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
             raise SettingsError(
                 f"--device {device}: JAX finds no such device here; leave --device out to use what there is"
             ) from None
-    if compilation_cache:
-        programs = cache_directory() / "programs"
-        remove_half_written(programs)
-        # A program that cannot be kept, or read back, is compiled: nobody needs to know.
-        warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
-        jax.config.update("jax_compilation_cache_dir", str(programs))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    programs = programs_directory()
+    if not compilation_cache:
+        jax.config.update("jax_enable_compilation_cache", False)
+    elif programs is not None:
+        _keep_in(programs)
+
+
+@functools.cache
+def keep_programs() -> None:
+    """Keeps compiled programs for the next start, unless that is switched off or done already; says so in the first one."""
+    import jax
+
+    programs = programs_directory()
+    if programs is None or jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache:
+        return
+    try:
+        first = not programs.exists()
+        programs.mkdir(parents=True, exist_ok=True)
+    except OSError:  # nowhere to keep them: 'regretless doctor' tells why
+        return
+    _keep_in(programs)
+    if first:
+        print(
+            f"regretless keeps compiled programs in {programs}: the next start is quicker (REGRETLESS_CACHE=off: it does not)",
+            file=sys.stderr,
+        )
+
+
+def _keep_in(programs: Path) -> None:
+    """Makes this folder JAX's cache."""
+    import jax
+
+    remove_half_written(programs)
+    # A program that cannot be kept, or read back, is compiled: nobody needs to know.
+    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+    jax.config.update("jax_compilation_cache_dir", str(programs))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def remove_half_written(programs: Path) -> None:
@@ -57,6 +93,11 @@ def remove_half_written(programs: Path) -> None:
                 os.unlink(entry)
         stamp.touch()
         os.utime(stamp, ns=(now, now))
+
+
+def half_written(programs: Path) -> list[Path]:
+    """Compiled programs of which only a part was written, however old."""
+    return [path for path in sorted(programs.glob("*-cache")) if not _whole(path)]
 
 
 def _whole(path: Path) -> bool:

@@ -2,20 +2,23 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from regretless.cli.console import LOG_SECONDS, err, log
-from regretless.studies.estimate import TimeLeft, cost
-from regretless.studies.plan import Planned
+
+if TYPE_CHECKING:
+    from regretless.studies.plan import Planned
 
 
 class CampaignProgress:
     """A bar on a terminal, a line now and then elsewhere; both say the time left."""
 
     def __init__(self) -> None:
-        self.estimate = TimeLeft(0.0)
+        from regretless.studies.estimate import TimeLeft, cost
+
+        self.time_left, self.cost, self.estimate = TimeLeft, cost, TimeLeft(0.0)
         self.cells = self.done_cells = self.failures = 0
         self.parts: dict[str, float] = {}  # seconds' worth of work done, by key
         self.now_at = ""
@@ -35,35 +38,35 @@ class CampaignProgress:
     def __exit__(self, *exception: Any) -> None:
         self.bar.stop()
 
-    def begin(self, planned: Sequence[Planned], finished: int) -> None:
-        self.estimate = TimeLeft(sum(sum(cost(item.cell)) for item in planned))
+    def begin(self, planned: Sequence["Planned"], finished: int) -> None:
+        self.estimate = self.time_left(sum(sum(self.cost(item.cell)) for item in planned))
         self.cells, self.done_cells, self.parts = len(planned), 0, {}
         log(f"{finished} cells finished before, {len(planned)} to compute, about {span(self.estimate.left())}")
 
-    def started(self, item: Planned) -> None:
+    def started(self, item: "Planned") -> None:
         self.now_at = item.cell.name
         self._show(force=True)
 
-    def progress(self, item: Planned, what: str, done: int, total: int) -> None:
-        compiling, running = cost(item.cell)
+    def progress(self, item: "Planned", what: str, done: int, total: int) -> None:
+        compiling, running = self.cost(item.cell)
         share = done / max(total, 1)
         part = compiling * share if what == "compiling" else compiling + running * share
         self.parts[item.key] = max(part, self.parts.get(item.key, 0.0))
         self.now_at = f"{item.cell.name}: {what}"
         self._show()
 
-    def finished(self, item: Planned) -> None:
+    def finished(self, item: "Planned") -> None:
         self._settled(item)
 
-    def failed(self, item: Planned, error: str) -> None:
+    def failed(self, item: "Planned", error: str) -> None:
         self.failures += 1
         last = error.strip().splitlines()[-1] if error.strip() else "unknown"
         log(f"{item.cell.name}: {last}", "failed: ")
         self._settled(item)
 
-    def _settled(self, item: Planned) -> None:
+    def _settled(self, item: "Planned") -> None:
         self.done_cells += 1
-        self.parts[item.key] = sum(cost(item.cell))
+        self.parts[item.key] = sum(self.cost(item.cell))
         self._show(force=self.done_cells == self.cells)
 
     def _show(self, force: bool = False) -> None:

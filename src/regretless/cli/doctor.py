@@ -10,60 +10,68 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from regretless.cli import console
+from regretless.cli import console, doctor_checks
 from regretless.cli.console import Format, clear_errors
-from regretless.folders import cache_directory
+from regretless.cli.doctor_checks import Finding
+from regretless.errors import SettingsError
+from regretless.folders import programs_directory
 from regretless.startup import Device, configure, usable_cores
 
-PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pandas", "pyarrow", "pydantic")
+PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pandas", "pyarrow", "pydantic", "highspy")
 
 
 def doctor(
     device: Annotated[Device, typer.Option(help="Which backend to look at.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the findings.")] = Format.table,
 ) -> None:
-    """Check versions, devices, the compilation cache and a small computation; exit code 1 if something is wrong."""
+    """Check versions, devices, memory, cache, data and solvers, and play a few rounds; exit code 1 if something is wrong.
+
+    Each problem is told with what to do about it; advice is about what works and could be better.
+    """
     with clear_errors():
-        configure(device)
-        findings = examine()
-    if format is Format.json:
-        print(json.dumps(findings, indent=2))
-    else:
-        table = Table(title="regretless doctor", title_style="bold", show_header=False)
-        for name, value in findings.items():
-            table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
-        console.out.print(table, highlight=False)
+        findings = examine(device)
+        if format is Format.json:
+            print(json.dumps(findings, indent=2))
+        else:
+            show(findings)
     if findings["problems"]:
         raise typer.Exit(1)
 
 
-def examine() -> dict[str, Any]:
-    """What was found; ``problems`` lists what keeps the program from working."""
-    problems: list[str] = []
-    findings: dict[str, Any] = {
+def examine(device: Device) -> dict[str, Any]:
+    """What was found; ``problems`` lists what keeps the program from working, ``advice`` what could be better."""
+    found: list[Finding] = [
+        *doctor_checks.cache(), *doctor_checks.data(), *doctor_checks.solvers(), *doctor_checks.room()
+    ]  # fmt: skip
+    memory = doctor_checks.usable_memory()
+    about: dict[str, Any] = {
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "cores": usable_cores(),
+        "memory": "unknown" if memory is None else f"{memory / doctor_checks.GIB:.1f} GiB free",
         "versions": [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES],
-        "cache": str(cache_directory()),
+        "cache": str(programs_directory() or "off"),
     }
+    devices, platforms = [], []
     try:
+        configure(device)
         import jax
 
-        findings["devices"] = [f"{device.platform}:{device.id} {device.device_kind}" for device in jax.devices()]
-    except RuntimeError as error:
-        problems.append(f"no device: {error}")
+        devices = [f"{each.platform}:{each.id} {each.device_kind}" for each in jax.devices()]
+        platforms = [each.platform for each in jax.devices()]
+    except (RuntimeError, SettingsError) as error:
+        found += [*doctor_checks.card(device, [])] or [Finding(f"no device: {error}")]
     else:
-        problems += try_out()
-    try:
-        cache_directory().mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problems.append(f"the cache directory cannot be written ({error.strerror}): set REGRETLESS_CACHE")
-    findings["problems"] = problems
-    return findings
+        found += [*doctor_checks.card(device, platforms), *try_out()]
+    return {
+        **about,
+        "devices": devices,
+        "problems": [each.words for each in found if each.wrong],
+        "advice": [each.words for each in found if not each.wrong],
+    }
 
 
-def try_out() -> list[str]:
+def try_out() -> list[Finding]:
     """Plays a few rounds and checks what must hold whatever the numbers."""
     import numpy as np
 
@@ -71,5 +79,20 @@ def try_out() -> list[str]:
 
     trace = run(Experiment(benchmark="topk", policies=("greedy",), seeds=2, horizon=20)).traces["greedy"]
     if trace.diverged or not np.all(trace.regret >= -1e-3):
-        return ["a small run on top-k gave negative or non-finite regret: this JAX build computes wrongly"]
+        return [Finding("a small run on top-k gave negative or non-finite regret: this JAX build computes wrongly")]
     return []
+
+
+def show(findings: dict[str, Any]) -> None:
+    """Prints the facts as a table, what is wrong below it, and a last word."""
+    table = Table(title="regretless doctor", title_style="bold", show_header=False)
+    for name, value in findings.items():
+        if name not in ("problems", "advice"):
+            table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
+    console.out.print(table, highlight=False)
+    for words in findings["advice"]:
+        console.say(f"advice: {words}")
+    for words in findings["problems"]:
+        console.say(words, "problem: ")
+    if not findings["problems"]:
+        console.say("a small run went well: nothing is wrong here")

@@ -8,14 +8,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from regretless.cli import console
+from regretless.cli import catalogue, console
 from regretless.cli.console import Format, Imports, clear_errors
 
 KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings")
 
 
 def list_(
-    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.")] = "benchmarks",
+    kind: Annotated[
+        str, typer.Argument(help=f"One of: {', '.join(KINDS)}.", autocompletion=lambda: list(KINDS))
+    ] = "benchmarks",
     import_: Imports = None,
     format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.table,
 ) -> None:
@@ -30,7 +32,7 @@ def list_(
         for module in import_ or ():
             plugins.load(module)
         require_known("list", kind, KINDS)
-        rows = entries(kind)
+        rows = catalogue.rows(kind) if catalogue.is_all() and not import_ else entries(kind)
         if format is Format.json:
             print(json.dumps([{"name": name, "summary": summary} for name, summary in rows], indent=2))
             return

@@ -5,6 +5,7 @@ import sys
 
 import typer
 
+from regretless import __version__
 from regretless.cli import console
 from regretless.cli.arena import EPILOG as ARENA_EPILOG
 from regretless.cli.arena import arena
@@ -23,9 +24,7 @@ from regretless.cli.tune import tune
 
 app = typer.Typer(
     name="regretless",
-    help="On-policy decision-focused learning: predict costs, solve, act, learn from partial feedback.",
-    no_args_is_help=True,
-    add_completion=False,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -40,6 +39,27 @@ app.command("list")(list_)
 app.command("doctor")(doctor)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
+
+PAGE = """\
+regretless {version}: learn to decide. A solver minimises a cost that has to be
+predicted, and you only ever see what your own decision cost.
+
+  regretless run topk --seeds 4    every policy on a benchmark, beside the paper
+  regretless list policies         what there is; also benchmarks, settings, …
+  regretless arena --quick         policies as they come, on a handful of worlds
+  regretless reproduce --quick     the paper in short; then: regretless report
+  regretless doctor                is this machine set up? what to do if not
+
+All commands: regretless --help      One of them: regretless run --help
+In Python: import regretless as rg   Completion: regretless --install-completion
+"""
+
+
+@app.callback()
+def start(context: typer.Context) -> None:
+    """On-policy decision-focused learning: predict costs, solve, act, learn from partial feedback."""
+    if context.invoked_subcommand is None:
+        print(PAGE.format(version=__version__), end="")
 
 
 def main() -> None:

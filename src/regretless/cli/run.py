@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regretless.cli import console
+from regretless.cli.catalogue import complete
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
 from regretless.report.words import number, spread
 from regretless.startup import Device, configure
@@ -42,11 +43,19 @@ regretless list settings                               what --set knows
 
 def run(
     benchmark: Annotated[
-        str | None, typer.Argument(help="What to play on; see 'regretless list benchmarks'.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="What to play on; see 'regretless list benchmarks'.",
+            show_default=False,
+            autocompletion=complete("benchmarks"),
+        ),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy to play; repeat for several.  [default: all that exist for the model]"),
+        typer.Option(
+            help="A policy to play; repeat for several.  [default: all that exist for the model]",
+            autocompletion=complete("policies"),
+        ),
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
     degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,

@@ -17,6 +17,7 @@ from regretless.live.log import Writer
 from regretless.live.parser import FeedbackParser
 from regretless.live.snapshot import describe
 from regretless.problem import form_of, form_words
+from regretless.startup import keep_programs
 from regretless.types import Decision, Instance
 
 
@@ -26,6 +27,7 @@ class Core:
     def __init__(
         self, plan: Plan, example: Instance, form_fixed: bool, config: dict[str, Any], clock: Callable[[], float]
     ):
+        keep_programs()
         self.plan, self.clock = plan, clock
         options = plan.options
         kernel = plan.kernel(example)

@@ -6,6 +6,7 @@ core, if the program that uses this library asked JAX for that), which run side 
 """
 
 import gc
+import os
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from regretless.startup import usable_cores
+from regretless.startup import keep_programs, usable_cores
 
 Body = Callable[[Any, Any], Any]
 Call = tuple[Body, Any, Any]
@@ -34,7 +35,7 @@ _cache: OrderedDict[Any, Any] = OrderedDict()
 
 
 CPU_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
-"""On CPUs: half the compiling, programs as fast."""
+"""On CPUs: half the compiling, programs as fast. Whoever sets a level in XLA_FLAGS gets that one."""
 
 
 class Replicas:
@@ -45,7 +46,8 @@ class Replicas:
         devices = jax.local_devices()[: max(1, replications)] if vectorized else jax.local_devices()[:1]
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)
-        self.options = CPU_OPTIONS if devices[0].platform == "cpu" else {}
+        chosen = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
+        self.options = CPU_OPTIONS if devices[0].platform == "cpu" and not chosen else {}
         self.compile_seconds = 0.0
         self.compiled: Counter[str] = Counter()  # programs by the name of their function
 
@@ -74,9 +76,10 @@ class Replicas:
     def prepare(self, calls: Sequence[Call], progress: Progress = lambda what, done, total: None) -> None:
         """Compiles what these calls need and is not known yet, side by side; Ctrl-C is heard while that goes on."""
         parts = [(fn, *eqx.partition((shared, own), _is_array)) for fn, shared, own in calls]
-        missing = [part for part in parts if self._cache_key(*part) not in _cache]
+        missing = [part for part in reversed(parts) if self._cache_key(*part) not in _cache]  # rounds, the longest, first
         if not missing:
             return
+        keep_programs()
         began = time.perf_counter()
         x64 = jax.config.read("jax_enable_x64")
 
