@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regretless.folders import cache_directory, named_data_directory
+from regretless.folders import cache_directory, named_data_directory, programs_directory
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,7 @@ def bare(monkeypatch):
         (None, "/common", "/common/regretless"),
         ("", "/common", "/common/regretless"),
         ("", "", "/home/someone/.cache/regretless"),
+        ("off", None, "/home/someone/.cache/regretless"),
         (None, None, "/home/someone/.cache/regretless"),
     ],
 )
@@ -30,6 +31,7 @@ def test_an_empty_variable_is_none(monkeypatch, own, common, expected):
         if value is not None:
             monkeypatch.setenv(name, value)
     assert cache_directory() == Path(expected)
+    assert programs_directory() == (None if own == "off" else Path(expected) / "programs")
 
 
 def test_a_user_without_a_home_has_a_cache_all_the_same(monkeypatch):

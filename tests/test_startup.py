@@ -1,6 +1,8 @@
 """Compiled programs that are kept between runs."""
 
 import os
+import subprocess
+import sys
 import zlib
 
 from regretless.startup import remove_half_written
@@ -25,3 +27,22 @@ def test_half_written_programs_are_removed_once(tmp_path):
 def test_a_cache_that_is_not_there_yet_stays_away(tmp_path):
     remove_half_written(tmp_path / "programs")
     assert not (tmp_path / "programs").exists()
+
+
+KEPT = """
+import os, jax
+from regretless.startup import keep_programs
+for place, own in (("off", None), (FOLDER, None), (FOLDER, None), (FOLDER, "/own")):
+    os.environ["REGRETLESS_CACHE"] = place
+    jax.config.update("jax_compilation_cache_dir", own)
+    keep_programs.__wrapped__()
+    print(jax.config.jax_compilation_cache_dir)
+"""
+
+
+def test_programs_are_kept_unless_that_is_switched_off(tmp_path):
+    """The first start says where, no other does; a program that has a cache of its own keeps it."""
+    words = [sys.executable, "-c", KEPT.replace("FOLDER", repr(str(tmp_path)))]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["None", *[str(tmp_path / "programs")] * 2, "/own"]
+    assert done.stderr.count("REGRETLESS_CACHE=off") == 1

@@ -5,7 +5,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regretless import benchmarks, feedback, models, oracles, policies, surrogates
-    from regretless.front import *
+    from regretless.front import (
+        Columns,
+        Decision,
+        Experiment,
+        Feedback,
+        History,
+        Learner,
+        Policy,
+        Problem,
+        RegretlessError,
+        Settings,
+        Trace,
+        evaluate,
+        run,
+        simulate,
+        simulate_all,
+    )
 
 __version__ = "0.2.0"
 

@@ -4,7 +4,6 @@ import os
 import tempfile
 from pathlib import Path
 
-
 OFF = "off"
 """What ``REGRETLESS_CACHE`` says so that no compiled program is kept."""
 

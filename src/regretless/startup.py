@@ -53,7 +53,8 @@ def keep_programs() -> None:
     import jax
 
     programs = programs_directory()
-    if programs is None or jax.config.jax_compilation_cache_dir or not jax.config.jax_enable_compilation_cache:
+    theirs, wanted = (jax.config.read(f"jax_{name}") for name in ("compilation_cache_dir", "enable_compilation_cache"))
+    if programs is None or theirs or not wanted:
         return
     try:
         first = not programs.exists()

@@ -54,7 +54,9 @@ def cache() -> Iterator[Finding]:
         return
     free = shutil.disk_usage(programs).free
     if free < LEAST_DISK:
-        yield Finding(f"the disk of the cache {programs} has {free / 2**20:.0f} MiB left: free some, or set REGRETLESS_CACHE")
+        yield Finding(
+            f"the disk of the cache {programs} has {free / 2**20:.0f} MiB left: free some, or set REGRETLESS_CACHE"
+        )
     broken = half_written(programs)
     for path in broken:
         path.unlink(missing_ok=True)
@@ -72,7 +74,9 @@ def data() -> Iterator[Finding]:
         yield Finding(str(error))
         return
     if folder is None:
-        words = "no data of the energy benchmark: it plays on synthetic ones; 'regretless data fetch energy' downloads them"
+        words = (
+            "no data of the energy benchmark: it plays on synthetic ones; 'regretless data fetch energy' downloads them"
+        )
         yield Finding(words, wrong=False)
         return
     for name in files.FILES:
@@ -89,7 +93,9 @@ def data() -> Iterator[Finding]:
 def solvers() -> Iterator[Finding]:
     """HiGHS, which mixed-integer feasible sets need, alone and beside the copy of it in OR-Tools."""
     if not _runs("import highspy; highspy.Highs()"):
-        yield Finding("highspy cannot be imported: 'pip install --force-reinstall highspy' mends mixed-integer feasible sets")
+        yield Finding(
+            "highspy cannot be imported: 'pip install --force-reinstall highspy' mends mixed-integer feasible sets"
+        )
         return
     have = _version("ortools")
     if have is not None and not all(map(_runs, TOGETHER)):
@@ -114,7 +120,9 @@ def room() -> Iterator[Finding]:
             wrong=False,
         )
     elif cores == 1:
-        yield Finding("one core: compiling and replications are not shared out, expect twice the times told", wrong=False)
+        yield Finding(
+            "one core: compiling and replications are not shared out, expect twice the times told", wrong=False
+        )
 
 
 def card(device: Device, platforms: list[str]) -> Iterator[Finding]:

@@ -76,7 +76,9 @@ class Replicas:
     def prepare(self, calls: Sequence[Call], progress: Progress = lambda what, done, total: None) -> None:
         """Compiles what these calls need and is not known yet, side by side; Ctrl-C is heard while that goes on."""
         parts = [(fn, *eqx.partition((shared, own), _is_array)) for fn, shared, own in calls]
-        missing = [part for part in reversed(parts) if self._cache_key(*part) not in _cache]  # rounds, the longest, first
+        missing = [
+            part for part in reversed(parts) if self._cache_key(*part) not in _cache
+        ]  # rounds, the longest, first
         if not missing:
             return
         keep_programs()

@@ -1,0 +1,130 @@
+"""What a newcomer meets first: answers without waiting, a page of commands, a doctor that knows what to do."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from regretless.cli import doctor_checks
+from regretless.cli.main import app
+
+WITHOUT_JAX = """
+import sys
+sys.modules.update(jax=None, numpy=None)  # importing either is an error from here on
+from regretless.cli.main import app
+for words in WORDS:
+    try:
+        app(words, prog_name="regretless")
+    except SystemExit as left:
+        print("CODE", left.code)
+"""
+CATALOGUE = """
+from regretless.cli import catalogue
+assert catalogue.FILE.read_text(encoding="utf-8") == catalogue.text(), "run: python -m regretless.cli.catalogue"
+"""
+
+
+def python(program: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", **more}
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_help_lists_and_slips_of_the_pen_are_answered_without_jax():
+    words = [["--help"], ["run", "--help"], ["list"], ["list", "settings"], ["rnu"], ["run", "--sedes", "3"], []]
+    done = python(WITHOUT_JAX.replace("WORDS", repr(words)))
+    assert [line for line in done.stdout.splitlines() if "CODE" in line] == [f"CODE {n}" for n in (0, 0, 0, 0, 2, 2, 0)]
+    assert "Did you mean 'run'?" in done.stderr
+    assert "--seeds" in done.stderr
+    assert "topk" in done.stdout
+
+
+def test_names_are_completed_without_jax():
+    asked = {"_REGRETLESS_COMPLETE": "complete_bash", "COMP_WORDS": "regretless run sh", "COMP_CWORD": "2"}
+    assert python(WITHOUT_JAX.replace("WORDS", "[[]]"), **asked).stdout.split()[0] == "shortest_path"
+
+
+def test_the_catalogue_is_what_the_registries_hold():
+    done = python(CATALOGUE)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_words_the_command_shows_where_to_start():
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 0
+    for verb in ("run topk", "list policies", "arena --quick", "reproduce --quick", "doctor"):
+        assert f"regretless {verb}" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def told(check):
+    return [(finding.words, finding.wrong) for finding in check]
+
+
+def test_doctor_finds_a_cache_that_cannot_be_written_or_is_half_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "file"))
+    ((words, wrong),) = told(doctor_checks.cache())
+    assert wrong
+    assert "cannot be written" in words
+    monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path))
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "half-cache").write_bytes(b"x\x9c..")
+    ((words, wrong),) = told(doctor_checks.cache())
+    assert not wrong
+    assert words.endswith("removed: 1")
+    assert told(doctor_checks.cache()) == []
+
+
+def test_doctor_finds_data_that_are_missing_or_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path))
+    ((words, wrong),) = told(doctor_checks.data())
+    assert wrong
+    assert "no energy data" in words
+    (tmp_path / "prices2013.dat").write_text("1 2 3")
+    found = told(doctor_checks.data())
+    assert len(found) == 4
+    assert "the file was altered" in found[0][0]
+    assert all("data fetch energy" in words and wrong for words, wrong in found)
+
+
+def test_doctor_finds_solvers_that_clash(monkeypatch):
+    monkeypatch.setattr(doctor_checks, "_version", lambda package: "9.15")
+    monkeypatch.setattr(doctor_checks, "_runs", lambda program: "ortools" not in program)
+    ((words, wrong),) = told(doctor_checks.solvers())
+    assert wrong
+    assert 'pip install "highspy>=1.13,<1.14"' in words
+
+
+def test_doctor_finds_a_container_that_is_too_small(tmp_path, monkeypatch):
+    for name, content in (("memory.max", f"{2**30}"), ("memory.current", f"{2**29}"), ("cpu.max", "50000 100000")):
+        (tmp_path / name).write_text(content)
+    monkeypatch.setattr(doctor_checks, "CGROUP", tmp_path)
+    memory, cores = told(doctor_checks.room())
+    assert memory[0].startswith("0.5 GiB of memory are free")
+    assert memory[1]
+    assert "the time of 0.5" in cores[0]
+    assert not cores[1]
+
+
+@pytest.mark.parametrize(("there", "words"), [((), "shows none"), (("/dev/null",), "a GPU is there (/dev/null)")])
+def test_doctor_finds_a_gpu_that_is_asked_for_and_not_usable(monkeypatch, there, words):
+    monkeypatch.setattr(doctor_checks, "CARDS", there)
+    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
+    ((said, wrong),) = told(doctor_checks.card("gpu", ["cpu"]))
+    assert wrong
+    assert words in said
+    assert told(doctor_checks.card("gpu", ["gpu"])) == []
+    assert all(not wrong for _, wrong in told(doctor_checks.card("auto", ["cpu"])))
+
+
+def test_doctor_ends_with_exit_code_1_and_every_problem(monkeypatch):
+    monkeypatch.setattr("regretless.cli.doctor.try_out", list)
+    for check in ("data", "solvers", "room", "card"):
+        monkeypatch.setattr(doctor_checks, check, lambda *about: [])
+    monkeypatch.setattr(doctor_checks, "cache", lambda: [doctor_checks.Finding("no room: make some")])
+    result = CliRunner().invoke(app, ["doctor", "--format", "json"])
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["problems"] == ["no room: make some"]
