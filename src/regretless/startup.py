@@ -12,7 +12,7 @@ import time
 import warnings
 import zlib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from regretless.folders import programs_directory
 
@@ -53,8 +53,8 @@ def keep_programs() -> None:
     import jax
 
     programs = programs_directory()
-    theirs, wanted = (jax.config.read(f"jax_{name}") for name in ("compilation_cache_dir", "enable_compilation_cache"))
-    if programs is None or theirs or not wanted:
+    config: Any = jax.config
+    if programs is None or config.jax_compilation_cache_dir or not config.jax_enable_compilation_cache:
         return
     try:
         first = not programs.exists()
