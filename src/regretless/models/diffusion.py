@@ -164,7 +164,8 @@ class Diffusion(GenerativeModel):
 
     def regulariser_gradient(self, params: Denoiser, context: Context, cost: Cost, key: Key) -> Params:
         first = 0 if self.weights == "root" else jnp.asarray(self.weighted, jnp.int32)
-        weights = jnp.where(self.weighted > 0, getattr(schedule(self.train_steps), self.weights), 1.0)
+        table = alike(params, jnp.asarray(getattr(schedule(self.train_steps), self.weights)))
+        weights = jnp.where(jnp.asarray(self.weighted) > 0, table, jnp.ones_like(table))
         return jax.grad(self._loss)(params, context, cost, self._drawn(key, first), weights)
 
     def _drawn(self, key: Key, first: int | Array) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
