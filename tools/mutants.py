@@ -236,6 +236,8 @@ def environment(copy: Path) -> dict[str, str]:
 def main() -> None:
     """Breaks every line in turn; exit code 1 if one goes unnoticed."""
     chosen = sys.argv[1:] or list(MUTANTS)
+    if unknown := [name for name in chosen if name not in MUTANTS]:
+        raise SystemExit(f"no mutant is called {', '.join(unknown)}; there are {', '.join(MUTANTS)}")
     unnoticed = []
     for tests in {MUTANTS[name].tests for name in chosen}:
         if not survives("control", Mutant(DFHPG, "y - b, age", "y - b, age", tests)):
