@@ -37,7 +37,10 @@ LIVE = {
         PROGRAMS, "policy.sample(purpose_key(seed, DECIDE, id)", "policy.sample(purpose_key(seed, LEARN, id)",
         LEARNER + "test_makes_the_decisions_of_an_unbatched_simulation",
     ),
-    "guard_spends_without_end": (LEDGER, "jnp.maximum(room - reach, 0.0)", "jnp.maximum(reach, 1.0) * 1e9", GUARD),
+    "guard_spends_without_end": (
+        LEDGER, "odds = jnp.minimum(rounds, MOST_ODDS * self.left(budget, confidence))", "odds = MOST_ODDS + 0.0 * rounds",
+        GUARD,
+    ),
     "guard_forgets_losses": (LEDGER, "self.excess + more, variance", "self.excess, variance", GUARD),
     "guard_explores_at_once": (LEDGER, "self.left(budget, confidence) / PATIENCE, 1.0", "1.0, 1.0", GUARD),
     "one_outlier_is_drift": (WATCH, "min(max(log - usual, -CUT), CUT)", "10 * (log - usual)", DRIFT),
