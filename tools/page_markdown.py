@@ -2,6 +2,7 @@
 
 - ``$…$`` and ``$$…$$`` are TeX, typeset as MathML here and now: pages work offline, and no script draws formulas.
 - Links to lines of code, which lead out of the pages on a code host, lead to the copies that ``page_sources.py`` makes.
+- A number and its error, or the ends of an interval, stay on one line.
 - A drawing (``![…](images/….svg)``) stands in the page itself, so that it follows the reader's choice of light or dark.
 - An example (``>>> …``) in a docstring is code, not a quotation.
 """
@@ -23,7 +24,8 @@ FORMULA = r"(?<![\\$`\w])\$([^$\n`]+)\$(?![\w$])"
 DISPLAYED = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
 TO_CODE = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:\.\./)*)((?:src|tests|tools|examples)/[\w/.]+\.py)(?:#L(\d+))?\)")
 DRAWING = re.compile(r"^!\[([^\]]*)\]\(images/([\w-]+\.svg)\)$", re.MULTILINE)
-INDEXED = r"(?<![\w`\\.])([a-zA-Zα-ωΑ-Ωĉḡᾱ]\u0303?)_(\{[^}\s]+\}|[a-zα-ω0-9]+)(?![\w.=])"
+INDEXED = r"(?<![\w`\\.])([a-zA-Zα-ωΑ-Ωĉḡᾱ]\u0303?)_(\{[^}\s]+\}|[a-zα-ω0-9]+|[A-Z])(?![\w.=])"
+TOGETHER = re.compile(r"(?<=\d) ± (?=\d)|\[[-−]?[\d.e]+, [-−]?[\d.e]+\](?!\()")
 STYLE = re.compile(r"<style>.*?</style>\s*|<\?xml.*?\?>\s*", re.DOTALL)
 
 
@@ -76,7 +78,7 @@ class _Blocks(Preprocessor):
 
     def run(self, lines: list[str]) -> list[str]:
         text = TO_CODE.sub(lambda link: self.md.htmlStash.store(to_copy(link)), "\n".join(lines))
-        text = DRAWING.sub(self._drawing, text)
+        text = DRAWING.sub(self._drawing, TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), text))
         return DISPLAYED.sub(self._formula, text).split("\n")
 
     def _formula(self, match: re.Match[str]) -> str:
