@@ -1,7 +1,7 @@
 """What a field of a record means, for the pages of the API: the comment behind it, or the description of its setting.
 
 Griffe, which reads the code for mkdocstrings, takes only a string below a field for its docstring, and shows
-``Field(0, ge=0)`` where the default is 0.
+``Field(0, ge=0)`` where the default is 0, ``eqx.field(static=True)`` where there is none.
 """
 
 import ast
@@ -10,6 +10,7 @@ from typing import Any
 
 import griffe
 
+FIELD = ("Field(", "eqx.field(", "field(")
 COMMENT = re.compile(r"#\s+(?!type:|noqa|fmt:)(.+)$")
 
 
@@ -23,8 +24,8 @@ def meaning(line: str, value: str | None) -> str | None:
 
 
 def default(value: str | None) -> str | None:
-    """The default that a setting's ``Field(…)`` holds; other values as they are, None if there is no default."""
-    if value is None or not value.startswith("Field("):
+    """The default that a ``Field(…)`` holds; other values as they are, None if there is no default."""
+    if value is None or not value.startswith(FIELD):
         return value
     options = _options(value)
     factory = options.get("default_factory")
@@ -35,7 +36,7 @@ def default(value: str | None) -> str | None:
 
 def _options(value: str | None) -> dict[str, ast.expr]:
     call = ast.parse(value or "None", mode="eval").body
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id != "Field":
+    if not isinstance(call, ast.Call) or not (value or "").startswith(FIELD):
         return {}
     named = {each.arg: each.value for each in call.keywords if each.arg}
     return {"default": call.args[0], **named} if call.args else named
@@ -52,4 +53,4 @@ class Fields(griffe.Extension):
         said = meaning(attr.lines_collection[attr.filepath][attr.endlineno - 1], value)
         if said and attr.docstring is None:
             attr.docstring = griffe.Docstring(said, parent=attr)
-        attr.value = default(value) if value and value.startswith("Field(") else attr.value
+        attr.value = default(value) if value and value.startswith(FIELD) else attr.value

@@ -77,6 +77,7 @@ def test_fields_say_what_their_comment_or_description_says():
     assert page_fields.default("Field(None, ge=1)") == "None"
     assert page_fields.default("Field(default_factory=dict)") == "{}"
     assert page_fields.default("Field(min_length=1)") is None
+    assert page_fields.default("eqx.field(static=True)") is None
     assert page_fields.default("tuple(range(30))") == "tuple(range(30))"
 
 
