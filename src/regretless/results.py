@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless.errors import DamagedError, SettingsError
-from regretless.trace import Trace
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 FORMAT = 2
 MAGIC = b"PAR1"
@@ -89,6 +89,7 @@ def _describe(trace: Trace) -> dict[str, Any]:
         "config": trace.config,
         "dtypes": {name: str(array.dtype) for name, array in {**arrays, **decided}.items()},
         "diagnostics": list(trace.diagnostics),
+        "diagnostics_every": trace.diagnostics_every,
         "decisions": None if trace.decisions is None else list(trace.decisions.shape[1:]),
         "mean": _finite(trace.mean()),
         "standard_error": _finite(trace.standard_error()),
@@ -182,4 +183,5 @@ def _trace(rows: Any, about: dict[str, Any]) -> Trace:
         seeds=tuple(rows["seed"].to_pylist()),
         config=about["config"],
         decisions=None if shape is None else block("decisions").reshape(rows.num_rows, *shape),
+        diagnostics_every=about.get("diagnostics_every", DIAGNOSTICS_EVERY),  # results of 0.2 do not say
     )

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
-from regretless.report.words import number, spread
+from regretless.show.words import number, spread
 from regretless.startup import Device, configure
 
 EPILOG = """
