@@ -116,19 +116,14 @@ def compare_table(
         against = anchor_of(traces)
     elif against not in traces:
         raise SettingsError(f"compare_table: expected against to be one of {', '.join(traces)}, got {against!r}")
-    rows = {}
+    same, rows = worlds or {}, {}
     for label, trace in traces.items():
         row: dict[str, Any] = {
             "mean": trace.mean(), "standard_error": trace.standard_error(), "median": trace.median(),
             "diverged": trace.diverged,
         }  # fmt: skip
-        other = traces.get(against)
-        if (
-            other is not None
-            and label != against
-            and _paired(trace, other, (worlds or {}).get(label), (worlds or {}).get(against))
-        ):
-            found = trace.compare(other)
+        if against in traces and label != against and same.get(label) == same.get(against):
+            found = trace.compare(traces[against])
             row |= {"difference": found.mean, "low": found.low, "high": found.high, "pairs": found.pairs}
         rows[label] = row
     columns = ["mean", "standard_error", "median", "diverged", "difference", "low", "high", "pairs"]
@@ -137,7 +132,3 @@ def compare_table(
     table.index.name = "policy"
     table.attrs["against"] = against
     return table
-
-
-def _paired(one: "Trace", other: "Trace", world: str | None, other_world: str | None) -> bool:
-    return world == other_world and one.seeds == other.seeds and one.regret.shape == other.regret.shape

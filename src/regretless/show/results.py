@@ -34,7 +34,7 @@ def trace_card(trace: "Trace") -> str:
 def results_card(
     title: str,
     traces: "Mapping[str, Trace]",
-    references: Sequence[tuple[str, float, float]],
+    references: Sequence[tuple[str, float | None, float | None]],
     seconds: Mapping[str, float] | None = None,
     worlds: Mapping[str, str] | None = None,
 ) -> str:

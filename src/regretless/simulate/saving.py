@@ -71,7 +71,7 @@ class Saving:
         if differ:
             now, then = _said(self.asked[differ[0]]), _said(saved.get(differ[0]))
             raise SettingsError(
-                f"{self.path} holds another simulation: {', '.join(differ)} differ ({differ[0]}: {now} now, {then} in the file); "
+                f"{self.path} holds another run: {', '.join(differ)} differ ({differ[0]}: {now} now, {then} in the file); "
                 "give another file, or remove this one to begin anew"
             )
 
