@@ -77,7 +77,7 @@ def _on_axes(plot: Plot, ax: Any) -> Any:
         ax.grid(alpha=0.25, linewidth=0.5)
         beyond = beyond_words(plot)
         if beyond:
-            ax.set_xlabel(f"round\n{beyond}", color=None)
+            ax.set_xlabel(f"round\n{beyond}")
         handles, _ = ax.get_legend_handles_labels()
         if own and handles:
             ax.figure.legend(loc="outside right upper", frameon=False, fontsize="small", handlelength=2.4)
