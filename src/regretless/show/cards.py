@@ -8,7 +8,7 @@ from regretless.show.words import one_line, shortened, sound
 
 LINE = "1px solid rgba(128,136,150,0.35)"
 CARD = f"display:inline-block;max-width:100%;overflow-x:auto;border:{LINE};border-radius:6px;padding:8px 12px;line-height:1.4"
-TABLE = "border-collapse:collapse;background:none;color:inherit;margin:4px 0"
+TABLE = "border-collapse:collapse;background:none;color:inherit;font-size:inherit;margin:4px 0"
 CELL = "padding:2px 12px 2px 0;text-align:{side};border:0;background:none;color:inherit;vertical-align:top;white-space:normal"
 QUIET = "opacity:0.7;font-size:90%"
 LONGEST = 300
