@@ -84,6 +84,7 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Runs the notebooks that are named and writes them back."""
     for name in sys.argv[1:]:
         path = Path(name)
         done = run(json.loads(path.read_text(encoding="utf-8")))

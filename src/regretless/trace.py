@@ -126,8 +126,8 @@ class Trace:
     ) -> Any:
         """Draws the mean over replications with ±1 standard error on ``ax`` (default: a new figure) and returns the axes.
 
-        ``what`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``backend="plotly"``
-        returns a plotly figure.
+        ``what`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``log`` None: as
+        it suits; ``backend="plotly"`` returns a plotly figure.
         """
         from regretless.show import curves
 

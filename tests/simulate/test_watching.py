@@ -6,6 +6,7 @@ import pytest
 import regretless as rg
 from regretless import oracles
 from regretless.errors import CheckpointError, SettingsError
+from regretless.simulate import saving
 from regretless.simulate.simulation import _segments, simulate, simulate_all
 from toys import DIM, Toy, cheapest_two, make
 
@@ -14,7 +15,7 @@ POLICIES = {name: make(name, TOY) for name in ("greedy", "thompson", "linear_tho
 WATCHED = {"seeds": 3, "horizon": 30, "callback_every": 10, "diagnostics_every": 4, "keep_decisions": True, "chunk": 2}
 
 
-class Killed(Exception):
+class KilledError(Exception):
     pass
 
 
@@ -46,8 +47,9 @@ def test_a_callback_is_told_regret_and_diagnostics_so_far():
     assert told[-1].flat()["greedy/regret"] == told[-1].regret["greedy"]
 
 
-def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path, monkeypatch):
     """In the first chunk, in the second one, and after the end."""
+    monkeypatch.setattr(saving, "PATIENCE", 0.0)
     whole = simulate_all(POLICIES, TOY, callback=lambda metrics: None, **WATCHED)
     path, calls = tmp_path / "run.rgs", []
 
@@ -55,12 +57,12 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
         def callback(metrics):
             calls.append((metrics.round, metrics.seeds))
             if calls[-1] in moments:
-                raise Killed
+                raise KilledError
 
         return callback
 
     for moments in (((20, (0, 1)),), ((30, (2,)),)):
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             simulate_all(POLICIES, TOY, callback=die_at(*moments), save=path, **WATCHED)
     calls.clear()
     same(whole, simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED))
@@ -79,16 +81,17 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path):
         simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED)
 
 
-def test_a_run_with_a_solver_on_the_host_goes_on_too(tmp_path):
+def test_a_run_with_a_solver_on_the_host_goes_on_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "PATIENCE", 0.0)
     toy = Toy(oracles.external(cheapest_two, DIM, batched=True))
     policy, moments = make("greedy", toy), iter((False, True, False, False, False))
 
     def callback(metrics):
         if next(moments):
-            raise Killed
+            raise KilledError
 
     options = {"seeds": 2, "horizon": 9, "callback_every": 3}
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         simulate(policy, toy, callback=callback, save=tmp_path / "run", **options)
     again = simulate(policy, toy, callback=callback, save=tmp_path / "run", **options)
     assert np.array_equal(again.regret, simulate(policy, toy, callback=lambda metrics: None, **options).regret)
@@ -119,9 +122,7 @@ def test_segments_end_where_callbacks_are_told():
 
 
 def test_a_sweep_is_one_experiment():
-    experiment = rg.Experiment(
-        benchmark=TOY, policies="greedy", seeds=range(2), horizon=10, settings={"model": "gaussian_linear"}
-    )
+    experiment = rg.Experiment(benchmark=TOY, policies="greedy", seeds=range(2), horizon=10)
     told = []
     outcome = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), callback=told.append, callback_every=10)
     table = outcome.compare_table()

@@ -56,10 +56,9 @@ def _plot(traces: "Mapping[str, Trace]", references: Sequence[tuple[str, float]]
         if each is not None
     ]
     horizon = max(trace.regret.shape[1] for trace in traces.values())
-    levels = [(name.replace("_", " "), total / horizon) for name, total in references] if what == "average" else []
-    if what == "cumulative":
-        levels = [(name.replace("_", " "), total) for name, total in references]
-    return curves(TITLES.get(what, what), lines, levels, horizon, horizon, log if what in TITLES else bool(log))
+    share = {"average": 1.0 / horizon, "cumulative": 1.0}.get(what)
+    levels = [] if share is None else [(name.replace("_", " "), total * share) for name, total in references]
+    return curves(TITLES.get(what, what), lines, levels, horizon, horizon, log if what == "average" else bool(log))
 
 
 def _on_axes(plot: Plot, ax: Any) -> Any:
