@@ -1,5 +1,9 @@
 """Runs that are watched, stopped, killed and continued; diagnostics at a chosen interval; sweeps."""
 
+import re
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -134,3 +138,42 @@ def test_a_sweep_is_one_experiment():
         experiment.sweep({"policy_lr": ()})
     with pytest.raises(SettingsError, match="expected policies by name, got the object 'mine'"):
         rg.Experiment(benchmark=TOY, policies={"mine": POLICIES["greedy"]}).sweep({"policy_lr": (0.1,)})
+
+
+class Recorder:
+    """Stands for a logger's module and for whatever its functions return; notes what is logged."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        def call(*arguments, **options):
+            self.calls.append((name, arguments, options))
+            return self
+
+        return call
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("module", "logged"), [("torch.utils.tensorboard", "add_scalar"), ("mlflow", "log_metrics"), ("wandb", "log")]
+)
+def test_recipes_of_loggers_run(module, logged, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    recipe = next(block for block in blocks if re.match(rf"(from|import) {re.escape(module)}\b", block))
+    fake = Recorder()
+    for name in (".".join(module.split(".")[: i + 1]) for i in range(module.count(".") + 1)):
+        monkeypatch.setitem(sys.modules, name, fake)
+    exec(recipe, {"rg": rg, "policies": {"greedy": POLICIES["greedy"]}, "bench": TOY})
+    told = [call for call in fake.calls if call[0] == logged]
+    assert len(told) == (2 if logged != "add_scalar" else 2 * len({call[1][0] for call in told}))
+    if logged == "add_scalar":
+        assert {call[1][2] for call in told if call[1][0] == "greedy/regret"} == {10, 20}
+    else:
+        assert all(call[1][0]["greedy/regret"] > 0 for call in told)
