@@ -48,6 +48,7 @@ soak: .venv/ready ## try to break it: random calls of learners, malformed comman
 	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
 	$(BIN)/python tools/fuzz_learner.py --calls 10000
 	$(BIN)/python tools/kill_logs.py --kills 100 --damage 300
+	$(BIN)/python tools/kill_simulations.py --kills 20
 	$(BIN)/python tools/no_stalls.py --calls 10000
 	$(BIN)/python tools/coverage.py --logs 500
 	$(BIN)/python tools/fuzz_cli.py --commands 1000

@@ -8,12 +8,16 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from regretless.errors import DamagedError, SettingsError
-from regretless.trace import Trace
+from regretless.trace import DIAGNOSTICS_EVERY, Backend, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 FORMAT = 2
 MAGIC = b"PAR1"
@@ -37,6 +41,38 @@ class Result(NamedTuple):
                 digest.update(f"{trace.decisions.shape}\0{trace.decisions.dtype}".encode())
                 digest.update(np.ascontiguousarray(trace.decisions).tobytes())
         return digest.hexdigest()
+
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        what: str = "average",
+        references: bool = True,
+        log: bool | None = None,
+        backend: Backend = "matplotlib",
+    ) -> Any:
+        """Draws every arm's mean with ±1 standard error and the reference lines on ``ax``, as ``Simulation.plot`` does."""
+        from regretless.show import curves
+
+        lines = [(name, mean) for name, mean, _ in self._lines() if mean is not None] if references else []
+        return curves.plotted(self.traces, lines, what, ax, log, backend)
+
+    def compare_table(self, against: str | None = None) -> "pd.DataFrame":
+        """A row per arm: final regret, and the difference from ``against``, paired by seed, with its 95 % interval."""
+        from regretless.show import curves
+
+        return curves.compare_table(self.traces, against, self.record.get("worlds"))
+
+    def _lines(self) -> list[tuple[str, Any, Any]]:
+        known = self.record.get("references", [])
+        word = lambda line: f"{line['world']}: {line['name']}" if line.get("world") else line["name"]  # noqa: E731
+        return [(word(line), line["mean"], line["standard_error"]) for line in known]
+
+    def _repr_html_(self) -> str:
+        from regretless.show import results
+
+        title = str(self.record.get("name", "Result"))
+        return results.results_card(title, self.traces, self._lines(), None, self.record.get("worlds"))
 
     def with_key(self, key: str) -> "Result":
         """The same result with its key in the record; refuses to change the key of one that has another."""
@@ -89,6 +125,7 @@ def _describe(trace: Trace) -> dict[str, Any]:
         "config": trace.config,
         "dtypes": {name: str(array.dtype) for name, array in {**arrays, **decided}.items()},
         "diagnostics": list(trace.diagnostics),
+        "diagnostics_every": trace.diagnostics_every,
         "decisions": None if trace.decisions is None else list(trace.decisions.shape[1:]),
         "mean": _finite(trace.mean()),
         "standard_error": _finite(trace.standard_error()),
@@ -182,4 +219,5 @@ def _trace(rows: Any, about: dict[str, Any]) -> Trace:
         seeds=tuple(rows["seed"].to_pylist()),
         config=about["config"],
         decisions=None if shape is None else block("decisions").reshape(rows.num_rows, *shape),
+        diagnostics_every=about.get("diagnostics_every", DIAGNOSTICS_EVERY),  # results of 0.2 do not say
     )

@@ -9,9 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from regretless import oracles
+from regretless import checkpoint, oracles
 from regretless.errors import CheckpointError
-from regretless.live import checkpoint
 from regretless.live.learner import Learner
 
 DIM, FEATURES = 4, 3
