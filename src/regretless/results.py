@@ -4,27 +4,26 @@ The record and the numbers have a checksum each. What cannot be parsed, or has a
 operating system does not let us read is not, and raises OSError.
 """
 
+import dataclasses
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from regretless.errors import DamagedError, SettingsError
-from regretless.trace import DIAGNOSTICS_EVERY, Backend, Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
+from regretless.show.shown import Shown
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 FORMAT = 2
 MAGIC = b"PAR1"
 COLUMNS = ("label", "seed", "diverged_at", "regret", "decisions")
 
 
-class Result(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Result(Shown):
     """Traces by label, and the record: key, cell, settings, reference lines, seconds, environment, code and its roots."""
 
     traces: dict[str, Trace]
@@ -42,28 +41,10 @@ class Result(NamedTuple):
                 digest.update(np.ascontiguousarray(trace.decisions).tobytes())
         return digest.hexdigest()
 
-    def plot(
-        self,
-        ax: "Axes | None" = None,
-        *,
-        what: str = "average",
-        references: bool = True,
-        log: bool | None = None,
-        backend: Backend = "matplotlib",
-    ) -> Any:
-        """Draws every arm's mean with ±1 standard error and the reference lines on ``ax``, as ``Simulation.plot`` does."""
-        from regretless.show import curves
+    def _worlds(self) -> dict[str, str] | None:
+        return self.record.get("worlds")
 
-        lines = [(name, mean) for name, mean, _ in self._lines() if mean is not None] if references else []
-        return curves.plotted(self.traces, lines, what, ax, log, backend)
-
-    def compare_table(self, against: str | None = None) -> "pd.DataFrame":
-        """A row per arm: final regret, and the difference from ``against``, paired by seed, with its 95 % interval."""
-        from regretless.show import curves
-
-        return curves.compare_table(self.traces, against, self.record.get("worlds"))
-
-    def _lines(self) -> list[tuple[str, Any, Any]]:
+    def _lines(self) -> list[tuple[str, float | None, float | None]]:
         known = self.record.get("references", [])
         word = lambda line: f"{line['world']}: {line['name']}" if line.get("world") else line["name"]  # noqa: E731
         return [(word(line), line["mean"], line["standard_error"]) for line in known]
@@ -72,7 +53,7 @@ class Result(NamedTuple):
         from regretless.show import results
 
         title = str(self.record.get("name", "Result"))
-        return results.results_card(title, self.traces, self._lines(), None, self.record.get("worlds"))
+        return results.results_card(title, self.traces, self._lines(), None, self._worlds())
 
     def with_key(self, key: str) -> "Result":
         """The same result with its key in the record; refuses to change the key of one that has another."""

@@ -3,17 +3,16 @@
 import dataclasses
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from regretless.errors import SettingsError
+from regretless.show.shown import Backend
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-Backend = Literal["matplotlib", "plotly"]
 
 DIAGNOSTICS_EVERY = 10
 """Diagnostics are kept of every tenth round, unless another interval is asked for."""

@@ -1,21 +1,23 @@
 """Runs an experiment: plays every world, tells what came out."""
 
+import dataclasses
 import math
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regretless import benchmarks
 from regretless.benchmarks.references import Reference
+from regretless.show.shown import Shown
 from regretless.simulate.metrics import Callback
 from regretless.simulate.programs import Progress
 from regretless.simulate.simulation import compile_all, quiet, simulate_all
 from regretless.studies.experiment import Arm, Experiment
 from regretless.studies.preparing import Prepared, prepare
-from regretless.trace import DIAGNOSTICS_EVERY, Backend, Trace
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 
 class Watched(NamedTuple):
@@ -31,7 +33,8 @@ class Watched(NamedTuple):
         return None if self.save is None else os.fspath(self.save) + (f".{place}" if place else "")
 
 
-class Outcome(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Outcome(Shown):
     """An experiment with what came out: traces by label, reference lines with the name of their world, seconds."""
 
     prepared: Prepared
@@ -39,43 +42,26 @@ class Outcome(NamedTuple):
     references: list[tuple[str, Reference]]
     seconds: dict[str, float]
 
-    def plot(
-        self,
-        ax: "Axes | None" = None,
-        *,
-        what: str = "average",
-        references: bool = True,
-        log: bool | None = None,
-        backend: Backend = "matplotlib",
-    ) -> Any:
-        """Draws every arm's mean with ±1 standard error and the reference lines on ``ax``, as ``Simulation.plot`` does."""
-        from regretless.show import curves
-
-        lines = [(f"{world}: {line.name}" if world else line.name, line.mean) for world, line in self.references]
-        return curves.plotted(self.traces, lines if references else [], what, ax, log, backend)
-
     def compare_table(self, against: str | None = None) -> "pd.DataFrame":
-        """A row per arm: final regret, and the difference from ``against``, paired by seed, with its 95 % interval.
-
-        Settings in which arms differ are columns, too. Arms in another world than ``against`` have no difference.
-        """
-        from regretless.show import curves
-
-        table = curves.compare_table(self.traces, against, self.prepared.worlds)
+        """As for a simulation, a row per arm; settings in which arms differ are columns, too."""
+        table = super().compare_table(against)
         given = {arm.label: arm.settings for arm in self.prepared.experiment.arms}
         for place, name in enumerate(dict.fromkeys(name for settings in given.values() for name in settings)):
             table.insert(place, name, [given[label].get(name) for label in table.index])
         return table
 
+    def _worlds(self) -> Mapping[str, str] | None:
+        return self.prepared.worlds
+
+    def _lines(self) -> list[tuple[str, float | None, float | None]]:
+        word = lambda world, line: f"{world}: {line.name}" if world else line.name  # noqa: E731
+        return [(word(world, line), line.mean, line.standard_error) for world, line in self.references]
+
     def _repr_html_(self) -> str:
         from regretless.show import results
 
-        lines = [
-            (f"{world}: {line.name}" if world else line.name, line.mean, line.standard_error)
-            for world, line in self.references
-        ]
         title = self.prepared.experiment.title or self.prepared.experiment.where
-        return results.results_card(title, self.traces, lines, self.seconds, self.prepared.worlds)
+        return results.results_card(title, self.traces, self._lines(), self.seconds, self._worlds())
 
     def to_dict(self) -> dict[str, Any]:
         """The result as one JSON object; null stands for what does not exist."""
