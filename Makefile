@@ -30,7 +30,7 @@ demo: .venv/ready ## play all policies on top-k, print the table, draw the regre
 	$(BIN)/regretless run topk --out demo
 	@echo "open demo/regret.png for the regret curves"
 
-test: lint ## check style, types and layers, then run every test
+test: lint .venv/docs-ready ## check style, types and layers, then run every test, those of the pages too
 	$(BIN)/pytest -n 2 --dist loadfile
 
 extras: .venv/extras-ready ## install the optional dependencies; without them their tests are skipped
@@ -48,13 +48,15 @@ soak: .venv/ready ## try to break it: random calls of learners, malformed comman
 	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
 	$(BIN)/python tools/fuzz_learner.py --calls 10000
 	$(BIN)/python tools/kill_logs.py --kills 100 --damage 300
+	$(BIN)/python tools/kill_simulations.py --kills 20
 	$(BIN)/python tools/no_stalls.py --calls 10000
 	$(BIN)/python tools/coverage.py --logs 500
 	$(BIN)/python tools/fuzz_cli.py --commands 1000
 	$(BIN)/python tools/interrupt_runs.py --runs 300
 
-docs: .venv/docs-ready ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+docs: .venv/docs-ready ## build the documentation into site/, offline
+	PYTHONPATH=tools $(BIN)/zensical build --strict --clean
+	$(BIN)/python tools/page_sources.py site
 
 STORE ?= results
 pages: .venv/ready ## write tables, pictures and links of the pages anew, from the results in STORE (default: results)
@@ -70,4 +72,4 @@ lock: ## pin the requirements anew (needs uv)
 		-o requirements/extras.txt
 
 clean: ## remove what the targets made
-	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .cache demo site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

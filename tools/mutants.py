@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from live_mutants import LIVE
 from reliability_mutants import RELIABILITY
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,46 +97,10 @@ SIGNS = {
     ),
     "pointwise_ltr": Mutant(RANKING, "return 2.0 / jnp.maximum(pool.count", "return -2.0 / jnp.maximum(pool.count", SURROGATES),
     "pairwise_diff": Mutant(RANKING, "return 2.0 / jnp.maximum(jnp.sum", "return -2.0 / jnp.maximum(jnp.sum", SURROGATES),
-    "pairwise_ltr": Mutant(RANKING, "return (jnp.sum(wrong) * w_b -", "return -(jnp.sum(wrong) * w_b -", SURROGATES),
+    "pairwise_ltr": Mutant(RANKING, "pairs = jnp.sum(wrong) * w_b -", "pairs = -jnp.sum(wrong) * w_b +", SURROGATES),
     "listwise_ltr": Mutant(RANKING, "return (wanted - given)", "return (given - wanted)", SURROGATES),
 }  # fmt: skip
 
-POSTERIOR = "src/regretless/posterior.py"
-THOMPSON = "src/regretless/policies/linear_thompson.py"
-PENDING = "src/regretless/live/pending.py"
-KERNEL = "src/regretless/live/kernel.py"
-FRAMING, FRAMES = "src/regretless/live/framing.py", "tests/live/test_framing.py"
-BOOKS, PIECES = "src/regretless/live/books.py", "tests/live/test_learning.py"
-REPLAY = "tests/live/test_replaying.py::test_a_call_interrupted_after_its_record_is_taken_back"
-INTERLEAVINGS = "tests/live/test_interleavings.py"
-LEARNER = "tests/live/test_learner.py::"
-
-LIVE = {
-    "posterior_factor": Mutant(POSTERIOR, "(size + jnp.sqrt(size))", "(size + 1.0)", "tests/test_posterior.py"),
-    "posterior_residual": Mutant(POSTERIOR, "values - rows @ mean", "values + rows @ mean", "tests/test_posterior.py"),
-    "ridge_stands_still": Mutant(
-        THOMPSON,
-        "jnp.maximum(wanted - ridge[:, places], 0.0)",
-        "0.0 * jnp.maximum(wanted - ridge[:, places], 0.0)",
-        "tests/policies/test_linear_thompson.py::"
-        "test_ridge_is_the_mean_squared_row_norm_over_the_coefficients_and_follows_it_upwards",
-    ),
-    "learnt_decision_waits_on": Mutant(PENDING, "        del self.waiting[id]\n", "", INTERLEAVINGS),
-    "one_more_waits": Mutant(PENDING, "len(left) - self.limit", "len(left) - self.limit - 1", INTERLEAVINGS),
-    "changed_bits_pass": Mutant(FRAMING, "return zlib.crc32(payload, head.before) == head.checksum", "return True", FRAMES),
-    "interrupted_record_stays": Mutant(
-        "src/regretless/live/core.py", "        self.log.require_at(self.books.position)\n", "", REPLAY
-    ),
-    "pieces_are_not_kept": Mutant(BOOKS, "self.pending.pieces[id] = values", "pass", PIECES),
-    "contradiction_passes": Mutant(PENDING, "rtol=1e-9", "rtol=9.0", INTERLEAVINGS),
-    "greedy_decision_is_scored": Mutant(
-        KERNEL, '"version": jnp.int32(NOT_SAMPLED)', '"version": form.version',
-        LEARNER + "test_greedy_decision_solves_the_mean_and_has_no_score_term",
-    ),
-    "key_of_another_purpose": Mutant(
-        KERNEL, "rounds.DECIDE, id", "rounds.LEARN, id", LEARNER + "test_makes_the_decisions_of_an_unbatched_simulation"
-    ),
-}  # fmt: skip
 
 CAMPAIGN = "tests/studies/test_campaign.py"
 STORE = "tests/studies/test_store.py"
@@ -195,7 +160,7 @@ GENERATIVE = {
         "tests/models/test_contract.py",
     ),
     "time_zero_is_drawn": Mutant(
-        "src/regretless/models/diffusion.py", 'first = 0 if self.weights == "root" else 1', "first = 0",
+        "src/regretless/models/diffusion.py", 'self._drawn(key, 0 if self.weights == "root" else 1)', "self._drawn(key, 0)",
         "tests/models/test_diffusion.py",
     ),
 }  # fmt: skip
@@ -236,8 +201,8 @@ CONTRACT = {
 }  # fmt: skip
 
 SIGN_MUTANTS = {f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}
-MENDS = {name: Mutant(*parts) for name, parts in RELIABILITY.items()}
-MUTANTS = {**POLICY, **CONTRACT, **LIVE, **GENERATIVE, **SIGN_MUTANTS, **STUDIES, **MENDS}
+MORE = {name: Mutant(*parts) for name, parts in {**LIVE, **RELIABILITY}.items()}
+MUTANTS = {**POLICY, **CONTRACT, **GENERATIVE, **SIGN_MUTANTS, **STUDIES, **MORE}
 
 
 def survives(name: str, mutant: Mutant) -> bool:
@@ -271,6 +236,8 @@ def environment(copy: Path) -> dict[str, str]:
 def main() -> None:
     """Breaks every line in turn; exit code 1 if one goes unnoticed."""
     chosen = sys.argv[1:] or list(MUTANTS)
+    if unknown := [name for name in chosen if name not in MUTANTS]:
+        raise SystemExit(f"no mutant is called {', '.join(unknown)}; there are {', '.join(MUTANTS)}")
     unnoticed = []
     for tests in {MUTANTS[name].tests for name in chosen}:
         if not survives("control", Mutant(DFHPG, "y - b, age", "y - b, age", tests)):

@@ -8,7 +8,8 @@ from scipy.special import stdtrit
 from regretless.report.gather import SIMPLE, Panel, Study
 from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_table
-from regretless.report.words import benchmark, number, spread
+from regretless.report.words import benchmark
+from regretless.show.words import number, spread
 
 THEORY = (
     "statement", "line", "setting", "measured", "95 % interval", "paper", "share of the explicit bound", "verdict",

@@ -140,6 +140,11 @@ def require_known(kind: str, name: str, valid: Iterable[str], whose: str = "") -
     choices = sorted(valid)
     if name in choices:
         return
-    near = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(choices)}" if choices else "there is none"
+    near, listed = nearest(name, choices), f"choose from {', '.join(choices)}" if choices else "there is none"
+    hint = listed if near is None else f"did you mean {near!r}?"
     raise SettingsError(f"unknown {kind} {name!r}{whose}; {hint}")
+
+
+def nearest(name: Any, valid: Iterable[str]) -> str | None:
+    """The one of ``valid`` that may have been meant; None if none is like it."""
+    return next(iter(difflib.get_close_matches(str(name), list(valid), n=1)), None)

@@ -4,23 +4,26 @@ The record and the numbers have a checksum each. What cannot be parsed, or has a
 operating system does not let us read is not, and raises OSError.
 """
 
+import dataclasses
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from regretless.errors import DamagedError, SettingsError
-from regretless.trace import Trace
+from regretless.show.shown import Shown
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 FORMAT = 2
 MAGIC = b"PAR1"
 COLUMNS = ("label", "seed", "diverged_at", "regret", "decisions")
 
 
-class Result(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Result(Shown):
     """Traces by label, and the record: key, cell, settings, reference lines, seconds, environment, code and its roots."""
 
     traces: dict[str, Trace]
@@ -37,6 +40,20 @@ class Result(NamedTuple):
                 digest.update(f"{trace.decisions.shape}\0{trace.decisions.dtype}".encode())
                 digest.update(np.ascontiguousarray(trace.decisions).tobytes())
         return digest.hexdigest()
+
+    def _worlds(self) -> dict[str, str] | None:
+        return self.record.get("worlds")
+
+    def _lines(self) -> list[tuple[str, float | None, float | None]]:
+        known = self.record.get("references", [])
+        word = lambda line: f"{line['world']}: {line['name']}" if line.get("world") else line["name"]  # noqa: E731
+        return [(word(line), line["mean"], line["standard_error"]) for line in known]
+
+    def _repr_html_(self) -> str:
+        from regretless.show import results
+
+        title = str(self.record.get("name", "Result"))
+        return results.results_card(title, self.traces, self._lines(), None, self._worlds())
 
     def with_key(self, key: str) -> "Result":
         """The same result with its key in the record; refuses to change the key of one that has another."""
@@ -89,6 +106,7 @@ def _describe(trace: Trace) -> dict[str, Any]:
         "config": trace.config,
         "dtypes": {name: str(array.dtype) for name, array in {**arrays, **decided}.items()},
         "diagnostics": list(trace.diagnostics),
+        "diagnostics_every": trace.diagnostics_every,
         "decisions": None if trace.decisions is None else list(trace.decisions.shape[1:]),
         "mean": _finite(trace.mean()),
         "standard_error": _finite(trace.standard_error()),
@@ -182,4 +200,5 @@ def _trace(rows: Any, about: dict[str, Any]) -> Trace:
         seeds=tuple(rows["seed"].to_pylist()),
         config=about["config"],
         decisions=None if shape is None else block("decisions").reshape(rows.num_rows, *shape),
+        diagnostics_every=about.get("diagnostics_every", DIAGNOSTICS_EVERY),  # results of 0.2 do not say
     )

@@ -1,4 +1,4 @@
-"""What a simulated run leaves behind: the regret of every round, diagnostics of every tenth, seeds and configuration."""
+"""What a simulated run leaves behind: regret by round, diagnostics of some rounds, seeds and configuration."""
 
 import dataclasses
 import math
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from regretless.errors import SettingsError
+from regretless.show.shown import Backend
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 DIAGNOSTICS_EVERY = 10
-"""Diagnostics are kept of every tenth round."""
+"""Diagnostics are kept of every tenth round, unless another interval is asked for."""
 
 
 class Comparison(NamedTuple):
@@ -41,11 +43,12 @@ class Trace:
     """
 
     regret: np.ndarray
-    diagnostics: dict[str, np.ndarray]  # [replications, every tenth round]
+    diagnostics: dict[str, np.ndarray]  # [replications, rounds // diagnostics_every]
     diverged_at: np.ndarray
     seeds: tuple[int, ...]
     config: dict[str, Any]
     decisions: np.ndarray | None = None  # [replications, rounds, d], if asked for
+    diagnostics_every: int = DIAGNOSTICS_EVERY
 
     def __post_init__(self) -> None:
         if len(self.regret) != len(self.seeds) or len(self.diverged_at) != len(self.seeds):
@@ -95,7 +98,7 @@ class Trace:
         return Comparison(mean, error, mean - margin, mean + margin, n)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """One row per replication and round; diagnostics are present every tenth round."""
+        """One row per replication and round; diagnostics are NaN in the rounds of which they were not kept."""
         import pandas as pd
 
         replications, rounds = self.regret.shape
@@ -107,9 +110,33 @@ class Trace:
         }
         for name, values in self.diagnostics.items():
             column = np.full((replications, rounds), np.nan)
-            column[:, DIAGNOSTICS_EVERY - 1 :: DIAGNOSTICS_EVERY] = values
+            column[:, self.diagnostics_every - 1 :: self.diagnostics_every] = values
             table[name] = column.reshape(-1)
         return pd.DataFrame(table)
+
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        what: str = "average",
+        label: str | None = None,
+        log: bool | None = None,
+        backend: Backend = "matplotlib",
+    ) -> Any:
+        """Draws the mean over replications with ±1 standard error on ``ax`` (default: a new figure) and returns the axes.
+
+        ``what`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``log`` None: as
+        it suits; ``backend="plotly"`` returns a plotly figure.
+        """
+        from regretless.show import curves
+
+        name = str(self.config.get("policy", "regret")) if label is None else label
+        return curves.plotted({name: self}, [], what, ax, log, backend)
+
+    def _repr_html_(self) -> str:
+        from regretless.show import results
+
+        return results.trace_card(self)
 
     def save(self, path: Path) -> None:
         """Writes the trace as a result with one arm: one Parquet file, seeds and configuration in its metadata."""

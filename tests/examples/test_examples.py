@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from extra import required
-from regretless import oracles
-from regretless.live import checkpoint
+from regretless import checkpoint, oracles
 from regretless.live.learner import Learner
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from regretless import feedback, oracles, policies
+from regretless import checkpoint, feedback, oracles, policies
 from regretless.errors import CheckpointError, RegretlessError, SettingsError
-from regretless.live import checkpoint
 from regretless.live.learner import Learner
 from regretless.problem import Problem
 

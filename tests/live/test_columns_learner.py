@@ -44,7 +44,7 @@ def test_decides_and_learns_as_with_the_encoded_numbers():
         (lambda learner: learner.decide(np.ones(3)), "expected a dictionary of the columns hour, sky; .*got array"),
         (lambda learner: learner.decide([]), "expected at least one context, got none"),
         (lambda learner: learner.decide([ROWS[0], {"hour": 6.0, "sky": "snow"}]), "column 'sky', row 1: expected one of"),
-        (lambda learner: learner.record({**ROWS[0], "skies": 1}, BOTH), "unknown column 'skies'; did you mean 'sky'"),
+        (lambda learner: learner.record({**ROWS[0], "skyes": 1}, BOTH), "unknown column 'skyes'; did you mean 'sky'"),
         (lambda learner: learner.record(ROWS, BOTH), "record: expected one context"),
         (lambda learner: learner.learn_from(rg.History(np.ones((1, 3)), [BOTH], costs=[BOTH])), "got no columns"),
         (lambda learner: learner.learn_from(rg.History(ROWS[1:2], [BOTH], costs=[BOTH], columns=OTHERS)),

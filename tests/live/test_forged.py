@@ -9,9 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from regretless import oracles
+from regretless import checkpoint, oracles
 from regretless.errors import CheckpointError
-from regretless.live import checkpoint
 from regretless.live.learner import Learner
 
 DIM, FEATURES = 4, 3
@@ -201,7 +200,7 @@ def test_any_value_in_the_place_of_any_other_is_refused_or_harmless(saved):
         manifest = json.loads(archive.read("manifest.json"))
     original, refused = saved.read_bytes(), 0
     for place in places(manifest):
-        for junk in JUNK[len(place) % 2 :: 2]:
+        for junk in JUNK[len(place) % 4 :: 4]:
 
             def change(manifest, members, place=place, junk=junk):
                 for key in place[:-1]:
@@ -214,7 +213,7 @@ def test_any_value_in_the_place_of_any_other_is_refused_or_harmless(saved):
                 Learner.load(saved, ORACLE).health()
             except CheckpointError:
                 refused += 1
-    assert refused > 500
+    assert refused > 250
 
 
 def test_a_small_file_gets_no_large_memory(tmp_path):

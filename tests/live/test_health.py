@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from regretless import oracles
+from regretless import checkpoint, oracles
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live import archive, checkpoint
+from regretless.live import archive
 from regretless.live.health_record import OPENING, WINDOW, Recorder
 from regretless.live.health_solver import Bystander
 from regretless.live.learner import Learner

@@ -20,7 +20,7 @@ from regretless.live.learner import Learner
 
 DIM, FEATURES, LIMIT = 3, 2, 4
 ORACLE = oracles.top_k(DIM, 1)
-COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "200"))
+COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "100"))
 
 contexts = st.lists(st.integers(-4, 4).map(float), min_size=FEATURES, max_size=FEATURES)
 totals = st.integers(-9, 9).map(float)
@@ -145,6 +145,6 @@ TestInterleavings.settings = settings(
     max_examples=COUNT,
     stateful_step_count=16,
     deadline=None,
-    derandomize=COUNT <= 200,
+    derandomize=COUNT <= 100,
     suppress_health_check=list(HealthCheck),
 )

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from live.logs import DIM, FEATURES, ORACLE, digest, make, play
+from regretless import checkpoint
 from regretless.errors import CheckpointError, FeedbackError, SettingsError
-from regretless.live import checkpoint
 from regretless.live.learner import Learner
 
 X = np.array([0.3, -1.0, 0.5])

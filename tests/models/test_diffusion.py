@@ -83,7 +83,9 @@ def test_ddpm_is_ancestral_sampling():
 
 
 def test_an_unweighted_regulariser_leaves_the_weights_out():
-    plain = Diffusion(3, (2,), 20, 8, "elbo", "unweighted")
+    plain = Diffusion.build(
+        3, (2,), Diffusion.Settings(train_steps=20, sample_steps=8, weights="elbo", regulariser="unweighted")
+    )
     params, x, cost, key = plain.init(jax.random.key(0)), jnp.ones(2), jnp.array([1.0, 2.0, -1.0]), jax.random.key(2)
     drawn = plain._drawn(key, 0)
     expected = jax.grad(lambda p: plain._loss(p, x, cost, drawn, np.ones(20)))(params)

@@ -15,9 +15,9 @@ from regretless.report.gather import gather
 from regretless.report.kinds import KINDS
 from regretless.report.overview import tally
 from regretless.report.page import render
-from regretless.report.series import POINTS, chosen_rounds
 from regretless.report.tables import latex_table, rows
 from regretless.report.writing import write_figures
+from regretless.show.series import POINTS, chosen_rounds
 from regretless.studies import definitions
 from regretless.studies.definitions import QUICK, Scale
 from regretless.studies.store import Store

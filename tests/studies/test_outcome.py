@@ -9,8 +9,9 @@ from regretless import benchmarks, oracles, policies
 from regretless.report.gather import gather
 from regretless.studies.compute import compute
 from regretless.studies.experiment import Arm, Experiment
-from regretless.studies.outcome import prepare, run
+from regretless.studies.outcome import run
 from regretless.studies.plan import Plan
+from regretless.studies.preparing import prepare
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
 

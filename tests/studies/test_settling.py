@@ -5,7 +5,7 @@ import pytest
 from regretless import benchmarks, policies
 from regretless.errors import SettingsError
 from regretless.studies.experiment import Arm, Experiment
-from regretless.studies.outcome import prepare
+from regretless.studies.preparing import prepare
 from regretless.studies.settling import settle
 
 

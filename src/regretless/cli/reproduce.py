@@ -120,7 +120,7 @@ def theory_result(plan: Any, store: Any) -> dict[str, Any] | None:
 def about_data(plan: Any) -> list[str]:
     """What must be said about the data that the studies are played on."""
     from regretless.studies.experiment import Experiment
-    from regretless.studies.outcome import data_notices, prepare
+    from regretless.studies.preparing import data_notices, prepare
 
     cells = {item.cell.benchmark_name: item.cell for item in plan.planned() if isinstance(item.cell, Experiment)}
     worlds = {name: prepare(cell).benchmark for name, cell in cells.items()}

@@ -15,7 +15,7 @@ from rich.text import Text
 from regretless.cli import console
 from regretless.cli.catalogue import complete
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
-from regretless.report.words import number, spread
+from regretless.show.words import number, spread
 from regretless.startup import Device, configure
 
 EPILOG = """
@@ -93,7 +93,7 @@ def run(
     with clear_errors():
         configure(device)
         from regretless import plugins
-        from regretless.studies import history, outcome, presets
+        from regretless.studies import history, outcome, preparing, presets
         from regretless.studies.experiment import Experiment
 
         began = time.perf_counter()
@@ -115,7 +115,7 @@ def run(
             missing=missing,
             data_dir=None if data_dir is None else str(data_dir),
         )
-        prepared = outcome.prepare(experiment)
+        prepared = preparing.prepare(experiment)
         if out is not None:
             writable(out)
         for notice in (*notices, *prepared.notices, *untuned(prepared)):

@@ -9,7 +9,7 @@ import typer
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
-from regretless.report.words import number
+from regretless.show.words import number
 from regretless.startup import Device, configure
 
 STOPPED = "finished trials are kept; the same command goes on from there"

@@ -12,8 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from regretless import checkpoint
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live import checkpoint, health_record
+from regretless.live import health_record
 from regretless.live.assembly import Options, config_entry
 from regretless.live.books import LearnerState
 from regretless.live.columns import Columns
@@ -21,9 +22,10 @@ from regretless.live.framing import Position
 from regretless.live.inputs import LAST_ID, said
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt
-from regretless.live.snapshot import describe, named, rebuilt, restored, stacked, unstacked
+from regretless.live.snapshot import describe, rebuilt, stacked, unstacked
 from regretless.oracles.base import Oracle
 from regretless.policies import settings_for
+from regretless.trees import named, restored
 
 LARGEST_CONTEXT = 10**6
 """Numbers in a context that a file may ask memory for."""

@@ -1,6 +1,5 @@
 """A learner's problem and policy from names or objects, and the configuration that a checkpoint keeps of them."""
 
-import difflib
 import inspect
 from collections.abc import Collection, Mapping
 from typing import Any, Literal, NamedTuple
@@ -24,7 +23,7 @@ from regretless.policies.guard import Guarded, guarded
 from regretless.policies.offset import Offset
 from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
-from regretless.registry import require_known
+from regretless.registry import nearest, require_known
 from regretless.settings import Settings, merged
 from regretless.surrogates.base import Surrogate
 from regretless.types import Instance
@@ -127,8 +126,8 @@ def refuse_unknown(given: Collection[str], made: type) -> None:
     """Refuses arguments that a class does not take; names the nearest one and lists all."""
     valid = [name for name in inspect.signature(made).parameters if name != "unknown"]
     for name in given:
-        near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = nearest(name, valid)
+        hint = f"did you mean {near!r}? " if near is not None else ""
         raise SettingsError(f"learner: unknown argument {name!r}; {hint}Expected some of {', '.join(valid)}")
 
 

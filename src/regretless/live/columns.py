@@ -1,6 +1,5 @@
 """Contexts by name: columns that are declared once, and encoded to numbers where they enter a Learner or a History."""
 
-import difflib
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from regretless.errors import SettingsError
 from regretless.live import columns_checks as checks
 from regretless.live.columns_kinds import OTHER, Boolean, Category, Kind, Number
 from regretless.live.inputs import said
+from regretless.registry import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,8 +180,8 @@ class Columns:
         found = list(names)
         unknown = [name for name in found if name not in self._kinds]
         if unknown:
-            near = difflib.get_close_matches(str(unknown[0]), self._kinds, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected {', '.join(self._kinds)}"
+            near = nearest(unknown[0], self._kinds)
+            hint = f"did you mean {near!r}?" if near is not None else f"expected {', '.join(self._kinds)}"
             several = "s" if len(unknown) > 1 else ""
             raise SettingsError(f"{what}: unknown column{several} {', '.join(map(repr, unknown))}; {hint}")
         if len(set(found)) != len(found):

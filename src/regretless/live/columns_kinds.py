@@ -1,7 +1,6 @@
 """Kinds of named columns: how a cell becomes numbers of the context, and how these are shown again."""
 
 import dataclasses
-import difflib
 import functools
 import math
 import numbers
@@ -11,6 +10,7 @@ import numpy as np
 
 from regretless.errors import SettingsError
 from regretless.live.inputs import said
+from regretless.registry import nearest
 
 OTHER = "other"
 """What a level that nobody declared is shown as."""
@@ -115,9 +115,9 @@ class Category:
 
     def _unknown(self, cell: Cell) -> str:
         words = {str(level): repr(level) for level in self.levels}
-        near = difflib.get_close_matches(str(cell), words, n=1, cutoff=0.5)
+        near = nearest(cell, words)
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
-        hint = f"did you mean {words[near[0]]}?" if near else "let other levels in by other=[name]"
+        hint = f"did you mean {words[near]}?" if near is not None else "let other levels in by other=[name]"
         return f"expected one of {', '.join(list(words.values())[:SHOWN])}{more}, got {said(cell)}; {hint}"
 
 

@@ -38,6 +38,11 @@ class Health(NamedTuple):
     details: dict[str, float]  # what the policy tells of itself, such as how much say each of its learners has
     verdict: str
 
+    def _repr_html_(self) -> str:
+        from regretless.live.cards import health_card
+
+        return health_card(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data that JSON can write."""
         return dict(health_export.plain(self))

@@ -9,6 +9,7 @@ from regretless.feedback import Measurement
 from regretless.live import (
     archive,
     assembly,
+    cards,
     deciding,
     explaining,
     inputs,
@@ -109,6 +110,9 @@ class Learner:
         self._core = Core(plan, *plan.example(instance), plan.config(feedback), clock)
         self._books = self._core.books
         replaying.attach(self._core, log, log_size, log_sync)
+
+    def _repr_html_(self) -> str:
+        return cards.learner_card(self._core)
 
     @property
     def problem(self) -> Problem:

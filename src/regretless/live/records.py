@@ -23,6 +23,11 @@ class Choice(NamedTuple):
     by: Literal["learner", "incumbent", "person"] = "learner"  # who decided
     proposed: np.ndarray | None = None  # what the learner would have done where it is the incumbent's, if it was solved
 
+    def _repr_html_(self) -> str:
+        from regretless.live.cards import choice_card
+
+        return choice_card(self)
+
     def named(self, columns: Columns | None) -> Self:
         """The same with its context by name, where there are names."""
         return self if columns is None else self._replace(context=columns.decode(self.context))

@@ -16,8 +16,9 @@ from regretless.live.core import Core
 from regretless.live.framing import Position, Record
 from regretless.live.kernel import Kernel
 from regretless.live.log import Reader, Writer, places
-from regretless.live.snapshot import named, rebuilt, unstacked
+from regretless.live.snapshot import rebuilt, unstacked
 from regretless.oracles.base import Oracle
+from regretless.trees import named
 
 Path_ = str | os.PathLike[str]
 

@@ -1,4 +1,4 @@
-"""Trees of arrays as named arrays and back, for checkpoints; instances keep their form as plain JSON."""
+"""Many trees of arrays as named arrays and back, for checkpoints; instances keep their form as plain JSON."""
 
 import math
 from collections.abc import Sequence
@@ -8,41 +8,10 @@ import jax
 import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
+from regretless.trees import named, require_no_more, restored
 
 MOST = 10**7
 """Numbers that an instance of a checkpoint may have."""
-
-
-def named(prefix: str, tree: Any) -> dict[str, np.ndarray]:
-    """Every array of a tree by its path."""
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {prefix + jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
-
-
-def restored(prefix: str, template: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The tree of the template's shape from its named arrays; refuses other shapes, types or names."""
-    leaves, structure = jax.tree_util.tree_flatten_with_path(template)
-    names = [prefix + jax.tree_util.keystr(path) for path, _ in leaves]
-    require_no_more(prefix, names, arrays)
-    found = []
-    for name, (_, leaf) in zip(names, leaves, strict=True):
-        if name not in arrays:
-            raise CheckpointError(f"expected an array {name!r}: it belongs to another policy or oracle")
-        array = arrays[name]
-        if array.shape != tuple(leaf.shape) or array.dtype != np.dtype(leaf.dtype):
-            raise CheckpointError(
-                f"array {name!r}: expected shape {tuple(leaf.shape)} and type {np.dtype(leaf.dtype)}, "
-                f"got {array.shape} and {array.dtype}"
-            )
-        found.append(array)
-    return jax.tree.unflatten(structure, found)
-
-
-def require_no_more(prefix: str, names: Sequence[str], arrays: dict[str, np.ndarray]) -> None:
-    """Refuses arrays of this prefix beside those that are expected."""
-    extra = sorted(name for name in arrays if name.startswith(prefix) and name not in names)
-    if extra:
-        raise CheckpointError(f"expected no array {extra[0]!r}: it belongs to another policy or oracle")
 
 
 def stacked(prefix: str, trees: Sequence[Any]) -> dict[str, np.ndarray]:

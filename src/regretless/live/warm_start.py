@@ -18,7 +18,8 @@ from regretless.live.kernel import Kernel
 from regretless.live.learning import checked
 from regretless.live.pending import Learnt
 from regretless.live.records import known_number
-from regretless.live.snapshot import describe, named, restored
+from regretless.live.snapshot import describe
+from regretless.trees import named, restored
 from regretless.types import Decision
 
 CHUNK = 64

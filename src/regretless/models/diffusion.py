@@ -6,7 +6,7 @@ vector has the shape ``[rows, width]``: ``[1, d]`` for a context vector, ``[d, 1
 """
 
 import functools
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ from pydantic import Field
 from regretless import draws, nets, settings
 from regretless.models import scalar_chain
 from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
+from regretless.parts import fields, number
 from regretless.types import Context, Cost, Key
 
 FREQUENCIES = 4
@@ -119,9 +120,14 @@ class Diffusion(GenerativeModel):
     train_steps: int = eqx.field(static=True, default=50)
     sample_steps: int = eqx.field(static=True, default=50)
     weights: Literal["root", "elbo"] = eqx.field(static=True, default="root")
-    regulariser: Literal["weighted", "unweighted"] = eqx.field(static=True, default="weighted")
     sampler: Sampler = eqx.field(static=True, default="ddim")
     width: int = eqx.field(static=True, default=128)
+    weighted: Float[Array, ""] = eqx.field(default_factory=lambda: number(1.0))  # 0: the regulariser without weights
+
+    @classmethod
+    def build(cls, dim: int, context_shape: tuple[int, ...], settings: settings.Settings | None = None) -> Self:
+        own = fields(settings or cls.Settings())
+        return cls(dim, context_shape, weighted=number(own.pop("regulariser") == "weighted"), **own)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -157,18 +163,19 @@ class Diffusion(GenerativeModel):
         return self._loss(params, context, cost, drawn, getattr(schedule(self.train_steps), self.weights))
 
     def regulariser_gradient(self, params: Denoiser, context: Context, cost: Cost, key: Key) -> Params:
-        if self.regulariser == "weighted":
-            return super().regulariser_gradient(params, context, cost, key)
-        return jax.grad(self._loss)(params, context, cost, self._drawn(key, 0), np.ones(self.train_steps))
+        first = 0 if self.weights == "root" else jnp.asarray(self.weighted, jnp.int32)
+        table = alike(params, jnp.asarray(getattr(schedule(self.train_steps), self.weights)))
+        weights = jnp.where(jnp.asarray(self.weighted) > 0, table, jnp.ones_like(table))
+        return jax.grad(self._loss)(params, context, cost, self._drawn(key, first), weights)
 
-    def _drawn(self, key: Key, first: int) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
+    def _drawn(self, key: Key, first: int | Array) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
         """Times from ``first`` on, and the noise at each."""
         time_key, noise_key = jax.random.split(key)
         times = jax.random.randint(time_key, (LOSS_DRAWS,), first, self.train_steps, jnp.int32)
         return times, draws.normal(noise_key, (LOSS_DRAWS, self.dim))
 
     def _loss(
-        self, params: Denoiser, context: Context, cost: Cost, drawn: Any, weights: np.ndarray
+        self, params: Denoiser, context: Context, cost: Cost, drawn: Any, weights: np.ndarray | Array
     ) -> Float[Array, ""]:
         """Mean over the draws of ``weight_t ‖ε − ε̂‖²``, with one weight per time."""
         times, noise = drawn

@@ -4,7 +4,7 @@ import csv
 import io
 
 from regretless.report.gather import Page, Panel, Reference, Shown, Study
-from regretless.report.words import sound
+from regretless.show.words import sound
 
 HEAD = (
     "study", "panel", "cell", "feedback", "model", "degree", "horizon", "seeds", "first_seed", "policy", "mean",

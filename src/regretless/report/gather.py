@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
 from regretless.report.series import ArmSummary, summarise
-from regretless.report.style import Palette
 from regretless.report.tunings import Tuning, read_tunings
-from regretless.report.words import benchmark, distinct, places
+from regretless.report.words import benchmark, places
+from regretless.show.style import Palette
+from regretless.show.words import distinct
 from regretless.studies.claims.evaluate import Outcome, evaluate
 from regretless.studies.forms import PanelPlan, PlanFile, ScalePlan, StudyPlan
 from regretless.studies.store import Store

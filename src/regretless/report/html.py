@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from regretless.report.words import sound
+from regretless.show.words import sound
 
 Markup = str
 """A piece of HTML, safe to be put into a page."""

@@ -1,10 +1,10 @@
 """The published cells at a glance: how many are reproduced, and the z-score of each."""
 
-from regretless.report.charts import Spec, plain, short
 from regretless.report.gather import Page, Panel
 from regretless.report.kinds import KINDS
-from regretless.report.style import CYCLE, KNOWN, MARKERS
 from regretless.report.tables import Row
+from regretless.show.charts import Spec, plain, short
+from regretless.show.style import CYCLE, KNOWN, MARKERS
 from regretless.studies.verdicts import LIMIT
 
 SHADES = (*(KNOWN[name].colour for name in ("dfhpg", "dfhpg_0", "dfhpg_1", "linear_thompson")), *CYCLE)

@@ -4,9 +4,9 @@ import time
 from importlib import resources
 
 from regretless.report import claims_section, deviations, overview, presets_section, sections, tuning_section
-from regretless.report.charts import Charts
 from regretless.report.gather import Page
 from regretless.report.html import Markup, embedded_json, tag, text
+from regretless.show.charts import Charts
 
 TITLE = "regretless: the paper's tables and figures, reproduced"
 HEADING = "Every table and figure, run again"

@@ -2,7 +2,8 @@
 
 from regretless.benchmarks.presets import read
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.words import BENCHMARKS, benchmark, latex_text, number
+from regretless.report.words import BENCHMARKS, benchmark, latex_text
+from regretless.show.words import number
 
 TABLES = ("Point models", "Generative models")
 GENERATIVE = ("flow", "diffusion")

@@ -1,10 +1,10 @@
 """The parts of the page: a section per study with a card per panel, and the list of all cells."""
 
-from regretless.report.charts import Charts
 from regretless.report.gather import Page, Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds import KINDS
 from regretless.report.kinds.base import card, note
+from regretless.show.charts import Charts
 
 
 def scale_words(study: Study) -> str:

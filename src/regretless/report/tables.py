@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from regretless.report.gather import Panel, Reference, Shown
 from regretless.report.series import ArmSummary
-from regretless.report.words import latex_spread, latex_text, markdown_text, spread
+from regretless.report.words import latex_spread, latex_text, markdown_text
+from regretless.show.words import spread
 from regretless.studies.verdicts import Verdict
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from regretless.report.style import KNOWN, QUIET
+from regretless.show.style import KNOWN, QUIET
 
 STYLES = {"adaptive": "-", "constant": "--"}
 

@@ -1,10 +1,11 @@
 """Tuning on the page: what every trial reached, and which settings mattered."""
 
-from regretless.report.charts import Charts, Spec, plain, short
 from regretless.report.html import Markup, tag, text
-from regretless.report.style import KNOWN
 from regretless.report.tunings import Tuning
-from regretless.report.words import benchmark, number, places
+from regretless.report.words import benchmark, places
+from regretless.show.charts import Charts, Spec, plain, short
+from regretless.show.style import KNOWN
+from regretless.show.words import number
 
 
 def section(tuning: Tuning, charts: Charts) -> Markup:

@@ -1,8 +1,10 @@
-"""Names and numbers as people read them, and foreign text made safe for LaTeX, Markdown and file names."""
+"""Names of benchmarks, and foreign text made safe for LaTeX, Markdown and file names."""
 
 import math
 import re
 from collections.abc import Iterable
+
+from regretless.show.words import distinct, one_line
 
 SHORT_THEORY = (
     "A short run: rates have not settled and intervals are wide, so verdicts are left to 'regretless reproduce theory'."
@@ -23,41 +25,8 @@ def benchmark(name: str) -> str:
     return BENCHMARKS.get(name, name)
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """A regret such as 7.55e5; a dash for none.
-
-    >>> number(755123.0), number(0.0), number(None), number(812.3)
-    ('7.55e5', '0', '–', '812')
-    """
-    if value is None or not math.isfinite(value):
-        return "–"
-    if value == 0 or 0.01 <= abs(value) < 100:
-        return f"{value:.{digits}g}"
-    if 100 <= abs(value) < 1000:
-        return f"{value:.0f}"
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def tick_text(value: float) -> str:
-    """A round number below an axis.
-
-    >>> tick_text(500.0), tick_text(20000.0), tick_text(0.0)
-    ('500', '2e4', '0')
-    """
-    if value == 0 or 0.001 <= abs(value) < 10_000:
-        return f"{value:.6g}"
-    mantissa, exponent = f"{value:.3e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
-
-
-def spread(mean: float | None, error: float | None) -> str:
-    """A mean with its standard error, such as 7.55e5 ± 4.8e4."""
-    return f"{number(mean)} ± {number(error, 2)}"
-
-
 def latex_spread(mean: float | None, error: float | None) -> str:
-    """The same in mathematics, in the form of the paper's tables."""
+    """A mean with its standard error in mathematics, in the form of the paper's tables."""
     return f"${_power(mean)} \\pm {_power(error)}$"
 
 
@@ -68,26 +37,6 @@ def _power(value: float | None) -> str:
         return "0"
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{mantissa}{{\\times}}10^{{{int(exponent)}}}"
-
-
-def sound(value: str) -> str:
-    """Text that UTF-8 can write: a question mark for half a character."""
-    return value.encode("utf-8", "replace").decode("utf-8")
-
-
-def one_line(value: str) -> str:
-    r"""Text on one line, with spaces for control characters.
-
-    >>> one_line("a\nb")
-    'a b'
-    """
-    return " ".join("".join(char if char.isprintable() else " " for char in sound(value)).split())
-
-
-def shortened(value: str, length: int = 40) -> str:
-    """A label that fits into a legend."""
-    line = one_line(value)
-    return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def latex_text(value: str) -> str:
@@ -133,12 +82,3 @@ def places(titles: Iterable[str], otherwise: str) -> list[str]:
         plain = re.sub(r"[^A-Za-z0-9_]+", "_", title).strip("_")[:60] or otherwise
         found.append(distinct(plain, found, "_{}"))
     return found
-
-
-def distinct(name: str, taken: Iterable[str], form: str = " ({})") -> str:
-    """``name``, with a number behind it if it is taken."""
-    used, candidate, count = set(taken), name, 1
-    while candidate in used:
-        count += 1
-        candidate = name + form.format(count)
-    return candidate

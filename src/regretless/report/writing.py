@@ -11,7 +11,7 @@ from regretless.report.gather import Page, gather
 from regretless.report.kinds import KINDS, by_kind
 from regretless.report.page import render
 from regretless.report.reproduction import reproduction
-from regretless.report.words import distinct
+from regretless.show.words import distinct
 from regretless.studies.store import Store
 
 

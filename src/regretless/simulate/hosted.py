@@ -70,11 +70,11 @@ def _answer(shared: tuple[Program, Game, Array], own: Any) -> tuple[Carry, Any]:
     return _over(several, one)(policy, carry, asked, given)
 
 
-def _thin(shared: tuple[Array, int], own: Any) -> Any:
-    start, length = shared
+def _thin(shared: tuple[Array, int, int], own: Any) -> Any:
+    start, length, every = shared
     regret, info, w = own  # [length, (policies)]
     several = regret.ndim > 1
-    thin = lambda info: thinned(info, start, length)  # noqa: E731
+    thin = lambda info: thinned(info, start, length, every)  # noqa: E731
     lead = lambda leaf: jnp.moveaxis(leaf, 0, 1)  # noqa: E731
     if several:
         regret, info, w = jax.tree.map(lead, (regret, info, w))
@@ -119,7 +119,7 @@ def play_on_host(
         carry, record = replicas.run(_answer, (program, game, t), (carry, played, best, asked, given))
         kept.append(record)
     rounds = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves], axis=1), *kept)
-    return carry, replicas.run(_thin, (jnp.int32(start), length), replicas.place(rounds))
+    return carry, replicas.run(_thin, (jnp.int32(start), length, game.diagnostics_every), replicas.place(rounds))
 
 
 def answers(oracle: Oracle, question: Question, lead: int) -> Answer:

@@ -16,7 +16,6 @@ from regretless.benchmarks.base import Round
 from regretless.keys import DECIDE, ENVIRONMENT, LEARN, MISSING, START, purpose_key
 from regretless.policies.base import Policy
 from regretless.simulate.stream import Game, Segment, first_round
-from regretless.trace import DIAGNOSTICS_EVERY
 from regretless.types import Decision, Feedback, Info, Key, Sample, Solution
 
 
@@ -33,9 +32,7 @@ class Record(eqx.Module):
     """What a segment leaves behind."""
 
     regret: Float[Array, " length"]
-    info: dict[
-        str, Array
-    ]  # of rounds 10, 20, …: one entry more than the segment can have, the last may be a repetition
+    info: dict[str, Array]  # of rounds 10, 20, …: programs leave one entry more than there can be, perhaps a repetition
     w: Float[Array, "length d"] | None
 
 
@@ -145,10 +142,10 @@ def play_segment(
     length = segment.best.shape[0]
     times = start + 1 + jnp.arange(length, dtype=jnp.int32)
     carry, (regret, info, w) = jax.lax.scan(one, carry, (times, segment.rounds, segment.best))
-    return carry, Record(regret, thinned(info, start, length), w)
+    return carry, Record(regret, thinned(info, start, length, game.diagnostics_every), w)
 
 
-def thinned(info: dict[str, Array], start: Int[Array, ""], length: int) -> dict[str, Array]:
-    """Diagnostics of every tenth round, in single precision."""
-    tenth = (-1 - start) % DIAGNOSTICS_EVERY + DIAGNOSTICS_EVERY * jnp.arange(length // DIAGNOSTICS_EVERY + 1)
-    return jax.tree.map(lambda leaf: leaf[jnp.minimum(tenth, length - 1)].astype(jnp.float32), info)
+def thinned(info: dict[str, Array], start: Int[Array, ""], length: int, every: int) -> dict[str, Array]:
+    """Diagnostics of every so many rounds, in single precision."""
+    chosen = (-1 - start) % every + every * jnp.arange(length // every + 1)
+    return jax.tree.map(lambda leaf: leaf[jnp.minimum(chosen, length - 1)].astype(jnp.float32), info)

@@ -5,20 +5,20 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.benchmarks.references import Tally
 from regretless.errors import OracleError, SettingsError
 from regretless.policies.base import Policy
 from regretless.simulate import hosted, rounds, stream
+from regretless.simulate.chunks import Chunk, Kept, Part, part, trimmed
 from regretless.simulate.hosted import Program
+from regretless.simulate.metrics import Watch, measured
 from regretless.simulate.programs import Call, Progress, Replicas, leaf_bytes
+from regretless.simulate.saving import Saving, fingerprint
 from regretless.simulate.sizes import require_room_for_run
 from regretless.simulate.stream import Game
-from regretless.trace import DIAGNOSTICS_EVERY
 from regretless.types import SOLVED
 
 CPU_BYTES = 24 * 2**20
@@ -106,22 +106,6 @@ PLAYED = _play.__name__
 """The name under which programs of rounds are counted."""
 
 
-class Outcome(eqx.Module):
-    """One policy's part of a trace, on the host."""
-
-    regret: np.ndarray
-    diagnostics: dict[str, np.ndarray]
-    diverged_at: np.ndarray
-    decisions: np.ndarray | None
-
-
-class Part(NamedTuple):
-    """What a chunk of replications comes to."""
-
-    outcomes: dict[str, Outcome]
-    tally: Tally
-
-
 class Run:
     """Plays chunk after chunk; ``chunk`` is the largest number of replications together (None: what suits the memory)."""
 
@@ -153,36 +137,78 @@ class Run:
         compiling = self.replicas.compile_seconds
         return {"compile": compiling, "run": time.perf_counter() - self.began - compiling}
 
-    def play(self, seeds: Sequence[int], before: int, total: int) -> Part:
-        """One chunk; ``before`` of ``total`` replications are finished."""
-        keys = self._keys(seeds)
-        self._prepare(keys)
-        carries = [self.replicas.run(_begin, (group.program, self.game), keys) for group in self.groups]
-        records: list[list[rounds.Record]] = [[] for _ in self.groups]
-        tallies, start = [], 0
-        for length in self.lengths:
-            segment = self._segment(keys, start, length)
-            for index, group in enumerate(self.groups):
-                if self.on_host:
-                    carries[index], record = hosted.play_on_host(
-                        self.replicas, group.program, self.game, keys, carries[index], segment, start
-                    )
-                else:
-                    shared = (group.program, self.game, jnp.int32(start))
-                    carries[index], record = self.replicas.run(_play, shared, (keys, carries[index], segment))
-                records[index].append(jax.tree.map(np.asarray, record))
-                if np.any(np.asarray(carries[index].failed) != SOLVED):
-                    raise OracleError("the feasible set is empty for at least one instance")
-                done = before * sum(self.lengths) + len(seeds) * (start + length * (index + 1) // len(self.groups))
-                self.progress("running", done, total * sum(self.lengths))
-            tallies.append(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally))
-            start += length
-        tally = jax.tree.map(lambda *parts: np.sum(parts, axis=0), *tallies)
-        outcomes: dict[str, Outcome] = {}
-        for group, carry, parts in zip(self.groups, carries, records, strict=True):
-            diverged_at = self._own(carry.diverged_at, len(seeds))
-            outcomes |= _outcomes(group, diverged_at, [self._own(part, len(seeds)) for part in parts])
-        return Part(outcomes, self._own(tally, len(seeds)))
+    def play(self, seeds: Sequence[int], watch: Watch | None, saving: Saving | None) -> tuple[list[Part], int]:
+        """Plays all replications, or goes on with those that were saved; returns what came out and how many rounds it took."""
+        chunks = [Chunk(tuple(seeds[i : i + self.size])) for i in range(0, len(seeds), self.size)]
+        last = len(self.lengths)
+        if saving is not None:
+            chunks, last = saving.load(len(self.groups), lambda: self._carry_shapes(seeds)) or (chunks, last)
+        for chunk in chunks:
+            if chunk.segments >= last:
+                continue
+            keys = self._keys(chunk.seeds)
+            self._prepare(keys)
+            carries = [self.replicas.place(carry) for carry in chunk.carries] or [
+                self.replicas.run(_begin, (group.program, self.game), keys) for group in self.groups
+            ]
+            while chunk.segments < last:
+                self._play_segment(keys, carries, chunk, chunks)
+                if watch is not None and self._told(watch, chunk):
+                    last = chunk.segments
+                if chunk.segments == last:
+                    chunk.carries = []
+                if saving is not None:
+                    saving.save(chunks, last, now=chunk.segments == last)
+        rounds, names = sum(self.lengths[:last]), [group.names for group in self.groups]
+        return [part(chunk, names, last, rounds, self.game.diagnostics_every) for chunk in chunks], rounds
+
+    def _play_segment(self, keys: Any, carries: list[Any], chunk: Chunk, chunks: list[Chunk]) -> None:
+        """Plays a chunk's next segment with every group and takes it in; ``carries`` are those of after it, then."""
+        length, start = self.lengths[chunk.segments], sum(self.lengths[: chunk.segments])
+        segment = self._segment(keys, start, length)
+        records: list[Kept] = []
+        before = sum(len(each.seeds) for each in chunks[: chunks.index(chunk)])
+        total = sum(len(each.seeds) for each in chunks)
+        for index, group in enumerate(self.groups):
+            if self.on_host:
+                carries[index], record = hosted.play_on_host(
+                    self.replicas, group.program, self.game, keys, carries[index], segment, start
+                )
+            else:
+                shared = (group.program, self.game, jnp.int32(start))
+                carries[index], record = self.replicas.run(_play, shared, (keys, carries[index], segment))
+            records.append(trimmed(self._own(record, len(chunk.seeds)), start, self.game.diagnostics_every))
+            if np.any(np.asarray(carries[index].failed) != SOLVED):
+                raise OracleError("the feasible set is empty for at least one instance")
+            done = before * sum(self.lengths) + len(chunk.seeds) * (start + length * (index + 1) // len(self.groups))
+            self.progress("running", done, total * sum(self.lengths))
+        tally = self._own(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally), len(chunk.seeds))
+        diverged = [self._own(carry.diverged_at, len(chunk.seeds)) for carry in carries]
+        chunk.add(records, tally, list(carries), diverged)
+
+    def _told(self, watch: Watch, chunk: Chunk) -> bool:
+        """Tells the callback if it is time; whether it wants the run to end here."""
+        played, horizon = sum(self.lengths[: chunk.segments]), sum(self.lengths)
+        if played % watch.every and played < horizon:
+            return False
+        names = [group.names for group in self.groups]
+        return watch.callback(measured(chunk, names, played, horizon, time.perf_counter() - self.began)) is True
+
+    def _carry_shapes(self, seeds: Sequence[int]) -> list[Any]:
+        keys = self._keys(seeds[:1])
+        return [self.replicas.shapes(_begin, (group.program, self.game), keys) for group in self.groups]
+
+    def describe(self) -> dict[str, Any]:
+        """What a saved run must have been asked for to be this one: everything that its bits depend on."""
+        return {
+            "policies": {", ".join(group.names): fingerprint(group.policy) for group in self.groups},
+            "benchmark": {**self.game.benchmark.describe(), "fingerprint": fingerprint(self.game)},
+            "segments": self.lengths,
+            "replications together": self.size,
+            "devices": [f"{device.platform} {device.device_kind}" for device in self.replicas.mesh.devices.flat],
+            "vectorized": self.replicas.vectorized,
+            "compiler options": self.replicas.options,
+        }
 
     def prepare(self) -> None:
         """Compiles every program of this run, and runs none."""
@@ -230,27 +256,3 @@ class Run:
         if not self.replicas.vectorized:
             return jax.tree.map(lambda leaf: np.asarray(leaf)[None], tree)
         return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
-
-
-def _outcomes(group: Group, diverged_at: np.ndarray, records: list[rounds.Record]) -> dict[str, Outcome]:
-    """A chunk's results, policy by policy: leading axes are replications and, in a group of several, policies."""
-    several = len(group.names) > 1
-    axis = 2 if several else 1
-    start, diagnostics = 0, []
-    for record in records:
-        length = record.regret.shape[axis]
-        count = (start + length) // DIAGNOSTICS_EVERY - start // DIAGNOSTICS_EVERY
-        diagnostics.append({key: value[..., :count] for key, value in record.info.items()})
-        start += length
-    joined = lambda parts: jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *parts)  # noqa: E731
-    whole = (
-        joined([record.regret for record in records]),
-        joined(diagnostics),
-        joined([record.w for record in records]),
-    )
-    outcomes = {}
-    for position, name in enumerate(group.names):
-        mine = jax.tree.map(lambda leaf, i=position: leaf[:, i] if several else leaf, (*whole, diverged_at))
-        regret, info, decisions, diverged = mine
-        outcomes[name] = Outcome(regret, info, diverged, decisions)
-    return outcomes

@@ -6,8 +6,9 @@ and where a run can be stopped. What happens in one replication stands in ``roun
 in ``programs.py``, how a solver on the host takes part in ``hosted.py``.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,27 +16,21 @@ import numpy as np
 
 from regretless import feedback as feedbacks
 from regretless.benchmarks.base import Benchmark
-from regretless.benchmarks.references import Reference, references
+from regretless.benchmarks.references import references
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, check_linkage
 from regretless.policies.base import Policy
 from regretless.simulate import stream
+from regretless.simulate.metrics import Callback, Watch
 from regretless.simulate.programs import Progress
+from regretless.simulate.result import Simulation
 from regretless.simulate.run import PLAYED, Run, groups
+from regretless.simulate.saving import Saving
 from regretless.simulate.stream import Game
-from regretless.trace import Trace
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 SEGMENT = 250
 MOST_SEEDS, LAST_SEED, MOST_ROUNDS = 10**6, 2**32, 10**8
-
-
-class Simulation(NamedTuple):
-    """Traces by policy name, the reference lines of the same stream, and where the time went."""
-
-    traces: dict[str, Trace]
-    references: list[Reference]
-    seconds: dict[str, float]  # compile, run
-    compiled: int  # programs of rounds that were not known yet
 
 
 def quiet(task: str, done: int, total: int) -> None:
@@ -55,6 +50,10 @@ def simulate(
     keep_decisions: bool = False,
     chunk: int | None = None,
     precision: Literal["mixed", "single"] = "mixed",
+    diagnostics_every: int = DIAGNOSTICS_EVERY,
+    callback: Callback | None = None,
+    callback_every: int = 100,
+    save: str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
 ) -> Trace:
     """Plays one policy; ``simulate_all`` tells what the options mean.
@@ -67,7 +66,8 @@ def simulate(
     """
     return simulate_all(
         {"policy": policy}, benchmark, feedback=feedback, seeds=seeds, horizon=horizon, delay=delay, missing=missing,
-        vectorized=vectorized, keep_decisions=keep_decisions, chunk=chunk, precision=precision, progress=progress,
+        vectorized=vectorized, keep_decisions=keep_decisions, chunk=chunk, precision=precision,
+        diagnostics_every=diagnostics_every, callback=callback, callback_every=callback_every, save=save, progress=progress,
     ).traces["policy"]  # fmt: skip
 
 
@@ -84,6 +84,10 @@ def simulate_all(
     keep_decisions: bool = False,
     chunk: int | None = None,
     precision: Literal["mixed", "single"] = "mixed",
+    diagnostics_every: int = DIAGNOSTICS_EVERY,
+    callback: Callback | None = None,
+    callback_every: int = 100,
+    save: str | os.PathLike[str] | None = None,
     config: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> Simulation:
@@ -95,26 +99,37 @@ def simulate_all(
     ``may_miss``. ``vectorized=False`` runs every replication by itself, unbatched. ``chunk`` is the largest number of
     replications that run together (default: what suits the memory). ``precision="mixed"`` computes policies in float64 around a
     float32 nuisance, as the published runs did; ``"single"`` all in float32.
+
+    Diagnostics are kept of every ``diagnostics_every``-th round. ``callback`` is told the ``Metrics`` after every
+    ``callback_every`` rounds and at the end; the run ends there if it returns True. ``save`` is a file that the run is kept in:
+    the same call goes on from it after a kill, bit for bit, and reads the result from it when it is finished.
     """
     chosen = seeds_of(seeds)
     rounds = benchmark.horizon if horizon is None else horizon
     _check(policies, benchmark, rounds, delay, missing)
-    game = Game(benchmark, delay, missing, keep_decisions)
+    _check_intervals(diagnostics_every, callback_every)
+    game = Game(benchmark, delay, missing, keep_decisions, diagnostics_every)
     with jax.enable_x64(precision == "mixed"):
         _check_problems(policies, game, feedback)
         run = Run(
-            game, groups(policies, merge=vectorized), _segments(rounds), len(chosen), vectorized, chunk, progress
+            game, groups(policies, merge=vectorized), _segments(rounds, callback_every if callback else None), len(chosen),
+            vectorized, chunk, progress,
         )  # fmt: skip
-        parts = [run.play(chosen[i : i + run.size], i, len(chosen)) for i in range(0, len(chosen), run.size)]
+        watch = None if callback is None else Watch(callback, callback_every)
+        asked = {"seeds": list(chosen), "horizon": rounds, "precision": precision}
+        parts, played = run.play(chosen, watch, None if save is None else Saving(save, {**asked, **run.describe()}))
         lines = references(benchmark, _concatenated([part.tally for part in parts]))
     traces = {}
     for name, policy in policies.items():
         mine = _concatenated([part.outcomes[name] for part in parts])
         about = {
             "policy": name, "benchmark": benchmark.describe(), "feedback": policy.problem.feedback.name, "delay": delay,
-            "missing": missing, "precision": precision, **(config or {}),
+            "missing": missing, "precision": precision, **({"stopped_early": True} if played < rounds else {}),
+            **(config or {}),
         }  # fmt: skip
-        traces[name] = Trace(mine.regret, mine.diagnostics, mine.diverged_at, chosen, about, mine.decisions)
+        traces[name] = Trace(
+            mine.regret, mine.diagnostics, mine.diverged_at, chosen, about, mine.decisions, diagnostics_every
+        )
     return Simulation(traces, lines, run.seconds, run.replicas.compiled[PLAYED])
 
 
@@ -161,6 +176,12 @@ def _check(policies: Mapping[str, Policy], benchmark: Benchmark, horizon: int, d
         raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
 
 
+def _check_intervals(diagnostics_every: int, callback_every: int) -> None:
+    for name, every in (("diagnostics_every", diagnostics_every), ("callback_every", callback_every)):
+        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+            raise SettingsError(f"expected {name} to be a number of rounds, at least 1, got {every!r}")
+
+
 def _check_problems(policies: Mapping[str, Policy], game: Game, feedback: str | Measurement | None) -> None:
     """Refuses policies that were built for another problem, and measurements from which no total follows."""
     stream.check_shapes(game)
@@ -179,8 +200,14 @@ def _check_linkage(game: Game, rule: Measurement) -> None:
     check_linkage(rule, jax.tree.map(jnp.asarray, game.benchmark.oracle.answer(costs, instances)))
 
 
-def _segments(horizon: int) -> list[int]:
-    """Lengths of the segments: one length throughout if some divisor of the horizon suits, else a shorter last one."""
+def _segments(horizon: int, stops: int | None = None) -> list[int]:
+    """Lengths of the segments: one length throughout if some divisor of the horizon suits, else a shorter last one.
+
+    With ``stops`` a segment ends after every so many rounds.
+    """
+    if stops is not None and stops < horizon:
+        rest = horizon % stops
+        return _segments(stops) * (horizon // stops) + (_segments(rest) if rest else [])
     if horizon <= SEGMENT:
         return [horizon]
     for length in range(SEGMENT, SEGMENT // 4, -1):

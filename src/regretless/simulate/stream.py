@@ -11,16 +11,18 @@ from regretless.benchmarks.base import Benchmark, Round
 from regretless.benchmarks.references import Tally, questions, tally
 from regretless.errors import SettingsError
 from regretless.keys import ENVIRONMENT, REFERENCES, STREAM, purpose_key
+from regretless.trace import DIAGNOSTICS_EVERY
 from regretless.types import Key
 
 
 class Game(eqx.Module):
-    """What is played: a benchmark, and how its feedback travels."""
+    """What is played: a benchmark, how its feedback travels, and what is kept of it."""
 
     benchmark: Benchmark
     delay: int = eqx.field(static=True, default=0)
     missing: float = eqx.field(static=True, default=0.0)
     keep_decisions: bool = eqx.field(static=True, default=False)
+    diagnostics_every: int = eqx.field(static=True, default=DIAGNOSTICS_EVERY)
 
 
 class Drawn(NamedTuple):

@@ -13,7 +13,7 @@ from regretless.errors import SettingsError
 from regretless.settings import Settings
 from regretless.studies.experiment import Experiment
 from regretless.studies.identity import address, code_version, roots_of
-from regretless.studies.outcome import Prepared, prepare
+from regretless.studies.preparing import Prepared, prepare
 
 SIMULATION = "regretless.studies.outcome"
 THEORY = "regretless.studies.theory.claims"

@@ -11,7 +11,8 @@ from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import quiet
 from regretless.studies.cells import THEORY, AnyCell, TheoryCell, describe, of_prepared
 from regretless.studies.identity import address, code_version
-from regretless.studies.outcome import Outcome, Prepared, play_prepared, prepare
+from regretless.studies.outcome import Outcome, play_prepared
+from regretless.studies.preparing import Prepared, prepare
 
 SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")

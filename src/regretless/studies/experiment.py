@@ -3,6 +3,7 @@
 It is what ``run`` plays, what a cell of a study is, and what ``tune`` searches around.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, SupportsIndex
 
@@ -137,10 +138,43 @@ class Experiment(Settings):
         shown = arms if len(arms) <= 3 else [*arms[:2], f"{len(arms) - 2} more"]
         return f"{self.title or self.where}: {', '.join(shown)}"
 
+    def sweep(self, grid: Mapping[str, Iterable[Any]]) -> "Experiment":
+        """Every arm at every point of a grid of settings, as one experiment; points that differ in numbers share a program.
+
+        >>> experiment = Experiment(benchmark="topk", policies="dfhpg").sweep({"policy_lr": (0.01, 0.1), "alpha.max": (0.5,)})
+        >>> [arm.label for arm in experiment.arms]
+        ['dfhpg, policy_lr 0.01, alpha.max 0.5', 'dfhpg, policy_lr 0.1, alpha.max 0.5']
+        """
+        return self.changed(arms=_sweep(self.arms, grid))
+
     def changed(self, **values: Any) -> "Experiment":
         """The same experiment with some of its fields replaced."""
         own = {name: getattr(self, name) for name in type(self).model_fields if name not in ("policies", "kind")}
         return Experiment(**{**own, **values})
+
+
+def _sweep(arms: tuple[Arm, ...], grid: Mapping[str, Iterable[Any]]) -> tuple[Arm, ...]:
+    """Every arm at every point of a grid of settings."""
+    values = {name: tuple(each) for name, each in grid.items() if not isinstance(each, str)}
+    empty = [name for name in grid if not values.get(name)]
+    if not grid or empty:
+        raise SettingsError(
+            f"sweep: expected settings with their values, such as {{'policy_lr': (0.01, 0.1)}}, got {grid!r}"
+        )
+    objects = [arm.label for arm in arms if not isinstance(arm.policy, str)]
+    if objects:
+        raise SettingsError(
+            f"sweep: expected policies by name, got the object {objects[0]!r}, whose settings are fixed: name the policy"
+        )
+    found = []
+    for arm in arms:
+        for point in itertools.product(*values.values()):
+            chosen = dict(zip(values, point, strict=True))
+            words = ", ".join(f"{name} {value}" for name, value in chosen.items())
+            found.append(
+                arm.model_copy(update={"label": f"{arm.label}, {words}", "settings": {**arm.settings, **chosen}})
+            )
+    return tuple(found)
 
 
 def _label(policy: str | Policy) -> str:

@@ -22,6 +22,9 @@ PACKAGE = "regretless"
 ROOTS = ("regretless.studies.outcome",)
 """The modules that every simulated result depends on."""
 
+SHOWN = "regretless.show"
+"""How results look: no number depends on it."""
+
 DATA = (".csv", ".json", ".txt")
 IN_THE_SETTINGS = {"presets.csv", "feedback_presets.csv", "published.csv"}
 """Data files whose values are part of a cell's own settings, or no number depends on."""
@@ -90,7 +93,7 @@ def _closure(roots: tuple[str, ...]) -> dict[str, Source]:
     waiting = [(root, True) for root in roots]
     while waiting:
         name, used = waiting.pop()
-        if name in followed or not inside.holds(name):
+        if name in followed or not inside.holds(name) or f"{name}.".startswith(f"{SHOWN}."):
             continue
         source = found.get(name) or sources.find(name)
         if source is None:

@@ -1,66 +1,67 @@
-"""Runs an experiment: builds its worlds and policies, checks all of it, plays every world, tells what came out."""
+"""Runs an experiment: plays every world, tells what came out."""
 
+import dataclasses
 import math
-from typing import Any, NamedTuple
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regretless import benchmarks, policies
-from regretless.benchmarks.base import Benchmark
+from regretless import benchmarks
 from regretless.benchmarks.references import Reference
-from regretless.errors import RegretlessError, SettingsError
-from regretless.policies import Policy, Scaled
-from regretless.problem import Problem
+from regretless.show.shown import Shown
+from regretless.simulate.metrics import Callback
 from regretless.simulate.programs import Progress
 from regretless.simulate.simulation import compile_all, quiet, simulate_all
-from regretless.studies.experiment import PUBLISHED_DEGREE, PUBLISHED_MODEL, Arm, Experiment
-from regretless.studies.settling import Settled, World, require_effect, settle
-from regretless.trace import Trace
+from regretless.studies.experiment import Arm, Experiment
+from regretless.studies.preparing import Prepared, prepare
+from regretless.trace import DIAGNOSTICS_EVERY, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class Prepared(NamedTuple):
-    """An experiment that passed every check: its arms with their settings, worlds and policies, by label."""
+class Watched(NamedTuple):
+    """How a run is looked at while it goes on, and where it is kept."""
 
-    experiment: Experiment
-    settled: dict[str, Settled]
-    worlds: dict[str, str]  # the name of each arm's world; empty where all share one
-    benchmarks: dict[str, Benchmark]  # by the name of the world
-    policies: dict[str, Policy]
-    horizon: int
-    notices: tuple[str, ...]
+    diagnostics_every: int = DIAGNOSTICS_EVERY
+    callback: Callback | None = None
+    callback_every: int = 100
+    save: str | os.PathLike[str] | None = None
 
-    @property
-    def benchmark(self) -> Benchmark:
-        """The first arm's world."""
-        return next(iter(self.benchmarks.values()))
-
-    @property
-    def degree(self) -> int | None:
-        """The first arm's degree."""
-        return next(iter(self.settled.values())).world.degree
-
-    def comparable(self, label: str) -> bool:
-        """Whether the published tables are about this very arm."""
-        experiment, each = self.experiment, self.settled[label]
-        world = self.benchmarks[self.worlds[label]]
-        return (
-            each.tuned
-            and not experiment.settings
-            and not each.scaling
-            and each.world.degree in (None, PUBLISHED_DEGREE)
-            and (each.arm.model or experiment.model) == PUBLISHED_MODEL
-            and self.horizon == world.horizon
-            and not experiment.delay
-            and not experiment.missing
-            and world.data != "synthetic"
-        )
+    def file(self, place: int) -> str | None:
+        """The file of the world at this place."""
+        return None if self.save is None else os.fspath(self.save) + (f".{place}" if place else "")
 
 
-class Outcome(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Outcome(Shown):
     """An experiment with what came out: traces by label, reference lines with the name of their world, seconds."""
 
     prepared: Prepared
     traces: dict[str, Trace]
     references: list[tuple[str, Reference]]
     seconds: dict[str, float]
+
+    def compare_table(self, against: str | None = None) -> "pd.DataFrame":
+        """As for a simulation, a row per arm; settings in which arms differ are columns, too."""
+        table = super().compare_table(against)
+        given = {arm.label: arm.settings for arm in self.prepared.experiment.arms}
+        for place, name in enumerate(dict.fromkeys(name for settings in given.values() for name in settings)):
+            table.insert(place, name, [given[label].get(name) for label in table.index])
+        return table
+
+    def _worlds(self) -> Mapping[str, str] | None:
+        return self.prepared.worlds
+
+    def _lines(self) -> list[tuple[str, float | None, float | None]]:
+        word = lambda world, line: f"{world}: {line.name}" if world else line.name  # noqa: E731
+        return [(word(world, line), line.mean, line.standard_error) for world, line in self.references]
+
+    def _repr_html_(self) -> str:
+        from regretless.show import results
+
+        title = self.prepared.experiment.title or self.prepared.experiment.where
+        return results.results_card(title, self.traces, self._lines(), self.seconds, self._worlds())
 
     def to_dict(self) -> dict[str, Any]:
         """The result as one JSON object; null stands for what does not exist."""
@@ -120,108 +121,22 @@ def finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def prepare(experiment: Experiment) -> Prepared:
-    """Builds every world and policy; refuses what cannot be run with a SettingsError."""
-    settled = {each.arm.label: each for each in settle(experiment)}
-    names = _world_names([each.world for each in settled.values()])
-    worlds = dict(zip(settled, names, strict=True))
-    built: dict[str, Benchmark] = {}
-    problems: dict[str, Problem] = {}
-    chosen: dict[str, Policy] = {}
-    for label, each in settled.items():
-        name = worlds[label]
-        if name not in built:
-            built[name] = build_world(each.world)
-        problems[label] = built[name].problem(each.world.feedback, may_miss=experiment.missing > 0)
-        chosen[label] = _policy(each, problems[label])
-    require_effect(list(settled.values()), problems, experiment)
-    notices = [note for each in built.values() for note in data_notices(each)]
-    notices += [note for each in settled.values() for note in each.notices]
-    return Prepared(
-        experiment, settled, worlds, built, chosen, _horizon(experiment, list(built.values())),
-        tuple(dict.fromkeys(notices)),
-    )  # fmt: skip
+def run(
+    experiment: Experiment,
+    progress: Progress = quiet,
+    *,
+    diagnostics_every: int = DIAGNOSTICS_EVERY,
+    callback: Callback | None = None,
+    callback_every: int = 100,
+    save: str | os.PathLike[str] | None = None,
+) -> Outcome:
+    """Runs an experiment after checking all of it; ``simulate_all`` tells what the options mean.
 
-
-def _policy(settled: Settled, problem: Problem) -> Policy:
-    arm = settled.arm
-    if not isinstance(arm.policy, str):
-        arm.policy.problem.require_played_on(problem, f"policy {arm.label!r}")
-        return arm.policy
-    assert settled.settings is not None
-    try:
-        policy: Policy = policies.REGISTRY[arm.policy].build(problem, settled.settings)
-    except RegretlessError as error:
-        raise SettingsError(f"policy {arm.label!r}: {error}") from None
-    return Scaled(problem, policy) if settled.scaling else policy
-
-
-def build_world(world: World) -> Benchmark:
-    """The benchmark of an arm."""
-    if not isinstance(world.benchmark, str):
-        return world.benchmark
-    try:
-        return benchmarks.build(world.benchmark, world.settings)
-    except SettingsError:
-        raise
-    except ValueError as error:
-        raise SettingsError(f"benchmark {world.benchmark!r}: {error}") from None
-
-
-def _horizon(experiment: Experiment, worlds: list[Benchmark]) -> int:
-    horizon = experiment.horizon or min(world.horizon for world in worlds)
-    if experiment.delay >= horizon:
-        raise SettingsError(
-            f"expected a delay of less than the {horizon} rounds that are played, got {experiment.delay}"
-        )
-    for world in worlds:
-        if world.longest is not None and horizon > world.longest:
-            raise SettingsError(f"benchmark {world.name!r} has {world.longest} rounds, got a horizon of {horizon}")
-    return horizon
-
-
-def _world_names(worlds: list[World]) -> list[str]:
-    """Names that tell the worlds apart: in what they differ; empty where all are the same."""
-    told = [
-        {
-            "benchmark": world.benchmark if isinstance(world.benchmark, str) else world.benchmark.name,
-            "feedback": world.feedback,
-            **({} if world.settings is None else world.settings.names()),
-        }
-        for world in worlds
-    ]
-    keys = list(dict.fromkeys(key for each in told for key in each))
-    apart = [key for key in keys if len({str(each.get(key)) for each in told}) > 1]
-    word = lambda key, each: str(each[key]) if key in ("benchmark", "feedback") else f"{key} {each.get(key)}"  # noqa: E731
-    names: list[str] = []
-    for place, (world, each) in enumerate(zip(worlds, told, strict=True)):
-        same = next((names[i] for i in range(place) if _same(worlds[i], world)), None)
-        plain = ", ".join(word(key, each) for key in apart if key in each)
-        others = {name for name in names if name == plain or name.startswith(f"{plain} (")}
-        names.append(same if same is not None else f"{plain} ({len(others) + 1})".strip() if others else plain)
-    return names
-
-
-def _same(one: World, other: World) -> bool:
-    """Whether two arms meet in one world; an object is the same world as itself only."""
-    if isinstance(one.benchmark, str) and isinstance(other.benchmark, str):
-        return one == other
-    return one.benchmark is other.benchmark and one.feedback == other.feedback
-
-
-def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
-    """What must be said about the data that a benchmark was built from."""
-    if benchmark.data != "synthetic":
-        return ()
-    return (
-        "no real data found: playing on synthetic data, which nothing published is about; "
-        f"'regretless data fetch {benchmark.name}' downloads the real ones, --data-dir or REGRETLESS_DATA names a directory",
-    )
-
-
-def run(experiment: Experiment, progress: Progress = quiet) -> Outcome:
-    """Runs an experiment after checking all of it."""
-    return play_prepared(prepare(experiment), progress)
+    Where arms have worlds of their own, these are played one after another: ``callback`` is told of each, and the files are
+    ``save``, ``save.1`` and so on.
+    """
+    watched = Watched(diagnostics_every, callback, callback_every, save)
+    return play_prepared(prepare(experiment), progress, watched)
 
 
 def compile_prepared(prepared: Prepared) -> None:
@@ -232,7 +147,7 @@ def compile_prepared(prepared: Prepared) -> None:
         compile_all(mine, benchmark, len(experiment.seeds), prepared.horizon, experiment.delay, experiment.missing)
 
 
-def play_prepared(prepared: Prepared, progress: Progress = quiet) -> Outcome:
+def play_prepared(prepared: Prepared, progress: Progress = quiet, watched: Watched = Watched()) -> Outcome:  # noqa: B008
     """Runs an experiment that passed every check, world by world."""
     experiment = prepared.experiment
     traces: dict[str, Trace] = {}
@@ -247,6 +162,10 @@ def play_prepared(prepared: Prepared, progress: Progress = quiet) -> Outcome:
             horizon=prepared.horizon,
             delay=experiment.delay,
             missing=experiment.missing,
+            diagnostics_every=watched.diagnostics_every,
+            callback=watched.callback,
+            callback_every=watched.callback_every,
+            save=watched.file(place),
             config={"model": experiment.model},
             progress=_share(progress, place, len(prepared.benchmarks)),
         )

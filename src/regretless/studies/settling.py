@@ -209,3 +209,32 @@ def require_effect(settled: list[Settled], problems: Mapping[str, Problem], expe
     for name, why in idle.items():
         if name not in used:
             raise SettingsError(f"setting {name!r} has no effect here: {why}")
+
+
+def world_names(worlds: list[World]) -> list[str]:
+    """Names that tell the worlds apart: in what they differ; empty where all are the same."""
+    told = [
+        {
+            "benchmark": world.benchmark if isinstance(world.benchmark, str) else world.benchmark.name,
+            "feedback": world.feedback,
+            **({} if world.settings is None else world.settings.names()),
+        }
+        for world in worlds
+    ]
+    keys = list(dict.fromkeys(key for each in told for key in each))
+    apart = [key for key in keys if len({str(each.get(key)) for each in told}) > 1]
+    word = lambda key, each: str(each[key]) if key in ("benchmark", "feedback") else f"{key} {each.get(key)}"  # noqa: E731
+    names: list[str] = []
+    for place, (world, each) in enumerate(zip(worlds, told, strict=True)):
+        same = next((names[i] for i in range(place) if _same(worlds[i], world)), None)
+        plain = ", ".join(word(key, each) for key in apart if key in each)
+        others = {name for name in names if name == plain or name.startswith(f"{plain} (")}
+        names.append(same if same is not None else f"{plain} ({len(others) + 1})".strip() if others else plain)
+    return names
+
+
+def _same(one: World, other: World) -> bool:
+    """Whether two arms meet in one world; an object is the same world as itself only."""
+    if isinstance(one.benchmark, str) and isinstance(other.benchmark, str):
+        return one == other
+    return one.benchmark is other.benchmark and one.feedback == other.feedback

@@ -195,23 +195,23 @@ def test_intervals_widen_where_rounds_are_alike():
 def test_the_command_prints_one_json_object(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "own_plant.py").write_text(
+    (tmp_path / "yard_plant.py").write_text(
         "import numpy as np\nfrom regretless import oracles\n"
         f"oracle = oracles.top_k({DIM}, 1)\nfirst = lambda x: np.eye({DIM})[0]\n"
     )
     history = drawn()
     history.to_pandas().to_csv("old.csv", index=False)
-    words = ["evaluate", "old.csv", "--oracle", "own_plant:oracle", "--function", "own_plant:first"]
+    words = ["evaluate", "old.csv", "--oracle", "yard_plant:oracle", "--function", "yard_plant:first"]
     result = CliRunner().invoke(app, [*words, "--format", "json"])
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["estimates"]
-    assert [row["candidate"] for row in rows] == ["logged", "own_plant:first"]
+    assert [row["candidate"] for row in rows] == ["logged", "yard_plant:first"]
     assert rows[1]["cost"]["mean"] == pytest.approx(
         rg.evaluate(lambda x: np.eye(DIM)[0], history).estimates[1].cost.mean
     )
     shown = CliRunner().invoke(app, words).stdout
     assert "doubly" in shown
     assert "against the log" in shown
-    missing = CliRunner().invoke(app, ["evaluate", "new.log", "--oracle", "own_plant:oracle"])
+    missing = CliRunner().invoke(app, ["evaluate", "new.log", "--oracle", "yard_plant:oracle"])
     assert missing.exit_code == 2
     assert "expected a learner's log or a table" in missing.output

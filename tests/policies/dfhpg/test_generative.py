@@ -72,7 +72,7 @@ def expected_step(policy, before, decision, seen):
     score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, generative.SCORE))
     noise = jax.random.normal(fold(generative.SCENARIOS), (6, DIM))
     costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
-    plan = "own", "minimise"
+    plan = "own", 1.0
     queries, asked = scenarios.questions(policy.surrogate, None, costs, target, fold(generative.SURROGATE), *plan)
     each, _ = scenarios.slopes(policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, None, 6, *plan)
     branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, generative.REGULARISER))

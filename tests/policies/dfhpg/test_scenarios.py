@@ -32,13 +32,14 @@ def warm(surrogate):
 
 def slopes(surrogate, memory, variant="own", orientation="minimise", costs=COSTS, target=TARGET):
     """Questions, solves and slopes of one round, in one program where the oracle allows it."""
-    return (whole if surrogate.oracle.on_host else compiled)(surrogate, memory, variant, orientation, costs, target)
+    sign = 1.0 if orientation == "minimise" else -1.0
+    return (whole if surrogate.oracle.on_host else compiled)(surrogate, memory, variant, sign, costs, target)
 
 
-def whole(surrogate, memory, variant, orientation, costs, target):
-    queries, seen = scenarios.questions(surrogate, memory, costs, target, KEY, variant, orientation)
+def whole(surrogate, memory, variant, sign, costs, target):
+    queries, seen = scenarios.questions(surrogate, memory, costs, target, KEY, variant, sign)
     solved = surrogate.oracle.solve(queries).w if len(queries) else queries
-    return scenarios.slopes(surrogate, memory, seen, solved, None, None, COUNT, variant, orientation)
+    return scenarios.slopes(surrogate, memory, seen, solved, None, None, COUNT, variant, sign)
 
 
 compiled = eqx.filter_jit(whole)

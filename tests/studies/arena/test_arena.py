@@ -13,7 +13,7 @@ from regretless.studies.arena.contenders import Contender
 from regretless.studies.arena.study import QUICK, cell, chosen, study
 from regretless.studies.arena.world import World
 from regretless.studies.arena.worlds import QUICK_WORLDS, WORLDS
-from regretless.studies.outcome import prepare
+from regretless.studies.preparing import prepare
 from regretless.studies.store import Store
 from regretless.studies.study import Scale
 

@@ -33,16 +33,16 @@ class GenerativeDFHPG(DFHPG):
     The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is no
     density. With a surrogate the (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient: the surrogate
     at ``count`` (K) fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh sample. Numbers: ``kappa``
-    (κ), ``regularisation`` (λ).
+    (κ), ``regularisation`` (λ), ``sign`` (−1: costs are handed to a surrogate for maximisation).
     """
 
     model: GenerativeModel
     kappa: Float[Array, ""]
     regularisation: Float[Array, ""]
+    sign: Float[Array, ""]
     count: int = eqx.field(static=True)
     scenario_gradient: scenarios.Variant = eqx.field(static=True)
     regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True)
-    orientation: scenarios.Orientation = eqx.field(static=True)
     optimiser: Literal["adam", "sgd"] = eqx.field(static=True)
 
     def init(self, key: Key) -> DFHPGState:
@@ -69,7 +69,7 @@ class GenerativeDFHPG(DFHPG):
         costs, pullback = self.model.scenarios(theta, decision.context, noise)  # ĉ_1 … ĉ_K
         noise_key = jax.random.fold_in(key, SURROGATE)
         queries, seen = scenarios.questions(
-            surrogate, memory, costs, target, noise_key, self.scenario_gradient, self.orientation
+            surrogate, memory, costs, target, noise_key, self.scenario_gradient, self.sign
         )
         return queries, Branch(pullback, seen, target)
 
@@ -80,7 +80,7 @@ class GenerativeDFHPG(DFHPG):
         x, target = decision.context, branch.target
         slopes, memory = scenarios.slopes(
             surrogate, memory, branch.seen, solutions, decision.instance, feasible,
-            self.count, self.scenario_gradient, self.orientation,
+            self.count, self.scenario_gradient, self.sign,
         )  # fmt: skip
         if self.regulariser_at == "sample":
             target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))

@@ -31,14 +31,14 @@ def questions(
     target: Cost,
     key: Key,
     variant: Variant,
-    orientation: Orientation,
+    sign: Float[Array, ""],
 ) -> tuple[Float[Array, "q d"], Seen]:
     """The cost vectors that the surrogate needs solved for all scenarios.
 
-    ``orientation="published"`` hands costs to a surrogate for maximisation, as the authors' generative runs do. That
-    surrogate's gradient is ``−∇ℓ(−ĉ, −c̃)`` in terms of ours.
+    ``sign`` −1, the orientation ``published``, hands costs to a surrogate for maximisation, as the authors' generative runs
+    do. That surrogate's gradient is ``−∇ℓ(−ĉ, −c̃)`` in terms of ours.
     """
-    sign = 1.0 if orientation == "minimise" else -1.0
+    sign = jnp.asarray(sign, scenarios.dtype)
     scenarios, target = sign * scenarios, sign * target.astype(scenarios.dtype)
     if variant == "saa":
         noise = jax.tree.map(lambda leaf: leaf[None], surrogate.draw(key))
@@ -59,7 +59,7 @@ def slopes(
     feasible: Bool[Array, " n"] | None,
     count: int,
     variant: Variant,
-    orientation: Orientation,
+    sign: Float[Array, ""],
 ) -> tuple[Float[Array, "k d"], Memory]:
     """Cotangents of the ``count`` (K) scenarios, and the surrogate's memory afterwards. With ``g_k = ∇_ĉ ℓ(ĉ_k, c̃)``:
 
@@ -78,5 +78,4 @@ def slopes(
         if variant == "averaged":
             each = jnp.broadcast_to(jnp.mean(each, axis=0), each.shape)
     after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, memory)
-    sign = 1.0 if orientation == "minimise" else -1.0
-    return sign * each.astype(dtype) / count, after
+    return jnp.asarray(sign, dtype) * each.astype(dtype) / count, after

@@ -107,7 +107,7 @@ def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, 
             count=own.scenarios,
             scenario_gradient=own.scenario_gradient,
             regulariser_at=own.regulariser_at,
-            orientation=own.orientation,
+            sign=number(1.0 if own.orientation == "minimise" else -1.0),
             optimiser=own.optimiser,
             **common,
         )

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from regretless.report import figures
-from regretless.report.charts import Charts, Spec, labels, plain, short
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, card, chart_id, note
-from regretless.report.plots import log_ticks
-from regretless.report.style import QUIET
 from regretless.report.tables import markdown_table
-from regretless.report.words import markdown_text, number, spread, tick_text
+from regretless.report.words import markdown_text
+from regretless.show import figures
+from regretless.show.charts import Charts, Spec, labels, plain, short
+from regretless.show.plots import log_ticks
+from regretless.show.style import QUIET
+from regretless.show.words import number, spread, tick_text
 from regretless.studies.arena.scores import FLOOR, Overall, Score, overall, score
 
 NOTHING = "Nothing to compare: no cell of this panel has a random line."

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from regretless.report import figures
-from regretless.report.charts import Charts, spec
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup
 from regretless.report.kinds.base import Kind, chart_card, note, paired
-from regretless.report.plots import Axis, Line, Plot, beyond_words
 from regretless.report.tables import markdown_grid
+from regretless.show.charts import Charts, spec
+from regretless.show.plots import Axis, Line, Plot, beyond_words
 
 
 def plot(panel: Panel) -> Plot:

@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from regretless.report.charts import Charts, Spec
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.plots import NOTHING
 from regretless.report.tables import Row
-from regretless.report.words import number
+from regretless.show.charts import Charts, Spec
+from regretless.show.plots import NOTHING
+from regretless.show.words import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

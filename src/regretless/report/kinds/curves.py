@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from regretless.report import figures
-from regretless.report.charts import Charts, spec
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, chart_card, note, value
-from regretless.report.plots import beyond_words, panel_curves
+from regretless.report.panel_plots import panel_curves
 from regretless.report.tables import markdown_grid
+from regretless.show.charts import Charts, spec
+from regretless.show.plots import beyond_words
 
 
 def curves_card(study: Study, panel: Panel, charts: Charts) -> Markup:

@@ -6,14 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from regretless.report import charts, figures
-from regretless.report.charts import Charts
+from regretless.report import figures
 from regretless.report.gather import SIMPLE, Panel, Study
 from regretless.report.html import Markup, tag, text
 from regretless.report.kinds.base import Kind, chart_card
 from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_grid
-from regretless.report.words import number
+from regretless.show import charts
+from regretless.show.charts import Charts
+from regretless.show.words import number
 
 
 class Grid(NamedTuple):

@@ -7,14 +7,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from regretless.report import figures
-from regretless.report.charts import Charts, spec
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup
 from regretless.report.kinds.base import Kind, chart_card, note
-from regretless.report.plots import Axis, Line, Plot, beyond_words, fitted
 from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_grid
-from regretless.report.words import distinct, markdown_text
+from regretless.report.words import markdown_text
+from regretless.show.charts import Charts, spec
+from regretless.show.plots import Axis, Line, Plot, beyond_words, fitted
+from regretless.show.words import distinct
 
 
 def numbers(labels: Sequence[str]) -> list[float] | None:

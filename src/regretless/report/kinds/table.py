@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from regretless.report.charts import Charts
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, card, paired, value
 from regretless.report.tables import Row, arm_text, latex_table, markdown_table, references, rows
-from regretless.report.words import markdown_text, number, spread
+from regretless.report.words import markdown_text
+from regretless.show.charts import Charts
+from regretless.show.words import number, spread
 from regretless.studies.verdicts import LIMIT, SECOND_RANGE
 
 HEAD = ("policy", "mean ± s.e.", "median", "published", "z", "verdict")

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from regretless.report.charts import Charts, Spec, short
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, chart_id, note
-from regretless.report.style import translucent
 from regretless.report.tables import markdown_table
 from regretless.report.theory import mixing_colour, theory_figure
 from regretless.report.words import SHORT_THEORY, markdown_text
+from regretless.show.charts import Charts, Spec, short
+from regretless.show.style import translucent
 
 TITLES = {
     "excess": "Excess loss of the nuisance",

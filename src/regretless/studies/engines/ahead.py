@@ -8,7 +8,8 @@ from regretless.simulate.programs import Progress
 from regretless.startup import usable_cores
 from regretless.studies import compute as computing
 from regretless.studies.cells import AnyCell, TheoryCell
-from regretless.studies.outcome import Prepared, compile_prepared, prepare
+from regretless.studies.outcome import compile_prepared
+from regretless.studies.preparing import Prepared, prepare
 
 CORES_PER_CELL = 4
 """So many cores are kept busy by the programs of one cell."""

@@ -12,7 +12,8 @@ from regretless import policies
 from regretless.simulate.programs import Progress
 from regretless.simulate.simulation import quiet
 from regretless.studies.experiment import Experiment
-from regretless.studies.outcome import prepare, run
+from regretless.studies.outcome import run
+from regretless.studies.preparing import prepare
 
 AUTHORS_MICROSECONDS = {"topk": 1750.0, "shortest_path": 2100.0, "pricing": 6250.0}
 """DFHPG, one replication of 2000 rounds on one core in 3.5, 4.2 and 12.5 s."""

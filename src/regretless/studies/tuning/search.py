@@ -18,9 +18,10 @@ from regretless.policies import Policy, Scaled
 from regretless.problem import Problem
 from regretless.settings import Settings, merged
 from regretless.simulate.programs import Progress, make_room
-from regretless.simulate.simulation import Simulation, quiet, simulate_all
+from regretless.simulate.result import Simulation
+from regretless.simulate.simulation import quiet, simulate_all
 from regretless.studies.experiment import Experiment
-from regretless.studies.outcome import build_world
+from regretless.studies.preparing import build_world
 from regretless.studies.settling import SCALING, require_effect, settle
 from regretless.studies.tuning import spaces
 from regretless.studies.tuning.trials import Trials, drawn

@@ -1,15 +1,13 @@
 """What a chart shows, before anyone draws it: the page and the figures draw the same lines on the same axes."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from regretless.report.gather import Panel, Reference
-from regretless.report.series import ArmSummary
-from regretless.report.style import Palette, Style
-from regretless.report.words import number
+from regretless.show.style import Style
+from regretless.show.words import number
 
 NOTHING = "Every replication of every policy diverged: there is nothing to draw."
 REACH = 3.0
@@ -60,32 +58,17 @@ class Plot(NamedTuple):
         return list(dict.fromkeys(each for line in [*self.lines, *self.references] for each in line.x))
 
 
-def regret_curves(
-    arms: dict[str, ArmSummary], references: Iterable[Reference], horizon: int, zoom: int | None, palette: Palette
+def curves(
+    title: str, lines: list[Line], levels: Sequence[tuple[str, float]], horizon: int, last: int, log: bool | None = None
 ) -> Plot:
-    """Average regret per round of some arms, with the reference lines at their final value."""
-    lines = [
-        Line(label, arm.curve.rounds.tolist(), arm.curve.mean, arm.curve.error, palette[label])
-        for label, arm in arms.items()
-        if arm.curve is not None
-    ]
-    last = min(zoom or horizon, horizon)
+    """Curves over rounds up to ``last``, and reference levels by name; ``log`` None: where all of them end above zero."""
     early = last // 20  # what happens before sets no range
     settled = [line.y[(np.asarray(line.x) >= early) & (np.asarray(line.x) <= last)] for line in lines]
     final = [each[-1] for each in settled if each.size]
     across: list[float] = [1, horizon] if horizon > 1 else [0.5, 1.5]
-    levels = [Line(each.name, across, np.full(2, each.mean / horizon)) for each in references if each.mean is not None]
-    axis, near, far = fitted("average regret per round", settled, all(value > 0 for value in final), levels)
+    drawn = [Line(name, across, np.full(2, level)) for name, level in levels]
+    axis, near, far = fitted(title, settled, all(value > 0 for value in final) if log is None else log, drawn)
     return Plot("curves", lines, near, Axis("round", range=(1, last) if last > 1 else (0.5, 1.5)), axis, far)
-
-
-def panel_curves(panel: Panel) -> Plot:
-    """The curves of a panel's arms and of the simple baseline beside them."""
-    arms = dict(panel.arms())
-    simple = panel.simple_baseline()
-    if simple is not None:
-        arms.setdefault(simple.label, simple)
-    return regret_curves(arms, panel.references(), panel.cells[0].record["horizon"], panel.zoom, panel.palette)
 
 
 def fitted(

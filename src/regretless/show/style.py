@@ -71,7 +71,7 @@ class Palette:
 
 def dash(reference: str) -> str:
     """The dashes of a reference line, by its name."""
-    return DASHES.get(reference, OTHER_DASH)
+    return DASHES.get(reference.replace(" ", "_"), OTHER_DASH)
 
 
 def translucent(colour: str, opacity: float = 0.13) -> str:

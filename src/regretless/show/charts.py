@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from regretless.report.plots import Axis, Line, Plot, extent, log_ticks
-from regretless.report.style import dash, translucent
-from regretless.report.words import distinct, number, shortened, tick_text
+from regretless.show.plots import Axis, Line, Plot, extent, log_ticks
+from regretless.show.style import dash, translucent
+from regretless.show.words import distinct, number, shortened, tick_text
 
 Spec = dict[str, Any]
 Charts = dict[str, Spec]

@@ -1,0 +1,87 @@
+"""What the pages' own Markdown makes of formulas, links to code, drawings and examples; and that pages are written with it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+math_core = pytest.importorskip("math_core", reason="needs the pages' generator: make docs")
+markdown = pytest.importorskip("markdown")
+
+import page_fields  # noqa: E402
+import page_markdown  # noqa: E402
+import page_sources  # noqa: E402
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+FORMULA_IN_CODE = re.compile(r"[∇‖ᵀ√⟨⟩⊗⊙≤≥²]|[ĉθφ]|[α-ω]_|w\*|f\*")
+MADE = re.compile(r"<!-- made.*?<!-- end -->", re.DOTALL)
+
+
+def shown(text):
+    return markdown.markdown(text, extensions=["tables", "fenced_code", "page_markdown"])
+
+
+def test_formulas_are_typeset_where_they_stand():
+    page = shown(
+        "| a |\n| --- |\n| $p_\\theta(\\cdot \\mid x)$ and `$HOME` |\n\nalone\n\n$$x^2 < 3$$\n\n```sh\necho $A $B\n```\n"
+    )
+    assert page.count("<math>") == 1
+    assert page.count('<div class="formula"><math display="block">') == 1
+    assert "<code>$HOME</code>" in page
+    assert "echo $A $B" in page
+    assert "$x" not in page
+    with pytest.raises(math_core.LatexError):
+        shown("$\\nonsense{$")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_formula_can_be_typeset_and_none_is_code(page):
+    text = page.read_text(encoding="utf-8")
+    for tex in page_markdown.formulas(text):
+        assert page_markdown.mathml(tex).startswith("<math>"), tex
+    words = page_markdown.FENCE.sub("", MADE.sub("", text))
+    assert [code for code in re.findall(r"`([^`\n]+)`", words) if FORMULA_IN_CODE.search(code)] == []
+
+
+def test_links_to_code_lead_to_copies_that_mark_the_line(tmp_path):
+    page = shown("see [`Total.x`](../../src/regretless/feedback.py#L3)")
+    assert '<a href="../code/src/regretless/feedback.py.html#L-3"><code>Total.<wbr>x</code></a>' in page
+    (tmp_path / "index.html").write_text(page)
+    page_sources.main(tmp_path)
+    copy = (tmp_path / "code/src/regretless/feedback.py.html").read_text()
+    source = (ROOT / "src/regretless/feedback.py").read_text()
+    assert re.findall(r'id="L-(\d+)"', copy) == [str(i + 1) for i in range(len(source.splitlines()))]
+
+
+def test_drawings_stand_in_the_page_without_colours_of_their_own():
+    page = shown("![A round](images/round.svg)")
+    assert 'aria-label="A round"' in page
+    assert "<style>" not in page
+    assert "<text" in page
+
+
+def test_examples_of_docstrings_are_code():
+    page = shown("Adds.\n\n>>> 1 + 1\n2\n\nAfter it.\n\n> a quotation\n")
+    assert page.count("blockquote") == 2
+    assert '<code class="language-pycon">&gt;&gt;&gt; 1 + 1\n2\n</code>' in page
+
+
+def test_fields_say_what_their_comment_or_description_says():
+    assert page_fields.meaning("    gap: float  # how much worse", None) == "how much worse"
+    assert page_fields.meaning("    label: str", "Field(min_length=1, description='its name')") == "its name"
+    assert page_fields.meaning("    id: int", None) is None
+    assert page_fields.default("Field(None, ge=1)") == "None"
+    assert page_fields.default("Field(default_factory=dict)") == "{}"
+    assert page_fields.default("Field(min_length=1)") is None
+    assert page_fields.default("eqx.field(static=True)") is None
+    assert page_fields.default("tuple(range(30))") == "tuple(range(30))"
+
+
+def test_every_page_is_in_the_navigation():
+    places = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    paths = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES]
+    assert [path for path in paths if not re.search(rf" {re.escape(path)}$", places, re.MULTILINE)] == []

@@ -1,0 +1,170 @@
+"""The built pages: links lead somewhere, nothing comes from the network, every public name is there; a browser agrees."""
+
+import functools
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PUBLIC = ("", ".errors", ".benchmarks", ".models", ".oracles", ".policies", ".surrogates", ".testing")
+WALK = Path(__file__).with_name("walk.html")
+FORMULAS = ("algorithm", "theory", "generative", "linear-thompson", "signs", "surrogates/direct", "surrogates/ranking")
+
+pytestmark = pytest.mark.xdist_group("pages")
+
+
+class Page(HTMLParser):
+    """The addresses and names that one page has."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.loads, self.names = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        have = dict(attributes)
+        self.names.update(filter(None, (have.get("id"), have.get("name"))))
+        if tag == "a" and have.get("href"):
+            self.links.append(have["href"])
+        elif tag in ("script", "link", "img", "source", "iframe"):
+            self.loads += filter(None, (have.get("src"), have.get("href")))
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path.relative_to(site).as_posix(): Page(path.read_text()) for path in site.rglob("*.html")}
+
+
+def test_every_link_leads_somewhere(site, pages):
+    lost = []
+    for where, page in pages.items():
+        for link in {*page.links, *page.loads}:
+            parts = urlsplit(urljoin(f"http://site/{where}", link))
+            if parts.netloc != "site" or where == "404.html":
+                continue
+            path = unquote(parts.path).lstrip("/") or "index.html"
+            missing = (
+                parts.fragment
+                and path in pages
+                and unquote(parts.fragment) not in pages[path].names | {"__toc", "__drawer"}
+            )
+            if not (site / path).exists() or missing:
+                lost.append((where, link))
+    assert lost == []
+    assert sum(link.count("code/src/") for link in pages["algorithm.html"].links) > 150
+
+
+def test_nothing_comes_from_the_network(site, pages):
+    assert [
+        (where, load) for where, page in pages.items() for load in page.loads if re.match(r"(https?:)?//", load)
+    ] == []
+    styles = "".join(path.read_text() for path in site.rglob("*.css"))
+    assert re.findall(r"url\([\"']?(?:https?:)?//", styles) == []
+
+
+def test_every_public_name_is_in_the_reference(pages):
+    there = set().union(*(page.names for where, page in pages.items() if where.startswith("reference/")))
+    known = {}
+    for part in PUBLIC:
+        module = importlib.import_module(f"regretless{part}")
+        for name in getattr(module, "__all__", None) or [each for each in vars(module) if each.endswith("Error")]:
+            thing = getattr(module, name)
+            home = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
+            known.setdefault(id(thing), {home}).add(f"regretless{part}.{name}")
+    missing = [sorted(names) for names in known.values() if not names & there and not _is_part(names)]
+    assert missing == []
+    wanted = ("live.records.Choice.cost_sample", "live.records.Choice.by", "Experiment.horizon", "Learner.decide")
+    assert [name for name in wanted if f"regretless.{name}" not in there] == []
+
+
+def _is_part(names):
+    return any(
+        name.endswith(".REGISTRY") or name in {f"regretless{part}" for part in (*PUBLIC, ".feedback")} for name in names
+    )
+
+
+def test_the_constructor_and_the_meaning_of_fields_are_shown(site):
+    text = re.sub(r"<[^>]+>", "", (site / "reference/live.html").read_text())
+    assert re.search(r"Learner\(\s*oracle: Oracle,\s*\*,\s*context_dim: int \| None = None", text)
+    assert "whether the solver failed and this is the last decision that was feasible" in text
+    assert "&gt;&gt;&gt; import numpy" in text
+
+
+LISTEN = """<script>window.problems = [];
+addEventListener("error", (event) => window.problems.push(String(event.message)), true);
+addEventListener("unhandledrejection", (event) => window.problems.push(String(event.reason)));
+for (const name of ["error", "warn"]) console[name] = (...words) => window.problems.push(words.join(" "));</script>"""
+
+
+class Walked(SimpleHTTPRequestHandler):
+    """Serves the pages, each with ears for its errors, and takes what the walk has found."""
+
+    def do_GET(self):
+        path = self.translate_path(self.path)
+        if self.path == "/walk.html":
+            text = WALK.read_text(encoding="utf-8").replace("of PAGES)", f"of {json.dumps(self.server.pages)})")
+        elif path.endswith(".html") and os.path.exists(path):
+            text = Path(path).read_text(encoding="utf-8").replace("<head>", "<head>" + LISTEN, 1)
+        else:
+            return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_POST(self):
+        self.server.found = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+        self.server.done.set()
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.mark.skipif(CHROMIUM is None and not os.environ.get("CI"), reason="needs Chromium (apt-get install chromium)")
+def test_a_browser_walks_all_pages_on_a_phone(site, pages, tmp_path):
+    assert CHROMIUM is not None, "CI must have Chromium: a skipped browser test proves nothing"
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Walked, directory=site)) as server:
+        server.pages = sorted(page for page in pages if not page.startswith(("code/", "404")))
+        server.done, server.found = threading.Event(), None
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        words = [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=1000,900",
+            f"--user-data-dir={tmp_path}",
+        ]
+        browser = subprocess.Popen(
+            [*words, "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/walk.html"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            assert server.done.wait(300), "the walk did not come to its end"
+        finally:
+            browser.kill()
+            browser.wait()
+            server.shutdown()
+    found = server.found
+    assert found.keys() == set(server.pages)
+    for kind in ("problems", "broken", "clipped"):
+        assert {page: seen[kind] for page, seen in found.items() if seen[kind]} == {}
+    assert {page: seen["wide"] for page, seen in found.items() if seen["wide"] > 0} == {}, (
+        "pages must not scroll sideways"
+    )
+    assert {page for page, seen in found.items() if seen["quoted"]} == set()
+    assert [name for name in FORMULAS if found[f"{name}.html"]["math"] < 10] == []
+    assert found["index.html"]["turned"]
+    assert any("glossary.html" in hit for hit in found["index.html"]["hits"])

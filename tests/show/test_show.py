@@ -1,0 +1,105 @@
+"""Curves, tables and cards: what they show, in which names and colours, and that foreign text stays text."""
+
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+
+import regretless as rg
+from regretless.benchmarks.references import Reference
+from regretless.errors import SettingsError
+from regretless.results import Result
+from regretless.show import cards
+from regretless.show.style import KNOWN
+from regretless.simulate.result import Simulation
+from regretless.trace import Trace
+
+matplotlib.use("Agg")
+RNG = np.random.default_rng(0)
+
+
+def trace(level, name):
+    regret = RNG.normal(level, 1.0, (5, 40))
+    return Trace(regret, {"alpha": regret[:, 9::10]}, np.zeros(5, int), tuple(range(5)), {"policy": name})
+
+
+TRACES = {"greedy": trace(9.0, "greedy"), "dfhpg_0": trace(5.0, "dfhpg_0"), "<b>mine": trace(6.0, "<b>mine")}
+LINES = [Reference("random", 500.0, 5.0), Reference("clairvoyant", 1e-3, 1e-4)]
+SIMULATION = Simulation(TRACES, LINES, {"compile": 1.0, "run": 0.5}, 1)
+
+
+def test_curves_have_the_papers_names_and_the_reports_colours():
+    import matplotlib.pyplot as plt
+
+    axes = plt.figure().add_subplot()
+    assert SIMULATION.plot(axes) is axes
+    curves = {line.get_label(): line for line in axes.get_lines()}
+    assert list(curves) == ["Greedy", "DFHPG-0", "<b>mine", "random"]
+    assert curves["DFHPG-0"].get_color() == KNOWN["dfhpg_0"].colour
+    average = TRACES["dfhpg_0"].cumulative().mean(axis=0)[-1] / 40
+    assert curves["DFHPG-0"].get_ydata()[-1] == pytest.approx(average)
+    assert curves["random"].get_ydata()[0] == pytest.approx(500.0 / 40)
+    assert "Outside the chart: clairvoyant" in axes.get_xlabel()
+    low, high = np.array(axes.collections[1].get_paths()[0].vertices)[:, 1].min(), average
+    assert low < high
+    alone = TRACES["dfhpg_0"].plot(what="cumulative")
+    assert alone is not axes
+    assert alone.get_lines()[0].get_ydata()[-1] == pytest.approx(average * 40)
+    assert list(SIMULATION.plot(what="alpha", references=False).get_lines()[0].get_xdata()) == [10, 20, 30, 40]
+    plt.close("all")
+
+
+def test_plotly_draws_the_same():
+    figure = SIMULATION.plot(backend="plotly")
+    assert {each.name for each in figure.data if each.name} == {"Greedy", "DFHPG-0", "&lt;b&gt;mine", "random"}
+    with pytest.raises(SettingsError, match="expected backend 'matplotlib' or 'plotly', got 'bokeh'"):
+        SIMULATION.plot(backend="bokeh")
+    with pytest.raises(SettingsError, match="leave ax out"):
+        SIMULATION.plot(object(), backend="plotly")
+    with pytest.raises(SettingsError, match="one of average, cumulative, alpha, got 'beta'"):
+        SIMULATION.plot(what="beta")
+
+
+def test_the_table_has_paired_differences():
+    table = SIMULATION.compare_table(against="dfhpg_0")
+    difference = TRACES["greedy"].compare(TRACES["dfhpg_0"])
+    row = table.loc["greedy"]
+    assert (row["difference"], row["low"], row["high"], row["pairs"]) == pytest.approx(
+        (difference.mean, difference.low, difference.high, 5)
+    )
+    assert np.isnan(table.loc["dfhpg_0", "difference"])
+    assert table.attrs["against"] == "dfhpg_0"
+    result = Result(TRACES, {"worlds": {"greedy": "a", "dfhpg_0": "b", "<b>mine": "b"}})
+    apart = result.compare_table(against="dfhpg_0")
+    assert np.isnan(apart.loc["greedy", "difference"]), "arms of different worlds are not paired"
+    assert apart.loc["<b>mine", "pairs"] == 5
+    with pytest.raises(SettingsError, match="expected against to be one of greedy"):
+        SIMULATION.compare_table(against="thompson")
+
+
+def test_cards_escape_what_they_are_given():
+    for shown in (SIMULATION, TRACES["<b>mine"], Result(TRACES, {"name": "<script>"})):
+        html = shown._repr_html_()
+        assert "&lt;b&gt;mine" in html
+        assert "<b>" not in html
+        assert "<script>" not in html
+    assert "5 replications of 40 rounds" in SIMULATION._repr_html_()
+    assert "no traces" in Result({}, {})._repr_html_()
+    assert len(cards.text("x" * 10_000)) < 400
+
+
+def test_a_learner_its_health_and_its_choices_show_themselves():
+    learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3, policy="linear_thompson")
+    choice = learner.decide([1.0, 2.0, 3.0])
+    assert "Choice 1" in choice._repr_html_()
+    assert "learner, exploring" in choice._repr_html_()
+    assert "1 made, 0 learnt, 1 waiting, 0 expired" in learner._repr_html_()
+    assert "too early to tell" in learner.health()._repr_html_()
+
+
+def test_nothing_that_draws_is_imported_before_it_is_needed():
+    code = "import sys, regretless; print([m for m in ('matplotlib', 'plotly', 'regretless.show.curves') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

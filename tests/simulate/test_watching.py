@@ -1,0 +1,179 @@
+"""Runs that are watched, stopped, killed and continued; diagnostics at a chosen interval; sweeps."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regretless as rg
+from regretless import oracles
+from regretless.errors import CheckpointError, SettingsError
+from regretless.simulate import saving
+from regretless.simulate.simulation import _segments, simulate, simulate_all
+from toys import DIM, Toy, cheapest_two, make
+
+TOY = Toy()
+POLICIES = {name: make(name, TOY) for name in ("greedy", "thompson", "linear_thompson")}
+WATCHED = {"seeds": 3, "horizon": 30, "callback_every": 10, "diagnostics_every": 4, "keep_decisions": True, "chunk": 2}
+
+
+class KilledError(Exception):
+    pass
+
+
+def same(one, other):
+    for name, trace in one.traces.items():
+        again = other.traces[name]
+        for mine, theirs in (
+            (trace.regret, again.regret),
+            (trace.decisions, again.decisions),
+            (trace.diverged_at, again.diverged_at),
+            *((values, again.diagnostics[key]) for key, values in trace.diagnostics.items()),
+        ):
+            assert np.array_equal(mine, theirs)
+            assert mine.dtype == theirs.dtype
+    assert one.references == other.references
+
+
+def test_a_callback_is_told_regret_and_diagnostics_so_far():
+    told = []
+    run = simulate_all(POLICIES, TOY, callback=told.append, **WATCHED)
+    assert [(each.round, each.seeds) for each in told] == [(t, s) for s in ((0, 1), (2,)) for t in (10, 20, 30)]
+    for name, trace in run.traces.items():
+        regret = trace.cumulative()[:2]
+        assert told[1].regret[name] == pytest.approx(regret[:, 19].mean())
+        assert told[1].standard_error[name] == pytest.approx(regret[:, 19].std(ddof=1) / 2**0.5)
+        assert told[1].diagnostics[name]["total"] == pytest.approx(trace.diagnostics["total"][:2, 4].mean(), rel=1e-6)
+        assert trace.diagnostics["total"].shape == (3, 7)
+        assert trace.to_pandas()["total"].notna().sum() == 3 * 7
+    assert told[-1].flat()["greedy/regret"] == told[-1].regret["greedy"]
+
+
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path, monkeypatch):
+    """In the first chunk, in the second one, and after the end."""
+    monkeypatch.setattr(saving, "PATIENCE", 0.0)
+    whole = simulate_all(POLICIES, TOY, callback=lambda metrics: None, **WATCHED)
+    path, calls = tmp_path / "run.rgs", []
+
+    def die_at(*moments):
+        def callback(metrics):
+            calls.append((metrics.round, metrics.seeds))
+            if calls[-1] in moments:
+                raise KilledError
+
+        return callback
+
+    for moments in (((20, (0, 1)),), ((30, (2,)),)):
+        with pytest.raises(KilledError):
+            simulate_all(POLICIES, TOY, callback=die_at(*moments), save=path, **WATCHED)
+    calls.clear()
+    same(whole, simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED))
+    assert calls == [(30, (2,))], "nothing that was kept is played again"
+    same(whole, simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED))
+    assert len(calls) == 1, "a finished run is read"
+    with pytest.raises(
+        SettingsError, match=r"holds another run: seeds.* differ \(seeds: \[0, 1\] now, \[0, 1, 2\] in the file"
+    ):
+        simulate_all(POLICIES, TOY, callback=die_at(), save=path, **{**WATCHED, "seeds": 2})
+    other = {**POLICIES, "greedy": make("greedy", TOY, policy_lr=0.5)}
+    with pytest.raises(SettingsError, match="policies differ"):
+        simulate_all(other, TOY, callback=die_at(), save=path, **WATCHED)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="damaged"):
+        simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED)
+
+
+def test_a_run_with_a_solver_on_the_host_goes_on_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "PATIENCE", 0.0)
+    toy = Toy(oracles.external(cheapest_two, DIM, batched=True))
+    policy, moments = make("greedy", toy), iter((False, True, False, False, False))
+
+    def callback(metrics):
+        if next(moments):
+            raise KilledError
+
+    options = {"seeds": 2, "horizon": 9, "callback_every": 3}
+    with pytest.raises(KilledError):
+        simulate(policy, toy, callback=callback, save=tmp_path / "run", **options)
+    again = simulate(policy, toy, callback=callback, save=tmp_path / "run", **options)
+    assert np.array_equal(again.regret, simulate(policy, toy, callback=lambda metrics: None, **options).regret)
+
+
+def test_a_callback_ends_a_run_early(tmp_path):
+    """A later chunk that ends earlier shortens what the first one played."""
+    stops = {(0, 1): 20, (2,): 10}
+    stop = lambda metrics: metrics.round >= stops[metrics.seeds]  # noqa: E731
+    whole = simulate_all(POLICIES, TOY, callback=lambda metrics: None, **WATCHED)
+    for _ in range(2):
+        ended = simulate_all(POLICIES, TOY, callback=stop, save=tmp_path / "run", **WATCHED)
+        for name, trace in ended.traces.items():
+            assert np.array_equal(trace.regret, whole.traces[name].regret[:, :10])
+            assert np.array_equal(trace.diagnostics["total"], whole.traces[name].diagnostics["total"][:, :2])
+            assert trace.config["stopped_early"] is True
+        random = {line.name: line.mean for line in ended.references}["random"]
+        assert 0 < random < {line.name: line.mean for line in whole.references}["random"]
+
+
+def test_segments_end_where_callbacks_are_told():
+    assert _segments(1200, 500) == [250, 250, 250, 250, 200]
+    assert _segments(40, 100) == _segments(40)
+    with pytest.raises(SettingsError, match="expected callback_every to be a number of rounds, at least 1, got 0"):
+        simulate_all(POLICIES, TOY, seeds=2, horizon=5, callback_every=0)
+    with pytest.raises(SettingsError, match=r"diagnostics_every .* got 2.5"):
+        simulate_all(POLICIES, TOY, seeds=2, horizon=5, diagnostics_every=2.5)
+
+
+def test_a_sweep_is_one_experiment():
+    experiment = rg.Experiment(benchmark=TOY, policies="greedy", seeds=range(2), horizon=10)
+    told = []
+    outcome = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), callback=told.append, callback_every=10)
+    table = outcome.compare_table()
+    assert list(table["policy_lr"]) == [0.01, 0.1]
+    assert list(table.index) == list(outcome.traces) == ["greedy, policy_lr 0.01", "greedy, policy_lr 0.1"]
+    assert told[-1].regret.keys() == outcome.traces.keys()
+    assert "Greedy, policy_lr 0.1" in outcome._repr_html_()
+    with pytest.raises(SettingsError, match="sweep: expected settings with their values"):
+        experiment.sweep({"policy_lr": ()})
+    with pytest.raises(SettingsError, match="expected policies by name, got the object 'mine'"):
+        rg.Experiment(benchmark=TOY, policies={"mine": POLICIES["greedy"]}).sweep({"policy_lr": (0.1,)})
+
+
+class Recorder:
+    """Stands for a logger's module and for whatever its functions return; notes what is logged."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattr__(self, name):
+        def call(*arguments, **options):
+            self.calls.append((name, arguments, options))
+            return self
+
+        return call
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("module", "logged"), [("torch.utils.tensorboard", "add_scalar"), ("mlflow", "log_metrics"), ("wandb", "log")]
+)
+def test_recipes_of_loggers_run(module, logged, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    recipe = next(block for block in blocks if re.match(rf"(from|import) {re.escape(module)}\b", block))
+    fake = Recorder()
+    for name in (".".join(module.split(".")[: i + 1]) for i in range(module.count(".") + 1)):
+        monkeypatch.setitem(sys.modules, name, fake)
+    exec(recipe, {"rg": rg, "policies": {"greedy": POLICIES["greedy"]}, "bench": TOY})
+    told = [call for call in fake.calls if call[0] == logged]
+    assert len(told) == (2 if logged != "add_scalar" else 2 * len({call[1][0] for call in told}))
+    if logged == "add_scalar":
+        assert {call[1][2] for call in told if call[1][0] == "greedy/regret"} == {10, 20}
+    else:
+        assert all(call[1][0]["greedy/regret"] > 0 for call in told)

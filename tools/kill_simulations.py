@@ -1,0 +1,84 @@
+"""Kills a simulation that is saved at random moments, goes on, and compares the end with an undisturbed one, bit by bit.
+
+    python tools/kill_simulations.py --kills 20
+
+Exit code 1 if a bit differs, or if a file that a kill left behind cannot be read.
+"""
+
+import argparse
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+CHILD = """
+import sys
+import jax
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_compilation_cache_dir", sys.argv[2])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+import numpy as np
+import regretless as rg
+bench = rg.benchmarks.build("shortest_path")
+policies = {name: rg.policies.build(name, bench.problem()) for name in ("greedy", "thompson", "linear_thompson")}
+told = lambda metrics: print(metrics.round, metrics.seeds[0], flush=True)
+run = rg.simulate_all(
+    policies, bench, seeds=6, horizon=3000, chunk=2, callback=told, callback_every=50, save=sys.argv[1]
+)
+arrays = {f"{name}/regret": trace.regret for name, trace in run.traces.items()}
+arrays |= {f"{name}/{key}": values for name, trace in run.traces.items() for key, values in trace.diagnostics.items()}
+np.savez(sys.argv[1] + ".npz", references=[line.mean for line in run.references], **arrays)
+"""
+
+
+def started(path: Path, cache: Path) -> subprocess.Popen[str]:
+    """A process that plays the run at ``path``, or goes on with it."""
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(cache)], stdout=subprocess.PIPE, text=True)
+
+
+def played(path: Path, cache: Path) -> float:
+    """Plays to the end; seconds from the first thing that was told."""
+    with started(path, cache) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        began = time.monotonic()
+        process.stdout.read()
+    if process.returncode:
+        raise SystemExit(f"the run ended with {process.returncode}")
+    return time.monotonic() - began
+
+
+def main() -> None:
+    """Kills, goes on, compares."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=20)
+    kills = parser.parse_args().kills
+    rng = random.Random(0)
+    with tempfile.TemporaryDirectory() as folder:
+        whole, killed, cache = Path(folder) / "whole", Path(folder) / "killed", Path(folder) / "programs"
+        seconds = played(whole, cache)
+        done = 0
+        while done < kills and not killed.with_name("killed.npz").exists():
+            with started(killed, cache) as process:
+                assert process.stdout is not None
+                first = process.stdout.readline().strip()
+                time.sleep(rng.uniform(0.0, 2.0 * seconds / kills))
+                process.send_signal(signal.SIGKILL)
+            done += process.returncode == -signal.SIGKILL
+            print(f"kill {done}: went on at round, seed {first or 'the end'}", flush=True)
+        played(killed, cache)
+        with np.load(f"{whole}.npz") as one, np.load(f"{killed}.npz") as other:
+            differ = [name for name in one if one[name].tobytes() != other[name].tobytes()]
+    print(
+        f"{done} kills, {seconds:.1f} s undisturbed: " + (f"{', '.join(differ)} differ" if differ else "the same bits")
+    )
+    sys.exit(bool(differ))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""What the pages' Markdown means beyond the usual, when they are built: a Python-Markdown extension (see mkdocs.yml).
+
+- ``$…$`` and ``$$…$$`` are TeX, typeset as MathML here and now: pages work offline, and no script draws formulas.
+- Links to lines of code, which lead out of the pages on a code host, lead to the copies that ``page_sources.py`` makes.
+- A number and its error, or the ends of an interval, stay on one line.
+- A drawing (``![…](images/….svg)``) stands in the page itself, so that it follows the reader's choice of light or dark.
+- An example (``>>> …``) in a docstring is code, not a quotation.
+"""
+
+import functools
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
+from markdown.preprocessors import Preprocessor
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
+FORMULA = r"(?<![\\$`\w])\$([^$\n`]+)\$(?![\w$])"
+DISPLAYED = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
+TO_CODE = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:\.\./)*)((?:src|tests|tools|examples)/[\w/.]+\.py)(?:#L(\d+))?\)")
+DRAWING = re.compile(r"^!\[([^\]]*)\]\(images/([\w-]+\.svg)\)$", re.MULTILINE)
+INDEXED = r"(?<![\w`\\.])([a-zA-Zα-ωΑ-Ωĉḡᾱ]\u0303?)_(\{[^}\s]+\}|[a-zα-ω0-9]+|[A-Z])(?![\w.=])"
+TOGETHER = re.compile(r"(?<=\d) ± (?=\d)|\[[-−]?[\d.e]+, [-−]?[\d.e]+\](?!\()")
+STYLE = re.compile(r"<style>.*?</style>\s*|<\?xml.*?\?>\s*", re.DOTALL)
+
+
+@functools.cache
+def mathml(tex: str, displayed: bool = False) -> str:
+    """A formula as MathML; raises ``math_core.LatexError`` for TeX that is none."""
+    from math_core import LatexToMathML
+
+    return LatexToMathML(fancy_error=False).convert_with_local_state(tex.strip(), displaystyle=displayed)
+
+
+def formulas(markdown: str) -> list[str]:
+    """The TeX of every formula of a page."""
+    parts = [re.sub(r"`[^`\n]*`", "``", part) for part in FENCE.split(markdown) if not part.lstrip().startswith("```")]
+    shown = [tex for part in parts for tex in DISPLAYED.findall(part)]
+    return shown + [tex for part in parts for tex in re.findall(FORMULA, DISPLAYED.sub("", part))]
+
+
+def to_copy(link: re.Match[str]) -> str:
+    """A link to a line of code as one to the copy of its file beside the pages; its name may break after each word."""
+    name, up, path, line = link.groups()
+    words = re.sub(r"([._])(?=\w)", r"\1<wbr>", name)
+    return f'<a href="{up}code/{path}.html{"#L-" + line if line else ""}"><code>{words}</code></a>'
+
+
+def fenced(lines: list[str]) -> list[str]:
+    """Examples that start a paragraph with ``>>>`` put between fences, up to the next empty line."""
+    done: list[str] = []
+    inside = example = False
+    for line in lines:
+        if line.lstrip().startswith("```") and not example:
+            inside = not inside
+        if not inside and not example and line.startswith(">>> "):
+            example = True
+            done += ["", "```pycon"]
+        if example and not line.strip():
+            example = False
+            done.append("```")
+        done.append(line)
+    return [*done, "```"] if example else done
+
+
+class _Examples(Preprocessor):
+    def run(self, lines: list[str]) -> list[str]:
+        return fenced(lines)
+
+
+class _Blocks(Preprocessor):
+    """Displayed formulas, drawings and links to code; code between fences is already put away."""
+
+    def run(self, lines: list[str]) -> list[str]:
+        text = TO_CODE.sub(lambda link: self.md.htmlStash.store(to_copy(link)), "\n".join(lines))
+        text = DRAWING.sub(self._drawing, TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), text))
+        return DISPLAYED.sub(self._formula, text).split("\n")
+
+    def _formula(self, match: re.Match[str]) -> str:
+        return self._kept(f'<div class="formula">{mathml(match[1], displayed=True)}</div>')
+
+    def _drawing(self, match: re.Match[str]) -> str:
+        drawn = STYLE.sub("", (DOCS / "images" / match[2]).read_text(encoding="utf-8")).strip()
+        named = drawn.replace("<svg ", f'<svg role="img" aria-label="{html.escape(match[1])}" ', 1)
+        return self._kept(f'<figure class="drawing">{named}</figure>')
+
+    def _kept(self, text: str) -> str:
+        return f"\n{self.md.htmlStash.store(text)}\n"
+
+
+class _Inline(InlineProcessor):
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # noqa: N802
+        return self.md.htmlStash.store(mathml(html.unescape(m[1]))), m.start(0), m.end(0)
+
+
+class _Indexed(InlineProcessor):
+    """A letter with an index in plain words (``η_t``), as the list has it that pages share with the report."""
+
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # noqa: N802
+        return self.md.htmlStash.store(f"<i>{m[1]}</i><sub>{m[2].strip('{}')}</sub>"), m.start(0), m.end(0)
+
+
+class PageExtension(Extension):
+    """The extension that Markdown loads by the name of this file."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+        md.preprocessors.register(_Examples(md), "page_examples", 40)  # before fences are read
+        md.preprocessors.register(_Blocks(md), "page_blocks", 24)  # after it
+        md.inlinePatterns.register(_Inline(FORMULA, md), "page_formula", 185)  # after code, before escapes
+        md.inlinePatterns.register(_Indexed(INDEXED, md), "page_indexed", 60)  # before emphasis
+
+
+def makeExtension(**options: Any) -> PageExtension:  # noqa: N802
+    """What Markdown calls."""
+    return PageExtension(**options)
