@@ -241,3 +241,12 @@ def test_versions_with_other_roots_give_other_addresses():
     one, other = code_version(("regretless.trace",)), code_version(("regretless.trace", "regretless.nets"))
     assert address({}, one) != address({}, other)
     assert one == code_version(("regretless.trace", "regretless.trace"))
+
+
+def test_how_a_program_is_compiled_counts_and_how_many_devices_there_are_does_not(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "")
+    plain = address({"seeds": 3}, "1")
+    monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+    assert address({"seeds": 3}, "1") == plain
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+    assert address({"seeds": 3}, "1") != plain

@@ -1,4 +1,4 @@
-"""The address of a result: a hash of its configuration, its seeds and the code that computes it.
+"""The address of a result: a hash of its configuration, its seeds, the code that computes it and how that is compiled.
 
 The code is the import closure of some root modules, within their own packages and this one. Comments, docstrings and the
 layout of a file do not count. Data files beside the modules do.
@@ -28,6 +28,9 @@ SHOWN = "regretless.show"
 DATA = (".csv", ".json", ".txt")
 IN_THE_SETTINGS = {"presets.csv", "feedback_presets.csv", "published.csv"}
 """Data files whose values are part of a cell's own settings, or no number depends on."""
+
+ROUNDING = ("optimization_level", "fast_math", "excess_precision", "fusion")
+"""Parts of the names of XLA's flags that change how a program rounds."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
@@ -77,7 +80,13 @@ def address(identity: dict[str, Any], code: str) -> str:
     >>> address({"seeds": 3}, "1") == address({"seeds": 3}, "1") != address({"seeds": 4}, "1")
     True
     """
-    return hashlib.sha256(canonical({"cell": identity, "code": code})).hexdigest()
+    return hashlib.sha256(canonical({"cell": identity, "code": code, **_compiled()})).hexdigest()
+
+
+def _compiled() -> dict[str, list[str]]:
+    """What the environment tells the compiler that changes how results round; what it is told otherwise stands in the code."""
+    flags = sorted(word for word in os.environ.get("XLA_FLAGS", "").split() if any(part in word for part in ROUNDING))
+    return {"compiler": flags} if flags else {}
 
 
 def _closure(roots: tuple[str, ...]) -> dict[str, Source]:
