@@ -3,6 +3,8 @@
 Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learnt rounds and stay as they
 are then: a unit that moved for ever would unlearn what was learnt in it. The estimates are a median and a trimmed deviation,
 and a number that is absurd beside all earlier ones is not believed, so that no single one can ruin them or what is learnt.
+Feature rows share their columns: a column's spread is that between rounds and within them, and one of order one stays as it is,
+for whoever has standardised rows knows more of them than the first rounds tell.
 """
 
 from typing import Any
@@ -25,17 +27,25 @@ NORMAL = 1.27
 FARTHEST = 10.0
 """Spreads beyond which a context is cut off."""
 
+NEAR = 4.0
+"""Spreads of feature rows between one over this and this are of order one."""
+
 ABSURD = 1000.0
 """Spreads and units beyond which a context and a cost are not believed: the centre and one unit stand in for them."""
 
 
 class Scale(eqx.Module):
-    """Centre and spread of numbers by column, from the first ``WINDOW`` of them."""
+    """Centre and spread of numbers by column, from the first ``WINDOW`` of them; a spread of zero where nothing has varied."""
 
     seen: Float[Array, "window p"]
     count: Int[Array, ""]
     centre: Float[Array, " p"]
     spread: Float[Array, " p"]
+
+    @property
+    def unit(self) -> Float[Array, " p"]:
+        """The spread, 1 where nothing has varied."""
+        return _or_one(self.spread)
 
     def after(self, row: Float[Array, " p"], centred: bool, arrived: Bool[Array, ""]) -> "Scale":
         """The estimate with one more row, if it ``arrived``; with ``centred`` False the centre stays at zero."""
@@ -49,7 +59,11 @@ class Scale(eqx.Module):
 
 def no_scale(columns: int) -> Scale:
     """Nothing seen yet: numbers stay as they are."""
-    return Scale(jnp.zeros((WINDOW, columns)), jnp.zeros((), jnp.int32), jnp.zeros(columns), jnp.ones(columns))
+    return Scale(jnp.zeros((WINDOW, columns)), jnp.zeros((), jnp.int32), jnp.zeros(columns), jnp.zeros(columns))
+
+
+def _or_one(spread: Float[Array, " p"]) -> Float[Array, " p"]:
+    return jnp.where(spread > 0, spread, 1.0)
 
 
 def _median(seen: Float[Array, "window p"], count: Int[Array, ""]) -> Float[Array, " p"]:
@@ -61,7 +75,7 @@ def _median(seen: Float[Array, "window p"], count: Int[Array, ""]) -> Float[Arra
 def _spread(
     seen: Float[Array, "window p"], count: Int[Array, ""], centre: Float[Array, " p"], estimated: bool
 ) -> Float[Array, " p"]:
-    """Root mean square deviation of the nine tenths nearest to the centre; 1 where nothing has varied yet."""
+    """Root mean square deviation of the nine tenths nearest to the centre; 0 where nothing has varied yet."""
     place = jnp.arange(WINDOW)[:, None]
     ordered = jnp.sort(jnp.where(place < count, jnp.abs(seen - centre), jnp.inf), axis=0)
     most = jnp.minimum(jnp.ceil(KEPT * count).astype(count.dtype), count - 1)
@@ -73,14 +87,14 @@ def _spread(
     factor = jnp.maximum(1.0 + 2.0 / jnp.maximum(count, 1), NORMAL) if estimated else NORMAL
     deviation = factor * top * jnp.sqrt(jnp.sum(jnp.square(shares), axis=0) / jnp.maximum(kept, 1))
     varied = (deviation > 1e-12 * (1e-300 + jnp.abs(centre))) & jnp.isfinite(deviation)
-    return jnp.where(varied, deviation, 1.0)
+    return jnp.where(varied, deviation, 0.0)
 
 
 class ScaledState(eqx.Module):
     """The policy's own state and the scales."""
 
     inner: Any
-    contexts: Scale
+    contexts: Scale  # of feature rows: of a round's mean row, and of the deviations from it
     costs: Scale  # of one column: sizes of costs
 
     @property
@@ -95,7 +109,8 @@ class Scaled(AskingPolicy):
     inner: Policy
 
     def init(self, key: Key) -> ScaledState:
-        return ScaledState(self.inner.init(key), no_scale(self.problem.context_shape[-1]), no_scale(1))
+        shape = self.problem.context_shape
+        return ScaledState(self.inner.init(key), no_scale(shape[-1] * len(shape)), no_scale(1))
 
     def sample(self, key: Key, state: ScaledState, context: Context, instance: Instance) -> Sample:
         inner = self.inner.sample(key, state.inner, self._shown(state, context), instance)
@@ -107,14 +122,14 @@ class Scaled(AskingPolicy):
         return self.inner.mean(state.inner, self._shown(state, context)) * self._unit(state)
 
     def describe(self, state: ScaledState) -> dict[str, Array]:
-        return {**self.inner.describe(state.inner), "cost_unit": state.costs.spread[0]}
+        return {**self.inner.describe(state.inner), "cost_unit": self._unit(state)}
 
     def ask(self, key: Key, state: ScaledState, decision: Decision, feedback: Feedback) -> Question:
         size, used = _size(feedback)
         costs = state.costs.after(size[None], centred=False, arrived=used)
         x = decision.context
-        row = x if x.ndim == 1 else x[state.contexts.count % x.shape[0]]  # feature rows share their columns
-        later = ScaledState(state.inner, state.contexts.after(row, centred=True, arrived=jnp.asarray(True)), costs)
+        contexts = state.contexts.after(_described(x), centred=True, arrived=jnp.asarray(True))
+        later = ScaledState(state.inner, contexts, costs)
         unit = self._unit(later)
         shown = eqx.tree_at(
             lambda d: (d.context, d.cost_sample), decision, (self._shown(state, x), decision.cost_sample / unit)
@@ -134,19 +149,37 @@ class Scaled(AskingPolicy):
 
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
         """What the policy's costs are multiplied by to be the user's."""
-        return state.costs.spread[0]
+        return state.costs.unit[0]
 
     def _shown(self, state: ScaledState, context: Context) -> Context:
         """The context in spreads from its centre; zeros while there is no spread."""
         scale = state.contexts
-        z = (context - scale.centre) / scale.spread
-        return jnp.where((scale.count < 2) | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
+        centre, unit = (scale.centre, scale.unit) if context.ndim == 1 else _of_rows(scale)
+        z = (context - centre) / unit
+        unknown = scale.count < 3 - context.ndim
+        return jnp.where(unknown | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
 
     def _believed(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
         """The values with one unit in place of each that is absurd, and whether one was."""
         one = unit * jnp.sqrt(feedback.operator.row_squares())
         absurd = jnp.abs(feedback.values) > ABSURD * one
         return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
+
+
+def _described(x: Context) -> Float[Array, " columns"]:
+    """What is kept of a round's context: itself, or of feature rows their mean and the deviations from it."""
+    if x.ndim == 1:
+        return x
+    mean = jnp.mean(x, axis=0)
+    return jnp.concatenate([mean, jnp.sqrt(jnp.mean(jnp.square(x - mean), axis=0))])
+
+
+def _of_rows(scale: Scale) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
+    """Centre and unit of feature rows."""
+    centre, within = jnp.split(scale.centre, 2)
+    between, _ = jnp.split(scale.spread, 2)
+    spread = _or_one(jnp.hypot(between, within))
+    return centre, spread / jnp.clip(spread, 1.0 / NEAR, NEAR)
 
 
 def _size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:

@@ -31,9 +31,8 @@ class AdaptiveSettings(settings.Settings):
 
 
 RIDGE, SHARED, CLIPPING, FLOOR = 0.3, 0.5, 4.0, 1.0
-ROW_LEVEL_RIDGE, ROW_RIDGE = 250.0, 2500.0
-ROW_EXPLORATION = 1.5
-"""Coefficients that all coordinates share are few, and worth exploring more."""
+ROW_RIDGE, ROW_EXPLORATION = 3.0, 0.4
+"""Coefficients that all coordinates share are few and soon known: a weak prior, and little to explore."""
 
 LEADS = {"fading": 0.3}
 ROW_LEADS = {"log_linear": 0.01, "networks": 0.1}
@@ -44,11 +43,10 @@ with much to forget. Feature rows: the log-linear one's and the networks', which
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     """Linear, log-linear and fading linear learners and a small ensemble of networks; their joint prediction decides."""
     by_row = len(problem.context_shape) == 2
-    level, slopes = (ROW_LEVEL_RIDGE, ROW_RIDGE) if by_row else (RIDGE, RIDGE)
     own = {
-        "intercept_ridge": level, "slope_ridge": slopes, "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING,
-        "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0), "optimism": settings.optimism,
-        "floor": FLOOR,
+        "intercept_ridge": RIDGE, "slope_ridge": ROW_RIDGE if by_row else RIDGE, "shared": 0.0 if by_row else SHARED,
+        "clipping": CLIPPING, "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0),
+        "optimism": settings.optimism, "floor": FLOOR,
     }  # fmt: skip
     learners: dict[str, Linear | Ensemble] = {}
     if coefficients(problem) <= LIMIT:

@@ -1,11 +1,12 @@
 """A linear learner of the cost with a prior that fits most problems: the costs, or their logarithms, are linear in the context.
 
-``c = B (1, x)`` with a row of coefficients per cost coordinate, ``c = (1, X) β`` with shared ones for feature rows; with the
-link ``log`` the same holds for ``log |c|`` where all costs have one sign, linearised around what is believed. The coefficients
-are deviations from one level that all coordinates share, about which nothing is assumed: a constant in all costs changes no
-decision. The slopes of a feature have a part that all coordinates share, too. What has not been tried is believed to be
-``optimism`` prior deviations cheaper than the level, and costs are drawn from the posterior, ``exploration`` wide.
-Errors beyond ``clipping`` times their usual size are cut off, and large predictions are expected to err more.
+``c = B (1, x)`` with a row of coefficients per cost coordinate; for feature rows ``c = (1, X − X̄, X̄) β`` with shared ones and
+the round's mean row ``X̄``, because what makes a round dear need not make a coordinate dear within it. With the link ``log`` the
+same holds for ``log |c|`` where all costs have one sign, linearised around what is believed. The coefficients are deviations
+from one level that all coordinates share, about which nothing is assumed: a constant in all costs changes no decision. The
+slopes of a feature have a part that all coordinates share, too. What has not been tried is believed to be ``optimism`` prior
+deviations cheaper than the level, and costs are drawn from the posterior, ``exploration`` wide. Errors beyond ``clipping``
+times their usual size are cut off, and large predictions are expected to err more.
 """
 
 import math
@@ -19,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from regretless import draws
 from regretless.policies.adaptive.measured import Measured, measured
 from regretless.policies.base import Policy
+from regretless.problem import Problem
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 RANDOM_ROUNDS = 2
@@ -75,8 +77,8 @@ class Linear(Policy):
 
     @property
     def features(self) -> int:
-        """One more than a context has."""
-        return 1 + self.problem.context_shape[-1]
+        """One more than a context has; feature rows count twice, as deviations and as means."""
+        return features(self.problem)
 
     @property
     def coefficients(self) -> int:
@@ -95,7 +97,7 @@ class Linear(Policy):
             factor = factor + jnp.kron(jnp.ones((d, d), jnp.float32), jnp.diag(together))
         shape = (self.blocks, self.coefficients)
         return LinearState(
-            theta=jnp.zeros(shape, jnp.float32), untried=self._level() * (0.0 if self.by_row and not self.log else 1.0),
+            theta=jnp.zeros(shape, jnp.float32), untried=self._level(),
             factor=jnp.broadcast_to(factor, (*shape, shape[1])), information=zero, weight=one, error=zero, size=zero,
             sign=one, usable=jnp.asarray(True), rows=zero, version=jnp.zeros((), jnp.int32),
         )  # fmt: skip
@@ -147,7 +149,7 @@ class Linear(Policy):
             theta = jnp.where(first, level * self._level(), theta)
             total, square = jnp.ones(()), square / jnp.maximum(jnp.square(total), 1e-12)
         if self.by_row:
-            square = (jnp.square(total) + square * (self.features - 1)) / self.features
+            square = jnp.maximum(jnp.square(total), square)
         weight = jnp.where(first, square, state.weight).astype(jnp.float32)
         inflation = jnp.where(first, 1.0 / jnp.sqrt(weight), 1.0 / jnp.sqrt(1.0 - self.forgetting)).astype(jnp.float32)
         factor = inflation * state.factor
@@ -238,16 +240,19 @@ class Linear(Policy):
         return state.sign * _exp(linear) if self.log else linear
 
     def _features(self, context: Context) -> Array:
-        """``(1, x)``, or ``(1, X)`` row by row."""
+        """``(1, x)``, or ``(1, X − X̄, X̄)`` row by row."""
         x = context.astype(jnp.float32)
+        if self.by_row:
+            mean = jnp.broadcast_to(jnp.mean(x, axis=0), x.shape)
+            x = jnp.concatenate([x - mean, mean], axis=-1)
         return jnp.concatenate([jnp.ones((*x.shape[:-1], 1), jnp.float32), x], axis=-1)
 
     def _deviations(self) -> Float[Array, " features"]:
-        """Prior standard deviations of the coefficients of one coordinate."""
+        """Prior standard deviations of the coefficients of one coordinate; feature rows have one intercept, the level."""
         slopes = self.features - 1
-        each = self.slope_ridge * (1 if self.by_row else slopes)
-        ridge = jnp.concatenate([self.intercept_ridge[None], jnp.broadcast_to(each, (slopes,))])
-        return (1.0 / jnp.sqrt(ridge)).astype(jnp.float32)
+        own = 0.0 if self.by_row else 1.0 / jnp.sqrt(self.intercept_ridge)
+        each = 1.0 / jnp.sqrt(self.slope_ridge * (1 if self.by_row else slopes))
+        return jnp.concatenate([jnp.full(1, own), jnp.full(slopes, each)]).astype(jnp.float32)
 
     def _shared(self) -> Float[Array, " features"]:
         """Variance of what all coordinates share, in that of their own deviations; the level is learnt without a prior."""
@@ -271,11 +276,15 @@ def _exp(linear: Array) -> Array:
     return jnp.exp(jnp.clip(linear, -30.0, 30.0))
 
 
-def coefficients(problem: Any) -> int:
+def features(problem: Problem) -> int:
+    """How many features a coordinate's cost is linear in."""
+    return 1 + problem.context_shape[-1] * len(problem.context_shape)
+
+
+def coefficients(problem: Problem) -> int:
     """How many coefficients are learnt together for a problem."""
-    by_row = len(problem.context_shape) == 2
-    features = 1 + problem.context_shape[-1]
-    return features if by_row or problem.feedback.separable else features * problem.dim
+    shared = len(problem.context_shape) == 2 or problem.feedback.separable
+    return features(problem) * (1 if shared else problem.dim)
 
 
 def numbers(**values: float) -> dict[str, Any]:
