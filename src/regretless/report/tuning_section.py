@@ -3,7 +3,7 @@
 from regretless.report.html import Markup, tag, text
 from regretless.report.tunings import Tuning
 from regretless.report.words import benchmark, places
-from regretless.show.charts import Charts, Spec, plain, short
+from regretless.show.charts import Charts, Spec, log_axis, plain, short
 from regretless.show.style import KNOWN
 from regretless.show.words import number
 
@@ -44,9 +44,10 @@ def history(tuning: Tuning) -> Spec:
         {"type": "scatter", "mode": "lines", "name": "lowest so far", "x": numbers, "y": short(lowest),
          "line": {"color": KNOWN["dfhpg"].colour, "width": 2, "shape": "hv"}},
     ]  # fmt: skip
+    scale = log_axis(min(values), max(values)) if values and min(values) > 0 else {}
     layout = {
         "xaxis": {"title": {"text": "trial"}},
-        "yaxis": {"title": {"text": "mean final regret"}, "type": "log"},
+        "yaxis": {"title": {"text": "mean final regret"}, **scale},
     }
     return {"data": data, "layout": layout, "kind": "points"}
 
