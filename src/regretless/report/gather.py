@@ -52,6 +52,12 @@ class Shown(NamedTuple):
         return max((arm.replications for arm in self.arms.values()), default=0)
 
     @property
+    def devices(self) -> list[str]:
+        """What computed it; a processor whose kind is its platform's name is named once."""
+        named = self.record["environment"]["devices"]
+        return list(dict.fromkeys(" ".join(dict.fromkeys(device.split())) for device in named))
+
+    @property
     def marks_best(self) -> bool:
         """Whether its lowest mean says something."""
         return self.replications >= ENOUGH

@@ -108,7 +108,7 @@ def environment(page: Page) -> Markup:
             ("python", about["python"]),
             ("platform", about["platform"]),
             ("packages", packages),
-            ("devices", ", ".join(about["devices"])),
+            ("devices", ", ".join(cell.devices)),
             ("code", cell.record["code"]),
         ):
             if value not in seen.setdefault(key, []):

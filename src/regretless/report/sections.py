@@ -47,4 +47,5 @@ def cell_list(page: Page) -> Markup:
             )
         )
     head = ("cell", "replications", "rounds", "seconds", "of these compiling", "key")
-    return tag("details", tag("summary", text(f"All {len(body)} cells")), table(head, body, "cells"))
+    words = f"All {len(body)} cells" if len(body) != 1 else "The cell"
+    return tag("details", tag("summary", text(words)), table(head, body, "cells"))

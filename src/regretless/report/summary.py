@@ -40,8 +40,7 @@ def ran(page: Page) -> Markup:
     if not shown:
         return text(f"{studies}, {cells}: nothing is computed yet.")
     seconds = sum(cell.record["wall_seconds"] for cell in shown.values())
-    named = {device for cell in shown.values() for device in cell.record["environment"]["devices"]}
-    devices = sorted({" ".join(dict.fromkeys(device.split())) for device in named})
+    devices = list(dict.fromkeys(device for cell in shown.values() for device in cell.devices))
     parts = [studies, cells, scale(shown.values())]
     by = f"computed in {duration(seconds)} on {listed(devices)} with code {listed(page.code)}"
     return text(f"{', '.join(filter(None, parts))}; {by}.")
@@ -127,7 +126,8 @@ def own(study: Study) -> list[Markup]:
         for cell in panel.cells:
             where = [panel.name if panel.kind != "curves" and len(study.panels) > 1 else "", cell.label]
             places.setdefault(cell.key, (", ".join(filter(None, where)), cell))
-    told = [sentence for where, cell in places.values() if (sentence := _lowest(study, where, cell))]
+    alone = len(places) == 1
+    told = [said for where, cell in places.values() if (said := _lowest(study, "" if alone else where, cell))]
     rest = len(told) - NAMED
     return told[:NAMED] + ([text(f"{counted(rest, 'more cell')} below.")] if rest > 0 else [])
 
@@ -136,7 +136,7 @@ def _champion(study: Study, found: dict[str, dict[str, Score]]) -> Markup:
     ranked = sorted(arena.totals(found), key=lambda each: each.relative)
     best, others = ranked[0], [f"{each.policy} {number(each.relative)}" for each in ranked[1:]]
     interval = f"95 % interval {number(best.interval[0])} to {number(best.interval[1])}"
-    beyond = f"; {listed(others)}" if others else ""
+    beyond = f"; then {listed(others)}" if others else ""
     told = f"of random's regret over {counted(len(found), 'world')}, {interval}{beyond}"
     return f"{_link(study.place, best.policy)} has the lowest regret: {text(f'{number(best.relative)} {told}.')}"
 
@@ -168,7 +168,10 @@ def _measured(page: Page) -> list[tuple[Study, list[tuple[str, str]]]]:
     for study, panel in page.panels():
         documents = [cell.record["document"] for cell in panel.cells if panel.kind == "theory"]
         for document in (each for each in documents if not each.get("short")):
-            told = [(f"{each['statement']}, {each['setting']}", each["verdict"]) for each in document["claims"]]
+            told = [
+                (", ".join(filter(None, (each["statement"], each["quantity"], each["setting"]))), each["verdict"])
+                for each in document["claims"]
+            ]
             found.append((study, told))
     return found
 

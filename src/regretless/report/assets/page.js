@@ -23,7 +23,7 @@
   function slant(spec, width) {
     if ((spec.layout.xaxis || {}).type !== "category" || spec.kind === "heatmap") return 0;
     const words = [...new Set(spec.data.flatMap((trace) => trace.x))].map((word) => String(word).length);
-    return Math.max(...words) * 6.6 + 10 > width / words.length ? 12 + 3.4 * Math.max(...words) : 0;
+    return Math.max(...words) * 6.6 + 10 > width / words.length ? 8 + 3.2 * Math.max(...words) : 0;
   }
 
   // Charts are as wide as their place; on paper, as wide as a page.
@@ -37,12 +37,13 @@
     const narrow = width(element) < 460;
     const top = 36, left = narrow ? 48 : 64, plot = spec.rows ? Math.max(26 * spec.rows, 110) : narrow ? 260 : 280;
     const room = slant(spec, width(element) - left), lines = legendLines(spec, width(element) - left);
-    const bottom = lines ? 52 + room + 20 * lines : 48 + room;
+    const named = ((spec.layout.xaxis || {}).title || {}).text;
+    const bottom = (named ? 52 : 28) + room + 20 * lines;
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: css("--ink") },
       margin: { l: left, r: 12, t: top, b: bottom }, height: top + plot + bottom, hovermode: "closest",
-      legend: { orientation: "h", y: -(50 + room) / plot, yanchor: "top", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };

@@ -45,7 +45,7 @@ def totals(found: dict[str, dict[str, Score]]) -> list[Overall]:
 
 
 def arena_card(study: Study, panel: Panel, charts: Charts) -> Markup:
-    """The chart and the two tables; the first of several panels also sums all of them up."""
+    """The two tables and the chart; before the first of several panels stands a card that sums all of them up."""
     found = scores([panel])
     if not found:
         return card(panel, note(NOTHING))
@@ -53,12 +53,17 @@ def arena_card(study: Study, panel: Panel, charts: Charts) -> Markup:
     name = table_name(study, panel)
     everything = scores(study.panels)
     whole = study.panels[0] is panel and everything.keys() != found.keys()
-    every = total_table(everything, _marks(study.panels), f"{study.place}_all_worlds")
-    summed = [tag("h3", text("All worlds together")), every] if whole else []
+    summed = ""
+    if whole:
+        marked = _marks(study.panels)
+        every = total_table(everything, marked, f"{study.place}_all_worlds")
+        title = tag("h3", text("All worlds together"))
+        summed = tag("div", title, every, note(best_words(marked)), class_="card wide")
     marked = _marks([panel])
     worlds = world_table(found, marked, f"{name}_worlds")
     folded = tag("details", tag("summary", text("Every world")), worlds, note(BELOW))
-    return card(panel, total_table(found, marked, name), note(best_words(marked)), drawn, folded, *summed)
+    parts = (total_table(found, marked, name), note(best_words(marked)), drawn, folded)
+    return summed + card(panel, *parts, wide=True)
 
 
 def _marks(panels: Iterable[Panel]) -> bool:
@@ -70,8 +75,13 @@ def total_table(found: dict[str, dict[str, Score]], marked: bool, name: str) -> 
     """A row per policy, the lowest geometric mean ``marked``."""
     rows = totals(found)
     lowest = min(each.relative for each in rows)
-    body = [row(*map(text, _total(each)), class_="best" if marked and each.relative == lowest else "") for each in rows]
-    return table(HEAD, body, name)
+    told = [_total(each) for each in rows]
+    kept = [index for index in range(len(HEAD)) if any(line[index] != "–" for line in told)]
+    body = [
+        row(*(text(line[index]) for index in kept), class_="best" if marked and each.relative == lowest else "")
+        for each, line in zip(rows, told, strict=True)
+    ]
+    return table([HEAD[index] for index in kept], body, name)
 
 
 def _total(each: Overall) -> list[str]:

@@ -80,10 +80,10 @@ def table_name(study: Study, panel: Panel, *parts: str) -> str:
     return "_".join(dict.fromkeys((study.place, panel.place, *places(parts, "part"))))
 
 
-def card(panel: Panel, *content: Markup) -> Markup:
-    """A card with the panel's title on it, and the notices of its runs at the end."""
+def card(panel: Panel, *content: Markup, wide: bool = False) -> Markup:
+    """A card with the panel's title on it, and the notices of its runs at the end; ``wide`` across the whole page."""
     title = tag("h3", text(panel.name)) if panel.title else ""
-    return tag("div", title, *content, *map(note, panel.notices()), class_="card")
+    return tag("div", title, *content, *map(note, panel.notices()), class_="card wide" if wide else "card")
 
 
 def note(words: str) -> Markup:
