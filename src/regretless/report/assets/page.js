@@ -36,14 +36,14 @@
     };
     const narrow = width(element) < 460;
     const top = 36, left = narrow ? 48 : 64, plot = spec.rows ? Math.max(26 * spec.rows, 110) : narrow ? 260 : 280;
-    const room = slant(spec, width(element) - left), lines = legendLines(spec, width(element) - left);
+    const room = slant(spec, width(element) - left), lines = legendLines(spec, width(element));
     const named = ((spec.layout.xaxis || {}).title || {}).text;
     const bottom = (named ? 52 : 28) + room + 20 * lines;
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: css("--ink") },
       margin: { l: left, r: 12, t: top, b: bottom }, height: top + plot + bottom, hovermode: "closest",
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
