@@ -47,7 +47,7 @@
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
-    const layout = { ...base, ...spec.layout, ...(paper ? { width: PAGE } : {}) };
+    const layout = { ...base, ...spec.layout, ...(paper ? { width: PAGE } : { autosize: true }) };
     for (const name of ["xaxis", "yaxis"]) {
       const given = spec.layout[name] || {};
       const title = given.title ? { title: { ...given.title, font: { size: 12, color: css("--soft") } } } : {};
@@ -140,8 +140,8 @@
   addEventListener("afterprint", () => {
     paper = false;
     for (const each of folded) each.open = false;
-    for (const element of drawn) { delete element.layout.width; }
     show(preferred());
+    for (const element of drawn) Plotly.Plots.resize(element);
   });
   show(preferred());
 
@@ -187,7 +187,7 @@
   }
 
   // Below each table: its CSV, and a hint where columns are hidden to the right.
-  const hints = new ResizeObserver((entries) => entries.forEach(({ target }) => hint(target)));
+  const hints = new ResizeObserver((entries) => setTimeout(() => entries.forEach(({ target }) => hint(target))));
   function hint(box) {
     const more = box.scrollWidth - box.clientWidth - box.scrollLeft > 2;
     box.classList.toggle("more", more);

@@ -77,7 +77,7 @@ def table_name(study: Study, panel: Panel, *parts: str) -> str:
 
     The name of a study with one panel that has no title of its own stands once.
     """
-    return "_".join(dict.fromkeys((study.place, panel.place, *places(parts, "part"))))
+    return "_".join(dict.fromkeys((study.place, panel.place, *places(filter(None, parts), "part"))))
 
 
 def card(panel: Panel, *content: Markup, wide: bool = False) -> Markup:
