@@ -23,7 +23,7 @@ def summary(page: Page) -> Markup:
     told = [ran(page)]
     if page.paper:
         told += [agreement(reproduced, compared), claims(page), *theorems(page), *differences(page, compared)]
-    told += [sentence for study in page.studies if not study.paper for sentence in own(study)]
+    told += own([study for study in page.studies if not study.paper])
     return tag("ul", *(tag("li", each) for each in [*told, pending(page)] if each), class_="summary")
 
 
@@ -116,20 +116,26 @@ def differences(page: Page, compared: int) -> list[Markup]:
     return found or (["Nothing that was compared contradicts the paper."] if compared else [])
 
 
-def own(study: Study) -> list[Markup]:
-    """Who has the lowest regret in a study that is not the paper's."""
-    found = arena.scores([panel for panel in study.panels if panel.kind == "arena"])
-    if found:
-        return [_champion(study, found)]
-    places: dict[str, tuple[str, Shown]] = {}
-    for panel in study.panels:
-        for cell in panel.cells:
-            where = [panel.name if panel.kind != "curves" and len(study.panels) > 1 else "", cell.label]
-            places.setdefault(cell.key, (", ".join(filter(None, where)), cell))
-    alone = len(places) == 1
-    told = [said for where, cell in places.values() if (said := _lowest(study, "" if alone else where, cell))]
+def own(studies: Sequence[Study]) -> list[Markup]:
+    """Who has the lowest regret in the studies that are not the paper's."""
+    told: list[Markup] = []
+    for study in studies:
+        found = arena.scores([panel for panel in study.panels if panel.kind == "arena"])
+        told += [_champion(study, found)] if found else _lowest_of(study, len(studies) > 1)
     rest = len(told) - NAMED
     return told[:NAMED] + ([text(f"{counted(rest, 'more cell')} below.")] if rest > 0 else [])
+
+
+def _lowest_of(study: Study, several: bool) -> list[Markup]:
+    """A sentence for each cell; it names the study where there are several of them."""
+    places: dict[str, tuple[list[str], Shown]] = {}
+    for panel in study.panels:
+        for cell in panel.cells:
+            places.setdefault(cell.key, ([panel.name, cell.label], cell))
+    title = [study.title] if several else []
+    alone = len(places) == 1
+    told = [_lowest(study, title + ([] if alone else where), cell) for where, cell in places.values()]
+    return list(filter(None, told))
 
 
 def _champion(study: Study, found: dict[str, dict[str, Score]]) -> Markup:
@@ -141,12 +147,13 @@ def _champion(study: Study, found: dict[str, dict[str, Score]]) -> Markup:
     return f"{_link(study.place, best.policy)} has the lowest regret: {text(f'{number(best.relative)} {told}.')}"
 
 
-def _lowest(study: Study, where: str, cell: Shown) -> Markup:
+def _lowest(study: Study, where: Sequence[str], cell: Shown) -> Markup:
     ranked = sorted((arm.mean, label) for label, arm in cell.arms.items() if arm.mean == arm.mean)
     if len(ranked) < 2:
         return ""
     best, second = (cell.arms[label] for _, label in ranked[:2])
-    start = f"{_link(study.place, where)}: " if where else ""
+    names = ", ".join(filter(None, where))
+    start = f"{_link(study.place, names)}: " if names else ""
     few = "" if cell.replications >= ENOUGH else f", from {counted(cell.replications, 'replication')} only"
     told = f"{spread(best.mean, best.error)}, before {second.label} with {spread(second.mean, second.error)}{few}"
     return f"{start}{text(f'{best.label} has the lowest mean final regret, {told}.')}"

@@ -34,18 +34,19 @@ def shown_columns(found: Sequence[Row]) -> int:
 
 
 def table_card(study: Study, panel: Panel, charts: Charts) -> Markup:
-    """The table, the curves if nothing else on the page draws them, and the paired differences folded away."""
+    """The table with the paired differences folded away; beside it the curves, if nothing else on the page draws them."""
     marked = note(best_words(any(cell.marks_best for cell in panel.cells)))
-    return card(panel, result_table(study, panel), marked, *_curves(study, panel, charts), paired(study, panel))
+    return card(panel, result_table(study, panel), marked, paired(study, panel)) + _curves(study, panel, charts)
 
 
-def _curves(study: Study, panel: Panel, charts: Charts) -> list[Markup]:
-    """The regret of the table's runs, round by round, where it is not a chart of its own."""
+def _curves(study: Study, panel: Panel, charts: Charts) -> Markup:
+    """A card with the regret of the table's runs, round by round."""
     plot = panel_curves(panel) if panel.undrawn and all("horizon" in cell.record for cell in panel.cells) else None
     if plot is None or not plot.lines:
-        return []
-    label = f"{study.title}: {panel.name}, regret per round"
-    return [chart(chart_id(study, panel), spec(plot), charts, label), note(beyond_words(plot))]
+        return ""
+    title = f"{panel.name}: regret per round" if panel.title else "Regret per round"
+    drawn = chart(chart_id(study, panel), spec(plot), charts, title)
+    return tag("div", tag("h3", text(title)), drawn, note(beyond_words(plot)), class_="card")
 
 
 def result_table(study: Study, panel: Panel) -> Markup:
