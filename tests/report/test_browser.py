@@ -1,20 +1,28 @@
-"""The page in a real browser: no errors, every chart drawn, a click on a legend hides its curve."""
+"""The page in a real browser: all sections at the width of a desk and of a phone, links, tables as CSV, zoom, print."""
 
+import csv
 import html
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import invented
 from regretless.report.gather import gather
+from regretless.report.html import embedded_json
 from regretless.report.page import render
+from regretless.show.plots import log_ticks
 from regretless.studies.store import Store
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+WALK = Path(__file__).with_name("walk.js")
+WIDTHS = (1280, 390)
+LABELS = ["<b>x</b>", "a|b", "%{y}", "<img src=x onerror=alert(1)>", "$x$", "x" * 300]
 
 pytestmark = [
     pytest.mark.xdist_group("report"),
@@ -34,108 +42,99 @@ for (const name of ["error", "warn"]) {
 }
 </script>"""
 
-TELL = """  } catch (error) { window.problems.push(String(error && error.stack || error)); }
-  found.problems = window.problems;
-  const said = document.createElement("pre");
-  said.id = "findings";
-  said.textContent = JSON.stringify(found);
-  document.body.append(said);
-})();
-</script>"""
 
-EXERCISE = """<script>
-(async () => {
-  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const found = {};
-  const visible = (chart, name) => chart._fullData.find((trace) => trace.name === name).visible;
-  try {
-    await window.drawAll();
-    const charts = [...document.querySelectorAll(".chart")];
-    found.charts = charts.length;
-    found.drawn = charts.filter((chart) => chart.querySelector("svg.main-svg")).length;
-    const marks = ".scatterlayer path, .heatmaplayer image, .hm image, .barlayer path";
-    found.empty = charts.filter((chart) => !chart.querySelector(marks)).map((chart) => chart.id);
-    const chart = document.getElementById("chart-convergence-topk");
-    const entry = [...chart.querySelectorAll(".legend .traces")].find((each) => each.textContent.includes("dfhpg_0"));
-    found.before = visible(chart, "dfhpg_0");
-    const pad = entry.querySelector(".legendtoggle");
-    for (const kind of ["mousedown", "mouseup", "click"]) pad.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
-    await pause(900);
-    found.after = visible(chart, "dfhpg_0");
-    found.band = chart._fullData.find((trace) => trace.legendgroup === "dfhpg_0" && trace.fill === "toself").visible;
-    found.others = visible(chart, "dfhpg");
-    const paper = getComputedStyle(document.body).backgroundColor;
-    document.getElementById("theme").click();
-    await pause(200);
-    found.turned = getComputedStyle(document.body).backgroundColor !== paper;
-    found.ink = chart._fullLayout.font.color;
-    found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-"""
+def hostile_page(folder):
+    """A page of an own study whose names are markup."""
+    played = {label: invented.own_trace(40, [10.0 + i, 12.0 + i]) for i, label in enumerate(LABELS)}
+    cells = dict.fromkeys(LABELS, played)
+    kinds = ("curves", "bars", "table", "heatmap")
+    panels = [(kind, f"{kind} <i>", {"": played}) for kind in kinds]
+    panels += [("lines", "&amp;", cells), ("arena", "<u>", cells)]
+    store = Store(folder)
+    random = [{"name": "random", "mean": 30.0, "standard_error": 1.0, "world": ""}]
+    invented.own_study(store, panels, title="</title><script>alert(1)</script>", axis="<b>", references=random)
+    return render(gather(store))
 
 
-GLANCE = """<script>
-(async () => {
-  const found = {};
-  window.alert = () => window.problems.push("a label was executed");
-  try {
-    await window.drawAll();
-    const charts = [...document.querySelectorAll(".chart")];
-    found.charts = charts.length;
-    found.drawn = charts.filter((chart) => chart.querySelector("svg.main-svg")).length;
-    found.legend = [...charts[0].querySelectorAll(".legendtext")].map((each) => each.textContent);
-    found.images = document.querySelectorAll("img").length;
-    found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-"""
-
-
-def look(page, folder, width, exercise=EXERCISE):
-    """What the page says about itself after a visit at this width."""
-    text = page.read_text()
-    visit = folder / f"visit_{width}.html"
-    visit.write_text(text.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", exercise + TELL + "</body>", 1))
+@pytest.fixture(scope="module")
+def seen(written, tmp_path_factory):
+    """What a browser saw of the paper's page, of an own one and of a broken one, in one visit."""
+    assert CHROMIUM is not None, "CI must have Chromium: a skipped browser test proves nothing"
+    folder = tmp_path_factory.mktemp("browser")
+    paper = (written[0] / "report.html").read_text()
+    broken = paper.replace('"use strict";', '"use strict"; nonsense();', 1)
+    texts = {"paper": paper, "own": hostile_page(folder / "store"), "broken": broken}
+    pages = {
+        name: {"text": text.replace("<head>", "<head>" + LISTEN, 1), "widths": WIDTHS if name != "broken" else ()}
+        for name, text in texts.items()
+    }
+    pages["paper"]["chart"] = "chart-convergence-topk"
+    visit = folder / "visit.html"
+    visit.write_text(
+        '<!doctype html><iframe id="frame" style="border:0;height:900px"></iframe>'
+        f'<script type="application/json" id="pages">{embedded_json(pages)}</script><script>{WALK.read_text()}</script>'
+    )
     command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900",
-        f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=60000", "--dump-dom", visit.as_uri(),
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
+        f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=600000", "--dump-dom", visit.as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     found = re.search(r'<pre id="findings">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr[-2000:]
     return json.loads(html.unescape(found.group(1)))
 
 
-@pytest.mark.parametrize("width", [1280, 500])
-def test_the_page_works(written, tmp_path, width):
-    assert CHROMIUM is not None, "CI must have Chromium: a skipped browser test proves nothing"
-    found = look(written[0] / "report.html", tmp_path, width)
+@pytest.mark.parametrize("page", ["paper", "own"])
+def test_every_section_works_at_both_widths(seen, page):
+    found = seen[page]
     assert found["problems"] == []
-    assert found["drawn"] == found["charts"] >= 19
-    assert found["empty"] == []
-    assert (found["before"], found["after"], found["band"], found["others"]) == (True, "legendonly", "legendonly", True)
+    assert found["lost"] == []
+    assert found["links"] >= 3
+    for width in WIDTHS:
+        at = found[str(width)]
+        assert at["drawn"] == at["charts"] >= (27 if page == "paper" else 6)
+        assert at["wide"] <= 0, "the page must not scroll sideways"
+        assert at["unhinted"] == 0, "a table that scrolls says so"
+        faults = {kind: at[kind] for kind in ("empty", "covered", "overlaid", "loose", "unread") if at[kind]}
+        assert faults == {}, width
+
+
+@pytest.mark.parametrize("page", ["paper", "own"])
+def test_every_table_can_be_downloaded_as_csv(seen, page):
+    tables = seen[page]["tables"]
+    assert len({table["name"] for table in tables}) == len(tables) >= 3, "each has a name of its own"
+    for table in tables:
+        lines = list(csv.reader(io.StringIO(table["text"], newline="")))
+        assert len(lines) == table["shown"], table["name"]
+        assert len({len(line) for line in lines}) == 1, table["name"]
+
+
+def test_a_csv_has_all_digits_and_a_column_for_each_number(seen, written):
+    text = next(table["text"] for table in seen["paper"]["tables"] if table["name"] == "main_topk.csv")
+    lines = {line["policy"]: line for line in csv.DictReader(io.StringIO(text, newline=""))}
+    cell = written[1].studies[0].panels[0].cells[0]
+    arm, verdict = cell.arms["dfhpg"], cell.verdicts["dfhpg"]
+    assert float(lines["dfhpg"]["mean"]) == arm.mean
+    assert float(lines["dfhpg"]["s.e."]) == arm.error
+    assert float(lines["dfhpg"]["published"]) == verdict.published.mean
+    assert lines["dfhpg"]["verdict"] == verdict.word
+    assert float(lines["clairvoyant"]["mean"]) == cell.references()[2].mean
+
+
+def test_a_click_zoom_print_and_the_dark_work(seen):
+    found = seen["paper"]
+    assert set(found["toggled"]["clicked"]) == {"legendonly"}, "the curve goes with its band or whiskers"
+    assert len(found["toggled"]["clicked"]) == 2
+    assert set(found["toggled"]["others"]) == {True}
+    assert found["ticks"] == log_ticks(305.0, 335.0) == [310, 320, 330], "a zoomed axis has ticks by the same rule"
+    assert found["printed"] == {"open": True, "widths": [640], "theme": "light", "closed": True, "back": [0]}
     assert found["turned"]
-    assert found["ink"] in ("#1d2430", "#e8eaee")
-    assert found["wide"] <= 0, "the page must not scroll sideways"
 
 
-def test_an_error_in_the_page_would_be_seen(written, tmp_path):
-    broken = tmp_path / "broken.html"
-    broken.write_text((written[0] / "report.html").read_text().replace('"use strict";', '"use strict"; nonsense();', 1))
-    assert any("nonsense" in problem for problem in look(broken, tmp_path, 800)["problems"])
+def test_hostile_labels_are_shown_as_they_are(seen):
+    assert seen["own"]["legend"][:5] == LABELS[:5]
+    assert seen["own"]["images"] == 0
 
 
-@pytest.mark.parametrize("width", [1280, 500])
-def test_an_own_page_shows_hostile_labels_as_they_are(tmp_path, width):
-    labels = ["<b>x</b>", "a|b", "%{y}", "<img src=x onerror=alert(1)>", "$x$", "x" * 300]
-    played = {label: invented.own_trace(40, [10.0 + i, 12.0 + i]) for i, label in enumerate(labels)}
-    cells = dict.fromkeys(labels, played)
-    kinds = ("curves", "bars", "table", "heatmap")
-    panels = [(kind, f"{kind} <i>", {"": played}) for kind in kinds] + [("lines", "&amp;", cells)]
-    store = Store(tmp_path / "store")
-    invented.own_study(store, panels, title="</title><script>alert(1)</script>", axis="<b>")
-    page = tmp_path / "own.html"
-    page.write_text(render(gather(store)))
-    found = look(page, tmp_path, width, GLANCE)
-    assert found["problems"] == []
-    assert found["drawn"] == found["charts"] == 4
-    assert found["legend"][:5] == labels[:5]
-    assert found["images"] == 0
-    assert found["wide"] <= 0, "the page must not scroll sideways"
+def test_an_error_in_the_page_would_be_seen(seen):
+    assert any("nonsense" in problem for problem in seen["broken"]["problems"])

@@ -50,18 +50,44 @@ def test_the_page_needs_nothing_from_elsewhere(written):
     assert "Plotly" in text
 
 
-def test_curves_are_thin_and_have_bands(written):
+def test_curves_are_thin_and_have_whiskers_where_bands_would_crowd(written):
     drawn = specs(written[0])
     spec = drawn["chart-convergence-topk"]
-    lines = [trace for trace in spec["data"] if trace.get("name") == "dfhpg"]
-    bands = [trace for trace in spec["data"] if trace.get("fill") == "toself" and trace["legendgroup"] == "dfhpg"]
-    assert len(lines) == len(bands) == 1
-    assert 100 < len(lines[0]["x"]) <= POINTS
-    assert len(bands[0]["x"]) == 2 * len(lines[0]["x"])
-    assert {trace["name"] for trace in spec["data"] if trace.get("meta") == "reference"} == {"random", "best_fixed"}
-    assert "Outside the chart: clairvoyant 1." in (written[0] / "report.html").read_text()
+    curve, whiskers = [trace for trace in spec["data"] if trace.get("legendgroup") == "dfhpg"]
+    assert 100 < len(curve["x"]) <= POINTS
+    assert 4 <= len(whiskers["x"]) <= 5
+    assert len(whiskers["error_y"]["array"]) == len(whiskers["x"])
+    assert not [trace for trace in spec["data"] if trace.get("fill")]
+    apart = drawn["chart-semi_bandit-energy"]["data"]
+    band, curve = [trace for trace in apart if trace.get("legendgroup") == "dfhpg"]
+    assert band["fill"] == "toself"
+    assert len(band["x"]) == 2 * len(curve["x"])
     assert spec["layout"]["xaxis"]["range"] == [1, 600]
     assert len(json.dumps(drawn)) < 3_000_000
+
+
+def test_a_legend_names_only_what_is_drawn(written):
+    drawn = specs(written[0])
+    told = {trace["name"] for trace in drawn["chart-convergence-topk"]["data"] if trace.get("meta") == "reference"}
+    assert told == {"random", "best_fixed"}
+    assert "Outside the chart: clairvoyant 1." in (written[0] / "report.html").read_text()
+    for name, spec in drawn.items():
+        axis = spec["layout"]["yaxis"]
+        if "range" in axis:
+            low, high = np.power(10.0, axis["range"]) if axis.get("type") == "log" else axis["range"]
+            levels = [value for trace in spec["data"] if trace.get("meta") == "reference" for value in trace["y"]]
+            assert all(low <= value <= high for value in levels), name
+
+
+@pytest.mark.parametrize("axis", ["xaxis", "yaxis"])
+def test_every_logarithmic_axis_says_its_numbers(written, axis):
+    found = {name: spec["layout"][axis] for name, spec in specs(written[0]).items()}
+    log = {name: each for name, each in found.items() if each.get("type") == "log"}
+    assert len(log) >= (2 if axis == "xaxis" else 20)
+    for name, each in log.items():
+        assert len(each["ticktext"]) >= 2, name
+        told = [float(word.replace(",", "")) for word in each["ticktext"]]
+        np.testing.assert_allclose(told, each["tickvals"], err_msg=name)
 
 
 def test_a_curve_is_the_average_regret_per_round(full_store, written):
@@ -126,6 +152,27 @@ def test_figures_for_print(written, tmp_path):
     assert (tmp_path / "surrogates_topk.pdf").stat().st_size > 5_000
 
 
+def test_the_main_table_alone_shows_its_curves(tmp_path, written):
+    store = Store(tmp_path / "store")
+    invented.fill(store, ["main"], Scale(seeds=2, horizon=40))
+    (tmp_path / "report.html").write_text(render(gather(store)))
+    assert {f"chart-main-{each}" for each in definitions.BENCHMARKS} == set(specs(tmp_path))
+    assert "chart-main-topk" not in specs(written[0]), "convergence draws the same runs"
+
+
+def test_the_lowest_mean_is_bold_with_ten_replications_only(tmp_path, written):
+    few = (written[0] / "report.html").read_text()
+    assert 'class="best"' not in few
+    assert "Nothing is bold: the lowest mean is marked from 10 replications on." in few
+    store = Store(tmp_path / "store")
+    invented.own_study(
+        store, [("table", "t", {"": {"a": invented.own_trace(5, [3.0] * 10), "b": invented.own_trace(5, [4.0] * 10)}})]
+    )
+    many = render(gather(store))
+    assert many.count('class="best"') == 1
+    assert "Bold: the lowest mean, of 10 replications or more." in many
+
+
 def test_what_is_not_computed_is_named(tmp_path):
     store = Store(tmp_path / "store")
     plan = invented.fill(store, ["main", "alpha"], QUICK)
@@ -137,6 +184,7 @@ def test_what_is_not_computed_is_named(tmp_path):
     assert "not computed yet" in text
     assert "regretless reproduce" in text
     assert "This is a short run" in text
+    assert re.search(r"Not computed yet: .*Main table \(\d cells?\)", text)
     assert overview.z_scores(page) is None
 
 

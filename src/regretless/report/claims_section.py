@@ -6,6 +6,7 @@ from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.tables import markdown_table
 from regretless.report.words import markdown_text
 from regretless.studies.claims.evaluate import Outcome, tally
+from regretless.studies.claims.statistics import AGREES, DISAGREES
 
 HEAD = ("line", "the paper says", "measured, 95 %", "verdict")
 LOOKS = {"agrees": "chip", "disagrees": "chip bad", "cannot be told": "chip warn", "not run": "chip warn"}
@@ -13,7 +14,8 @@ LOOKS = {"agrees": "chip", "disagrees": "chip bad", "cannot be told": "chip warn
 
 def words(outcomes: Sequence[Outcome]) -> str:
     """How many claims there are, and how they came out."""
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in tally(outcomes).items())
+    verbs = {AGREES: "agree", DISAGREES: "disagree"}
+    counts = ", ".join(f"{number} {verbs.get(verdict, verdict)}" for verdict, number in tally(outcomes).items())
     return (
         f"{len(outcomes)} claims of the paper's text about its figures and tables, with their lines in its source: {counts}. "
         "Differences are between replications on the same seeds; of several, the one that speaks most against the claim."
@@ -32,14 +34,14 @@ def section(outcomes: Sequence[Outcome]) -> Markup:
     """The claims on the page."""
     body = [
         row(
-            text(outcome.line.line),
+            tag("span", text(outcome.line.line), id=f"claim-{index}"),
             text(outcome.line.words),
             text(measured(outcome)),
             tag("span", text(outcome.verdict), class_=LOOKS[outcome.verdict]),
         )
-        for outcome in outcomes
+        for index, outcome in enumerate(outcomes)
     ]
-    card = tag("div", table(HEAD, body), class_="card prose")
+    card = tag("div", table(HEAD, body, "claims"), class_="card prose")
     return tag("section", tag("h2", text("Claims")), tag("p", text(words(outcomes))), card, id="claims")
 
 

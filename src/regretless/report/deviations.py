@@ -74,7 +74,7 @@ def section() -> Markup:
     for each in deviations():
         option = tag("code", text(each.words)) if each.option else text(f"none: {each.none}")
         body.append(row(text(each.what), text(f"{each.paper} ({each.place})"), text(each.here), text(each.why), option))
-    card = tag("div", table(HEAD, body), class_="card prose")
+    card = tag("div", table(HEAD, body, "deviations"), class_="card prose")
     return tag("section", tag("h2", text("Deviations")), tag("p", text(WORDS)), card, id="deviations")
 
 

@@ -18,6 +18,9 @@ from regretless.studies.verdicts import Verdict, verdict
 SIMPLE = "linear_thompson"
 """The strong simple baseline that charts show besides their own arms."""
 
+ENOUGH = 10
+"""From so many replications on, the lowest mean of a table is marked."""
+
 
 class Reference(NamedTuple):
     """A reference line; its name tells the world where that is not the first one."""
@@ -48,6 +51,17 @@ class Shown(NamedTuple):
         """The largest number of replications of an arm."""
         return max((arm.replications for arm in self.arms.values()), default=0)
 
+    @property
+    def devices(self) -> list[str]:
+        """What computed it; a processor whose kind is its platform's name is named once."""
+        named = self.record["environment"]["devices"]
+        return list(dict.fromkeys(" ".join(dict.fromkeys(device.split())) for device in named))
+
+    @property
+    def marks_best(self) -> bool:
+        """Whether its lowest mean says something."""
+        return self.replications >= ENOUGH
+
     def references(self) -> list[Reference]:
         """The reference lines of the first world, then those of the others with their world's name."""
         lines = self.record.get("references", [])
@@ -74,6 +88,7 @@ class Panel(NamedTuple):
     beside: list[Shown]
     absent: list[str]  # names of cells without a result
     palette: Palette  # the page's
+    undrawn: bool = False  # whether no other panel of the page draws the curves of its cells
 
     @property
     def name(self) -> str:
@@ -174,9 +189,23 @@ def gather(store: Store) -> Page:
     reader = _Reader(store)
     names = places((study.name for study, _ in chosen), "study")
     studies = [reader.study(*found, place) for found, place in zip(chosen, names, strict=True)]
-    page = Page(studies, read_tunings(store), time.time(), [])
+    page = Page(with_curves(studies), read_tunings(store), time.time(), [])
     claims = judged_claims(store, [study for study, _ in chosen if study.paper])
     return page._replace(code=sorted({cell.record["code"] for cell in page.shown().values()}), claims=claims)
+
+
+def with_curves(studies: Sequence[Study]) -> list[Study]:
+    """The same studies, whose tables know whether their runs are drawn round by round elsewhere on the page."""
+    panels = [panel for study in studies for panel in study.panels]
+    drawn = {cell.key for panel in panels if panel.kind in ("curves", "models") for cell in panel.cells}
+    return [
+        study._replace(
+            panels=[
+                panel._replace(undrawn=not drawn.issuperset(cell.key for cell in panel.cells)) for panel in study.panels
+            ]
+        )
+        for study in studies
+    ]
 
 
 def judged_claims(store: Store, studies: Sequence[StudyPlan]) -> list[Outcome]:

@@ -32,10 +32,19 @@ def tag(name: str, *children: Markup, **attributes: Any) -> Markup:
     return f"<{name}{words}>{''.join(children)}</{name}>"
 
 
-def table(head: Sequence[str], body: Iterable[Markup]) -> Markup:
-    """A table that scrolls sideways where the screen is narrow; ``body`` holds its rows."""
+def table(head: Sequence[str], body: Iterable[Markup], name: str) -> Markup:
+    """A table that scrolls sideways where the screen is narrow; ``body`` holds its rows, ``name`` is its file's as CSV."""
     top = tag("thead", tag("tr", *(tag("th", text(word)) for word in head)))
-    return tag("div", tag("table", top, tag("tbody", *body)), class_="scroll")
+    return tag("div", tag("table", top, tag("tbody", *body), data_name=name), class_="scroll")
+
+
+def exact(shown: Markup, value: Any) -> Markup:
+    """Something short to read that stands for a longer value, which the table's CSV has.
+
+    >>> exact("7.55e5", 755123.25)
+    '<data value="755123.25">7.55e5</data>'
+    """
+    return tag("data", shown, value=str(value))
 
 
 def row(*cells: Markup, class_: str = "") -> Markup:

@@ -46,10 +46,9 @@ def z_scores(page: Page) -> Spec | None:
     layout = {
         "xaxis": {"title": {"text": "z: standard errors above the published mean"}, "range": [-edge, edge]},
         "yaxis": {"categoryorder": "array", "categoryarray": labels[::-1], "automargin": True},
-        "height": 26 * len(labels) + 130,
         "shapes": [
             {"type": "rect", "x0": -LIMIT, "x1": LIMIT, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 0},
              "fillcolor": "rgba(31,158,143,0.10)", "layer": "below"},
         ],
     }  # fmt: skip
-    return {"data": data, "layout": layout, "kind": "overview"}
+    return {"data": data, "layout": layout, "kind": "overview", "rows": len(labels)}

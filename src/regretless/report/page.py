@@ -3,19 +3,20 @@
 import time
 from importlib import resources
 
-from regretless.report import claims_section, deviations, overview, presets_section, sections, tuning_section
+from regretless.report import claims_section, deviations, overview, presets_section, sections, summary, tuning_section
 from regretless.report.gather import Page
 from regretless.report.html import Markup, embedded_json, tag, text
+from regretless.report.kinds.base import chart, note
+from regretless.report.words import duration
 from regretless.show.charts import Charts
 
 TITLE = "regretless: the paper's tables and figures, reproduced"
 HEADING = "Every table and figure, run again"
 LEAD = "Regret of on-policy decision-focused learning with partial feedback, measured anew."
 READING = (
-    "Lower is better everywhere; bands and ± are one standard error; every policy of a chart met the same contexts and costs "
-    "unless its label names another world."
+    "Lower is better everywhere; bands, whiskers and ± are one standard error; every policy of a chart met the same contexts "
+    "and costs unless its label names another world."
 )
-SHORT = "This is a short run: its numbers are not comparable with the published ones, which are left out."
 CREDIT = "Decision-Focused On-Policy Learning for Contextual Linear Optimization with Partial Feedback"
 
 
@@ -55,7 +56,7 @@ def render(page: Page) -> str:
 
 
 def header(page: Page) -> Markup:
-    """What this is, and the figures that matter."""
+    """What this is, in sentences, and the figures that matter."""
     reproduced, compared = overview.tally(page)
     cells = page.shown()
     seconds = sum(cell.record["wall_seconds"] for cell in cells.values())
@@ -63,11 +64,10 @@ def header(page: Page) -> Markup:
     figures.append(figure(duration(seconds), "of computing"))
     if compared:
         figures.insert(0, figure(f"{reproduced} of {compared}", "published cells reproduced (|z| ≤ 3)"))
-    words = [LEAD if page.paper else "", READING, SHORT if page.paper and not compared else ""]
-    return tag(
-        "header", tag("h1", text(HEADING if page.paper else page.titles)),
-        tag("p", text(" ".join(filter(None, words))), class_="lead"), tag("div", *figures, class_="figures"), class_="top",
-    )  # fmt: skip
+    lead = tag("p", text(LEAD), class_="lead") if page.paper else ""
+    told = (summary.summary(page), tag("div", *figures, class_="figures"), note(READING))
+    title = tag("h1", text(HEADING if page.paper else page.titles))
+    return tag("header", title, lead, *told, id="summary", class_="top")
 
 
 def figure(value: str, words: str) -> Markup:
@@ -75,16 +75,9 @@ def figure(value: str, words: str) -> Markup:
     return tag("div", tag("b", text(value)), tag("span", text(words)))
 
 
-def duration(seconds: float) -> str:
-    """Seconds for people."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def nav(page: Page) -> Markup:
     """Links to the sections, and the switch between light and dark."""
-    names = [(study.place, study.title.split(":")[0]) for study in page.studies]
+    names = [("summary", "Summary"), *((study.place, study.title.split(":")[0]) for study in page.studies)]
     names += [(tuning_section.anchor(page.tunings[0]), "Tuning")] if page.tunings else []
     names += [("claims", "Claims")] if page.claims else []
     names += [("configurations", "Configurations"), ("deviations", "Deviations")] if page.paper else []
@@ -99,10 +92,9 @@ def at_a_glance(page: Page, charts: Charts) -> Markup:
     spec = overview.z_scores(page)
     if spec is None:
         return ""
-    charts["chart-overview"] = spec
-    chart = tag("div", id="chart-overview", class_="chart", role="img", aria_label="z-scores of all published cells")
+    drawn = chart("chart-overview", spec, charts, "z-scores of all published cells")
     words = "How far every cell is from its published value. The shaded band is |z| ≤ 3; marks to the left are lower regret."
-    body = (tag("h2", text("At a glance")), tag("p", text(words)), tag("div", chart, class_="card"))
+    body = (tag("h2", text("At a glance")), tag("p", text(words)), tag("div", drawn, class_="card"))
     return tag("section", *body, id="overview")
 
 
@@ -116,7 +108,7 @@ def environment(page: Page) -> Markup:
             ("python", about["python"]),
             ("platform", about["platform"]),
             ("packages", packages),
-            ("devices", ", ".join(about["devices"])),
+            ("devices", ", ".join(cell.devices)),
             ("code", cell.record["code"]),
         ):
             if value not in seen.setdefault(key, []):

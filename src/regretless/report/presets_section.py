@@ -2,7 +2,7 @@
 
 from regretless.benchmarks.presets import read
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.words import BENCHMARKS, benchmark, latex_text
+from regretless.report.words import BENCHMARKS, benchmark, latex_text, places
 from regretless.show.words import number
 
 TABLES = ("Point models", "Generative models")
@@ -51,10 +51,13 @@ def section() -> Markup:
     """Both tables; the point models' other degrees are folded away."""
     cards = []
     for title in TABLES:
-        parts = [tag("h3", text(title)), _table(title, rows(title))]
+        name = "_".join(("configurations", *places([title.lower()], "other")))
+        parts = [tag("h3", text(title)), _table(title, rows(title), name)]
         more = rows(title, every_degree=True)
         if len(more) > len(rows(title)):
-            parts.append(tag("details", tag("summary", text("All degrees")), _table(title, more)))
+            parts.append(
+                tag("details", tag("summary", text("All degrees")), _table(title, more, f"{name}_all_degrees"))
+            )
         cards.append(tag("div", *parts, class_="card wide"))
     words = (
         "Tuned settings of DFHPG in the published runs, which these runs use; the other policies share what concerns them. "
@@ -64,8 +67,8 @@ def section() -> Markup:
     return tag("section", tag("h2", text("Configurations")), tag("p", text(words)), body, id="configurations")
 
 
-def _table(title: str, lines: list[list[str]]) -> Markup:
-    return table(head(title), [row(*map(text, line)) for line in lines])
+def _table(title: str, lines: list[list[str]], name: str) -> Markup:
+    return table(head(title), [row(*map(text, line)) for line in lines], name)
 
 
 def latex(title: str) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from regretless.show.words import distinct, one_line
 
@@ -69,6 +69,35 @@ def markdown_code(value: str) -> str:
     longest = max(map(len, re.findall("`+", line)), default=0)
     fence, space = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{space}{line}{space}{fence}"
+
+
+def counted(many: int, word: str, words: str = "") -> str:
+    """A number with its word.
+
+    >>> counted(1, "study", "studies"), counted(2000, "round")
+    ('1 study', '2,000 rounds')
+    """
+    return f"{many:,} {word if many == 1 else words or word + 's'}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in a sentence.
+
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> duration(75), duration(600), duration(9000)
+    ('75 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def places(titles: Iterable[str], otherwise: str) -> list[str]:

@@ -89,24 +89,35 @@ def fitted(
     return Axis(title, log, ends), near, [line for line in references if line.label not in taken]
 
 
-STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), tuple(1.0 + 0.1 * i for i in range(90)))
+STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
+MOST_TICKS = 9
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks of a logarithmic axis: decades, or where there are less than three of them, round numbers between.
+    """Ticks of a logarithmic axis: decades; where there are less than three, round numbers between; else evenly spaced ones.
 
-    >>> log_ticks(90.0, 600.0)
-    [100.0, 200.0, 500.0]
+    >>> log_ticks(90.0, 600.0), log_ticks(1010.0, 1035.0)
+    ([100.0, 200.0, 500.0], [1010.0, 1020.0, 1030.0])
     """
-    if not 0 < low <= high:
+    if not 0 < low <= high < math.inf:
         return []
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks: list[float] = []
     for steps in STEPS:
-        ticks = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+        round_numbers = (float(f"{step:g}e{decade}") for decade in decades for step in steps)
+        ticks = [value for value in round_numbers if low <= value <= high]
         if len(ticks) >= 3:
-            break
-    return ticks[:: math.ceil(len(ticks) / 12)] if ticks else []
+            return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
+    return _even_ticks(low, high)
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """Three to nine multiples of a round step."""
+    size = 10.0 ** math.floor(math.log10(high - low)) if high > low else 0.0
+    for step in (2 * size, size, size / 2, size / 5):
+        first, last = (math.ceil(low / step), math.floor(high / step)) if step else (0, 0)
+        if 3 <= last - first + 1 <= MOST_TICKS:
+            return [float(f"{index * step:.12g}") for index in range(first, last + 1)]
+    return [low, high] if low < high else [low]
 
 
 def extent(plot: Plot) -> tuple[float, float]:

@@ -44,7 +44,7 @@ def tick_text(value: float) -> str:
     """
     if value == 0 or 0.001 <= abs(value) < 10_000:
         return f"{value:.6g}"
-    mantissa, exponent = f"{value:.3e}".split("e")
+    mantissa, exponent = f"{value:.5e}".split("e")
     return f"{float(mantissa):g}e{int(exponent)}"
 
 

@@ -3,15 +3,17 @@
   const specs = JSON.parse(document.getElementById("chart-data").textContent);
   const root = document.documentElement;
   const drawn = new Set();
+  const PAGE = 640;
+  let paper = false;
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   // How many lines the legend below a chart will take: room is made for it, so that it never covers the axis.
   function legendLines(spec, width) {
-    let lines = 1, used = 0;
+    let lines = 0, used = 0;
     for (const trace of spec.data) {
       if (!trace.name || trace.showlegend === false) continue;
       const entry = 48 + 6.2 * trace.name.length;
-      if (used && used + entry > width) { lines += 1; used = 0; }
+      if (!lines || used + entry > width) { lines += 1; used = 0; }
       used += entry;
     }
     return lines;
@@ -21,33 +23,38 @@
   function slant(spec, width) {
     if ((spec.layout.xaxis || {}).type !== "category" || spec.kind === "heatmap") return 0;
     const words = [...new Set(spec.data.flatMap((trace) => trace.x))].map((word) => String(word).length);
-    return Math.max(...words) * 6.6 + 10 > width / words.length ? 12 + 3.4 * Math.max(...words) : 0;
+    return Math.max(...words) * 6.6 + 10 > width / words.length ? 8 + 3.2 * Math.max(...words) : 0;
   }
+
+  // Charts are as wide as their place; on paper, as wide as a page.
+  const width = (element) => paper ? PAGE : element.clientWidth;
 
   function layoutOf(spec, element) {
     const axis = {
       gridcolor: css("--grid"), linecolor: css("--line"), zerolinecolor: css("--line"), tickfont: { size: 11 },
-      exponentformat: "power", minor: {}, automargin: true,
+      exponentformat: "power", automargin: true,
     };
-    const narrow = element.clientWidth < 460;
-    const top = 30, left = narrow ? 48 : 64, plot = narrow ? 260 : 280;
-    const room = slant(spec, element.clientWidth - left), bottom = 58 + room + 20 * legendLines(spec, element.clientWidth - left);
+    const narrow = width(element) < 460;
+    const top = 36, left = narrow ? 48 : 64, plot = spec.rows ? Math.max(26 * spec.rows, 110) : narrow ? 260 : 280;
+    const room = slant(spec, width(element) - left), lines = legendLines(spec, width(element));
+    const named = ((spec.layout.xaxis || {}).title || {}).text;
+    const bottom = (named ? 52 : 28) + room + 20 * lines;
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: "system-ui, -apple-system, Segoe UI, Roboto, sans-serif", size: 12, color: css("--ink") },
       margin: { l: left, r: 12, t: top, b: bottom }, height: top + plot + bottom, hovermode: "closest",
-      legend: { orientation: "h", y: -(50 + room) / plot, yanchor: "top", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0, font: { size: 11, color: css("--soft") }, itemwidth: 30 },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
-    const layout = { ...base, ...spec.layout };
+    const layout = { ...base, ...spec.layout, ...(paper ? { width: PAGE } : { autosize: true }) };
     for (const name of ["xaxis", "yaxis"]) {
       const given = spec.layout[name] || {};
       const title = given.title ? { title: { ...given.title, font: { size: 12, color: css("--soft") } } } : {};
       layout[name] = { ...axis, ...given, ...title };
     }
     if (room) layout.xaxis.tickangle = -30;
-    if (spec.kind === "heatmap") layout.margin = { l: 8, r: 8, t: 36, b: 8 };
+    if (spec.kind === "heatmap") layout.margin = { l: 8, r: 8, t: 30, b: 8 };
     return layout;
   }
 
@@ -56,13 +63,52 @@
       trace.meta === "reference" ? { ...trace, line: { ...trace.line, color: css("--soft") } } : trace);
   }
 
-  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
 
   function draw(element) {
     const spec = specs[element.id];
     const bar = spec.kind === "heatmap" ? { displayModeBar: false } : {};
+    const layout = layoutOf(spec, element), first = !drawn.has(element);
     drawn.add(element);
-    return Plotly.react(element, dataOf(spec), layoutOf(spec, element), { ...config, ...bar });
+    element.style.minHeight = `${layout.height}px`;
+    const done = Plotly.react(element, dataOf(spec), layout, { ...config, ...bar });
+    if (first) element.on("plotly_relayout", (change) => relabel(element, change));
+    return done;
+  }
+
+  // Ticks of a logarithmic axis that was zoomed, by the rule of show/plots.log_ticks.
+  function logTicks(low, high) {
+    const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+    for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7]]) {
+      const ticks = [];
+      for (let decade = first; decade <= last; decade++) for (const step of steps) ticks.push(Number(`${step}e${decade}`));
+      const inside = ticks.filter((tick) => low <= tick && tick <= high);
+      if (inside.length >= 3) return inside.filter((_, index) => index % Math.ceil(inside.length / 9) === 0);
+    }
+    const size = 10 ** Math.floor(Math.log10(high - low));
+    const step = [2 * size, size, size / 2, size / 5].find((each) => Math.floor(high / each) - Math.ceil(low / each) >= 2);
+    const ticks = [];
+    for (let i = Math.ceil(low / step); i * step <= high; i++) ticks.push(Number((i * step).toPrecision(12)));
+    return ticks;
+  }
+
+  const tickText = (value) => {
+    if (value >= 0.001 && value < 10000) return String(Number(value.toPrecision(6)));
+    const [mantissa, exponent] = value.toExponential(5).split("e");
+    return `${Number(mantissa)}e${Number(exponent)}`;
+  };
+
+  function relabel(element, change) {
+    const update = {};
+    for (const name of ["xaxis", "yaxis"]) {
+      const axis = element._fullLayout[name], given = specs[element.id].layout[name] || {};
+      const moved = Object.keys(change).some((key) => key.startsWith(`${name}.range`) || key === `${name}.autorange`);
+      if (!moved || axis.type !== "log" || !given.tickvals) continue;
+      const ticks = logTicks(10 ** axis.range[0], 10 ** axis.range[1]);
+      update[`${name}.tickvals`] = ticks;
+      update[`${name}.ticktext`] = ticks.map(tickText);
+    }
+    if (Object.keys(update).length) Plotly.relayout(element, update);
   }
 
   const all = () => [...document.querySelectorAll(".chart")];
@@ -81,8 +127,22 @@
     chosen = root.dataset.theme === "dark" ? "light" : "dark";
     show(chosen);
   });
-  addEventListener("beforeprint", () => { root.dataset.theme = "light"; window.drawAll(); });
-  addEventListener("afterprint", () => show(preferred()));
+
+  // On paper: light, every chart drawn at the width of a page, everything unfolded, tables of many columns in small letters.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    paper = true;
+    root.dataset.theme = "light";
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const each of folded) each.open = true;
+    window.drawAll();
+  });
+  addEventListener("afterprint", () => {
+    paper = false;
+    for (const each of folded) each.open = false;
+    show(preferred());
+    for (const element of drawn) Plotly.Plots.resize(element);
+  });
   show(preferred());
 
   const near = new IntersectionObserver((entries) => {
@@ -91,4 +151,56 @@
     }
   }, { rootMargin: "600px" });
   all().forEach((element) => near.observe(element));
+
+  // A table as CSV: what stands behind a short value is written out, and "a ± b" or "a to b" become two columns.
+  const SPLIT = [[" ± ", (head) => head.includes(" ± ") ? head.split(" ± ") : [head, `${head}, s.e.`]],
+    [" to ", (head) => [`${head}, low`, `${head}, high`]]];
+
+  function cellText(cell) {
+    const copy = cell.cloneNode(true);
+    for (const each of copy.querySelectorAll(".again")) each.remove();
+    for (const each of copy.querySelectorAll("data")) each.textContent = each.getAttribute("value") || "";
+    return copy.textContent.replace(/\s+/g, " ").trim();
+  }
+
+  function csvOf(table) {
+    let rows = [...table.rows].map((row) => [...row.cells].map(cellText));
+    const columns = rows[0].map((_, at) => rows.map((row) => row[at] || ""));
+    const wide = columns.flatMap(([head, ...cells]) => {
+      const numeric = (cell, mark) => cell.split(mark).length === 2 && cell.split(mark).every((part) => !part || Number.isFinite(Number(part)));
+      const rule = SPLIT.find(([mark]) => cells.some((cell) => cell) && cells.every((cell) => !cell || cell === "–" || numeric(cell, mark)) && cells.some((cell) => cell.includes(mark)));
+      if (!rule) return [[head, ...cells]];
+      const heads = rule[1](head);
+      return [0, 1].map((side) => [heads[side], ...cells.map((cell) => cell.includes(rule[0]) ? cell.split(rule[0])[side] : "")]);
+    });
+    rows = rows.map((_, index) => wide.map((column) => column[index]));
+    const quoted = (cell) => /[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+    return rows.map((row) => row.map(quoted).join(",") + "\r\n").join("");
+  }
+
+  function save(table) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv;charset=utf-8" }));
+    link.download = `${table.dataset.name}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  // Below each table: its CSV, and a hint where columns are hidden to the right.
+  const hints = new ResizeObserver((entries) => setTimeout(() => entries.forEach(({ target }) => hint(target))));
+  function hint(box) {
+    const more = box.scrollWidth - box.clientWidth - box.scrollLeft > 2;
+    box.classList.toggle("more", more);
+    box.nextElementSibling.firstChild.textContent = more ? "more columns: scroll →" : "";
+  }
+  for (const box of document.querySelectorAll(".scroll")) {
+    const table = box.querySelector("table"), below = document.createElement("div");
+    table.classList.toggle("dense", table.rows[0].cells.length > 8);
+    below.className = "below";
+    below.innerHTML = '<span class="hint"></span><button type="button" title="Download this table as CSV">CSV</button>';
+    below.lastChild.addEventListener("click", () => save(table));
+    box.after(below);
+    box.addEventListener("scroll", () => hint(box), { passive: true });
+    hints.observe(box);
+  }
 })();

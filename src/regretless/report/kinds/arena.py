@@ -8,11 +8,11 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.kinds.base import Kind, card, chart_id, note
+from regretless.report.kinds.base import Kind, best_words, card, chart, chart_id, note, precise, table_name
 from regretless.report.tables import markdown_table
 from regretless.report.words import markdown_text
 from regretless.show import figures
-from regretless.show.charts import Charts, Spec, labels, plain, short
+from regretless.show.charts import Charts, Spec, labels, log_axis, plain, short
 from regretless.show.plots import log_ticks
 from regretless.show.style import QUIET
 from regretless.show.words import number, spread, tick_text
@@ -20,7 +20,7 @@ from regretless.studies.arena.scores import FLOOR, Overall, Score, overall, scor
 
 NOTHING = "Nothing to compare: no cell of this panel has a random line."
 HEAD = ("policy", "worlds", "relative", "95 % interval", "over linear_old", "worst world", "beats best fixed", "µs")
-MARKED = "* below the best fixed decision. Bold: the best of its world."
+BELOW = "* below the best fixed decision."
 
 
 def scores(panels: Iterable[Panel]) -> dict[str, dict[str, Score]]:
@@ -45,28 +45,43 @@ def totals(found: dict[str, dict[str, Score]]) -> list[Overall]:
 
 
 def arena_card(study: Study, panel: Panel, charts: Charts) -> Markup:
-    """The chart and the two tables; the first of several panels also sums all of them up."""
+    """The two tables and the chart; before the first of several panels stands a card that sums all of them up."""
     found = scores([panel])
     if not found:
         return card(panel, note(NOTHING))
-    place = chart_id(study, panel)
-    charts[place] = dots(found, panel)
-    words = f"{study.title}: {panel.name}"
-    style = f"min-height:{charts[place]['layout']['height']}px"
-    chart = tag("div", id=place, class_="chart", role="img", aria_label=words, style=style)
+    drawn = chart(chart_id(study, panel), dots(found, panel), charts, f"{study.title}: {panel.name}")
+    name = table_name(study, panel)
     everything = scores(study.panels)
     whole = study.panels[0] is panel and everything.keys() != found.keys()
-    summed = [tag("h3", text("All worlds together")), total_table(everything)] if whole else []
-    folded = tag("details", tag("summary", text("Every world")), world_table(found), note(MARKED))
-    return card(panel, total_table(found), chart, folded, *summed)
+    summed = ""
+    if whole:
+        marked = _marks(study.panels)
+        every = total_table(everything, marked, f"{study.place}_all_worlds")
+        title = tag("h3", text("All worlds together"))
+        summed = tag("div", title, every, note(best_words(marked)), class_="card wide")
+    marked = _marks([panel])
+    worlds = world_table(found, marked, f"{name}_worlds")
+    folded = tag("details", tag("summary", text("Every world")), worlds, note(BELOW))
+    parts = (total_table(found, marked, name), note(best_words(marked)), drawn, folded)
+    return summed + card(panel, *parts, wide=True)
 
 
-def total_table(found: dict[str, dict[str, Score]]) -> Markup:
-    """A row per policy, the lowest geometric mean marked."""
+def _marks(panels: Iterable[Panel]) -> bool:
+    """Whether the lowest mean says something: every cell has enough replications."""
+    return all(cell.marks_best for panel in panels for cell in panel.cells)
+
+
+def total_table(found: dict[str, dict[str, Score]], marked: bool, name: str) -> Markup:
+    """A row per policy, the lowest geometric mean ``marked``."""
     rows = totals(found)
     lowest = min(each.relative for each in rows)
-    body = [row(*map(text, _total(each)), class_="best" if each.relative == lowest else "") for each in rows]
-    return table(HEAD, body)
+    told = [_total(each) for each in rows]
+    kept = [index for index in range(len(HEAD)) if any(line[index] != "–" for line in told)]
+    body = [
+        row(*(text(line[index]) for index in kept), class_="best" if marked and each.relative == lowest else "")
+        for each, line in zip(rows, told, strict=True)
+    ]
+    return table([HEAD[index] for index in kept], body, name)
 
 
 def _total(each: Overall) -> list[str]:
@@ -82,18 +97,18 @@ def _total(each: Overall) -> list[str]:
     ]
 
 
-def world_table(found: dict[str, dict[str, Score]]) -> Markup:
+def world_table(found: dict[str, dict[str, Score]], marked: bool, name: str) -> Markup:
     """A row per world: the reference lines, and each policy's regret with its share of random's."""
     policies = names(found)
     body = []
     for world, mine in found.items():
         first, lowest = next(iter(mine.values())), min(each.regret for each in mine.values())
-        cells = [_entry(mine.get(name), lowest) for name in policies]
-        body.append(row(text(world), text(number(first.random)), text(number(first.fixed)), *cells))
-    return table(("world", "random", "best fixed", *policies), body)
+        cells = [_entry(mine.get(policy), lowest if marked else None) for policy in policies]
+        body.append(row(text(world), precise(first.random), precise(first.fixed), *cells))
+    return table(("world", "random", "best fixed", *policies), body, name)
 
 
-def _entry(found: Score | None, lowest: float) -> Markup:
+def _entry(found: Score | None, lowest: float | None) -> Markup:
     if found is None:
         return text("–")
     share = text(number(found.relative) + ("*" if found.below_fixed else ""))
@@ -124,17 +139,16 @@ def dots(found: dict[str, dict[str, Score]], panel: Panel) -> Spec:
             "hovertemplate": "%{y}: %{x:.3g} of random's regret<extra>best_fixed</extra>",
         }
     )  # fmt: skip
-    low, high, ticks = _range(value for trace in data for value in trace["x"] if value)
+    low, high, _ = _range(value for trace in data for value in trace["x"] if value)
     layout = {
         "xaxis": {
-            "title": {"text": "regret relative to random"}, "type": "log", "range": short([math.log10(low), math.log10(high)]),
-            "tickvals": ticks, "ticktext": [tick_text(tick) for tick in ticks],
+            "title": {"text": "regret relative to random"}, "range": short([math.log10(low), math.log10(high)]),
+            **log_axis(low, high),
         },
         "yaxis": {"categoryorder": "array", "categoryarray": list(shown.values())[::-1], "automargin": True},
-        "height": 26 * len(found) + 200,
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1, "dash": "dot"}}],
     }  # fmt: skip
-    return {"data": data, "layout": layout, "kind": "arena"}
+    return {"data": data, "layout": layout, "kind": "arena", "rows": len(found)}
 
 
 def _range(values: Iterable[float]) -> tuple[float, float, list[float]]:

@@ -43,7 +43,7 @@ def _error(error: float) -> np.ndarray | None:
 def bars_card(study: Study, panel: Panel, charts: Charts) -> Markup:
     """The chart, what it leaves out, and the paired differences."""
     found = plot(panel)
-    notes = (note(beyond_words(found)), paired(panel))
+    notes = (note(beyond_words(found)), paired(study, panel))
     return chart_card(study, panel, spec(found) if found.lines else None, charts, notes)
 
 

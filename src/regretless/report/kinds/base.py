@@ -4,15 +4,19 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from regretless.report.gather import Panel, Study
-from regretless.report.html import Markup, row, table, tag, text
+from regretless.report.gather import ENOUGH, Panel, Study
+from regretless.report.html import Markup, exact, row, table, tag, text
 from regretless.report.tables import Row
+from regretless.report.words import places
 from regretless.show.charts import Charts, Spec
 from regretless.show.plots import NOTHING
 from regretless.show.words import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+ROW = 26
+"""The height of a row of a chart with a row for each policy or world."""
 
 
 def _no_figure(study: Study, panel: Panel) -> "Figure | None":
@@ -56,18 +60,30 @@ def chart_card(study: Study, panel: Panel, spec: Spec | None, charts: Charts, be
     """A card with one chart and what stands beneath it; without a chart, it says why there is none."""
     if spec is None:
         return card(panel, note(NOTHING), *beneath)
-    place = chart_id(study, panel)
-    charts[place] = spec
     label = f"{study.title}: {panel.name}" if panel.title else study.title
-    height = spec["layout"].get("height")
+    return card(panel, chart(chart_id(study, panel), spec, charts, label), *beneath)
+
+
+def chart(place: str, spec: Spec, charts: Charts, label: str) -> Markup:
+    """The element that the page's script draws a chart into, about as high as it will be; it is added to ``charts``."""
+    charts[place] = spec
+    height = spec["layout"].get("height") or (ROW * spec["rows"] + 140 if "rows" in spec else 0)
     style = f"min-height:{height}px" if height else ""
-    return card(panel, tag("div", id=place, class_="chart", role="img", aria_label=label, style=style), *beneath)
+    return tag("div", id=place, class_="chart", role="img", aria_label=label, style=style)
 
 
-def card(panel: Panel, *content: Markup) -> Markup:
-    """A card with the panel's title on it, and the notices of its runs at the end."""
+def table_name(study: Study, panel: Panel, *parts: str) -> str:
+    """The file name of a table as CSV, without its suffix: study, panel and part.
+
+    The name of a study with one panel that has no title of its own stands once.
+    """
+    return "_".join(dict.fromkeys((study.place, panel.place, *places(filter(None, parts), "part"))))
+
+
+def card(panel: Panel, *content: Markup, wide: bool = False) -> Markup:
+    """A card with the panel's title on it, and the notices of its runs at the end; ``wide`` across the whole page."""
     title = tag("h3", text(panel.name)) if panel.title else ""
-    return tag("div", title, *content, *map(note, panel.notices()), class_="card")
+    return tag("div", title, *content, *map(note, panel.notices()), class_="card wide" if wide else "card")
 
 
 def note(words: str) -> Markup:
@@ -77,18 +93,31 @@ def note(words: str) -> Markup:
 
 def value(mean: float | None, error: float | None) -> Markup:
     """A mean with its standard error in a quieter tone."""
-    return f"{text(number(mean))} {tag('i', text('± ' + number(error, 2)))}"
+    told = [exact(text(number(each, digits)), "" if each is None else each) for each, digits in ((mean, 3), (error, 2))]
+    return f"{told[0]} {tag('i', '± ' + told[1])}"
 
 
-def paired(panel: Panel) -> Markup:
+def precise(value: float | None) -> Markup:
+    """A number as people read it, with all its digits behind it."""
+    return exact(text(number(value)), "" if value is None else value)
+
+
+def best_words(marked: bool) -> str:
+    """What the bold row of a table means, or why there is none."""
+    if marked:
+        return f"Bold: the lowest mean, of {ENOUGH} replications or more."
+    return f"Nothing is bold: the lowest mean is marked from {ENOUGH} replications on."
+
+
+def paired(study: Study, panel: Panel) -> Markup:
     """Differences of final regret, paired by seed: every policy of a cell met the same contexts and costs."""
     found = []
     for cell in panel.cells:
         body = [
             row(
                 text(arm.label),
-                text(number(arm.difference.mean)),
-                text(f"{number(arm.difference.low)} to {number(arm.difference.high)}"),
+                precise(arm.difference.mean),
+                f"{precise(arm.difference.low)} to {precise(arm.difference.high)}",
                 text(arm.difference.pairs),
             )
             for arm in cell.arms.values()
@@ -99,5 +128,5 @@ def paired(panel: Panel) -> Markup:
             where = f"{cell.label}: " if cell.label and len(panel.cells) > 1 else ""
             head = ("policy", f"minus {anchor}", "95 % interval", "pairs")
             summary = tag("summary", text(f"{where}Paired differences from {anchor}"))
-            found.append(tag("details", summary, table(head, body)))
+            found.append(tag("details", summary, table(head, body, table_name(study, panel, where, "paired"))))
     return "".join(found)

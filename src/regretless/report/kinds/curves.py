@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from regretless.report import figures
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.kinds.base import Kind, chart_card, note, value
+from regretless.report.kinds.base import Kind, chart_card, note, table_name, value
 from regretless.report.panel_plots import panel_curves
 from regretless.report.tables import markdown_grid
 from regretless.show.charts import Charts, spec
@@ -22,7 +22,11 @@ def curves_card(study: Study, panel: Panel, charts: Charts) -> Markup:
 def card_with_table(study: Study, panel: Panel, charts: Charts) -> Markup:
     """The chart, and a table of the final regrets folded away below it."""
     body = [row(text(label), value(arm.mean, arm.error)) for label, arm in panel.arms().items()]
-    folded = tag("details", tag("summary", text("Final regrets")), table(("", "mean ± s.e."), body))
+    folded = tag(
+        "details",
+        tag("summary", text("Final regrets")),
+        table(("policy", "mean ± s.e."), body, table_name(study, panel)),
+    )
     return _card(study, panel, charts, folded)
 
 

@@ -2,12 +2,25 @@
 
 from collections.abc import Sequence
 
-from regretless.report.gather import Panel, Study
-from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.kinds.base import Kind, card, paired, value
+from regretless.report.gather import ENOUGH, Panel, Study
+from regretless.report.html import Markup, exact, row, table, tag, text
+from regretless.report.kinds.base import (
+    Kind,
+    best_words,
+    card,
+    chart,
+    chart_id,
+    note,
+    paired,
+    precise,
+    table_name,
+    value,
+)
+from regretless.report.panel_plots import panel_curves
 from regretless.report.tables import Row, arm_text, latex_table, markdown_table, references, rows
 from regretless.report.words import markdown_text
-from regretless.show.charts import Charts
+from regretless.show.charts import Charts, spec
+from regretless.show.plots import beyond_words
 from regretless.show.words import number, spread
 from regretless.studies.verdicts import LIMIT, SECOND_RANGE
 
@@ -21,20 +34,36 @@ def shown_columns(found: Sequence[Row]) -> int:
 
 
 def table_card(study: Study, panel: Panel, charts: Charts) -> Markup:
-    """The table, and the paired differences folded away below it."""
-    return card(panel, result_table(panel), paired(panel))
+    """The table with the paired differences folded away; beside it the curves, if nothing else on the page draws them."""
+    marked = note(best_words(any(cell.marks_best for cell in panel.cells)))
+    return card(panel, result_table(study, panel), marked, paired(study, panel)) + _curves(study, panel, charts)
 
 
-def result_table(panel: Panel) -> Markup:
+def _curves(study: Study, panel: Panel, charts: Charts) -> Markup:
+    """A card with the regret of the table's runs, round by round."""
+    plot = panel_curves(panel) if panel.undrawn and all("horizon" in cell.record for cell in panel.cells) else None
+    if plot is None or not plot.lines:
+        return ""
+    title = f"{panel.name}: regret per round" if panel.title else "Regret per round"
+    drawn = chart(chart_id(study, panel), spec(plot), charts, title)
+    return tag("div", tag("h3", text(title)), drawn, note(beyond_words(plot)), class_="card")
+
+
+def result_table(study: Study, panel: Panel) -> Markup:
     """Final regret, ours beside the published one where there is one, with the reference lines below."""
     found = rows(panel)
     shown = shown_columns(found)
-    body = [row(*_cells(each, panel)[:shown], class_="best" if each.best else "") for each in found]
+    body = [row(*_cells(each, panel)[:shown], class_="best" if _marked(each) else "") for each in found]
     blank = [""] * (shown - 2)
     body += [
         row(text(line.name), value(line.mean, line.error), *blank, class_="reference") for line in references(panel)
     ]
-    return table(HEAD[:shown], body)
+    return table(HEAD[:shown], body, table_name(study, panel))
+
+
+def _marked(each: Row) -> bool:
+    """Whether a row is the best of enough replications."""
+    return each.best and each.arm.replications >= ENOUGH
 
 
 def _cells(each: Row, panel: Panel) -> list[Markup]:
@@ -48,15 +77,15 @@ def _cells(each: Row, panel: Panel) -> list[Markup]:
     published, z, chip = "–", "–", ""
     if found is not None:
         published = value(found.published.mean, found.published.standard_error)
-        z = text(f"{found.z:+.2f}")
+        z = exact(text(f"{found.z:+.2f}"), found.z)
         kind = "" if abs(found.z) <= LIMIT else " warn" if found.reproduced or found.second_z is None else " bad"
         word = "✓" if abs(found.z) <= LIMIT else found.word
-        chip = tag("span", text(word), class_="chip" + kind, title=found.word)
+        chip = tag("span", exact(text(word), found.word), class_="chip" + kind, title=found.word)
         if each.second is not None and found.second_z is not None:
             again = spread(each.second["mean"], each.second["standard_error"])
             ours += tag("i", text(f"{AGAIN}: {again}"), class_="again")
-            z += text(f", then {found.second_z:+.2f}")
-    return [name, ours, text(number(arm.median)), published, z, chip]
+            z += tag("i", text(f"then {found.second_z:+.2f}"), class_="again")
+    return [name, ours, precise(arm.median), published, z, chip]
 
 
 def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:

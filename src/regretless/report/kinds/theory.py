@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.kinds.base import Kind, chart_id, note
+from regretless.report.kinds.base import Kind, chart, chart_id, note, table_name
 from regretless.report.tables import markdown_table
 from regretless.report.theory import mixing_colour, theory_figure
 from regretless.report.words import SHORT_THEORY, markdown_text
-from regretless.show.charts import Charts, Spec, short
+from regretless.show.charts import Charts, Spec, log_axis, short
 from regretless.show.style import translucent
 
 TITLES = {
@@ -28,19 +28,19 @@ def cards(study: Study, panel: Panel, charts: Charts) -> Markup:
     """The claims, and one chart per quantity."""
     document = panel.cells[0].record["document"]
     short_run = note(SHORT_THEORY if document.get("short") else "")
-    claims = claim_table(document["claims"])
+    claims = claim_table(document["claims"], table_name(study, panel))
     parts = [tag("div", tag("h3", text("Claims")), claims, short_run, class_="card wide")]
     for quantity in dict.fromkeys(curve["quantity"] for curve in document["curves"]):
         place = chart_id(study, panel, quantity)
-        charts[place] = chart([curve for curve in document["curves"] if curve["quantity"] == quantity])
         title = TITLES.get(quantity, quantity)
-        drawn = tag("div", id=place, class_="chart", role="img", aria_label=title)
+        spec = averages([curve for curve in document["curves"] if curve["quantity"] == quantity])
+        drawn = chart(place, spec, charts, title)
         about = note("Average over a run, by its length; bands are 95 % intervals.")
         parts.append(tag("div", tag("h3", text(title)), drawn, about, class_="card"))
     return "".join(parts)
 
 
-def claim_table(claims: Sequence[Mapping[str, Any]]) -> Markup:
+def claim_table(claims: Sequence[Mapping[str, Any]], name: str) -> Markup:
     """What each statement says, what was measured, and whether it holds."""
     body = []
     for claim in claims:
@@ -55,29 +55,33 @@ def claim_table(claims: Sequence[Mapping[str, Any]]) -> Markup:
                 tag("span", text(claim["verdict"]), class_=LOOKS[claim["verdict"]]),
             )
         )
-    return table(HEAD, body)
+    return table(HEAD, body, name)
 
 
-def chart(curves: Sequence[Mapping[str, Any]]) -> Spec:
+def averages(curves: Sequence[Mapping[str, Any]]) -> Spec:
     """Averages by horizon on logarithmic axes: a rate is a straight line."""
     data: list[Spec] = []
     for curve in curves:
         label = f"α = {curve['alpha']:g}, {curve['rule']}{'' if curve['variant'] == 'plug_in' else ', surrogate'}"
         shade = mixing_colour(curve["alpha"])
         horizons = curve["horizons"]
-        averages = {key: np.asarray(values, float) for key, values in curve["averages"].items()}
+        found = {key: np.asarray(values, float) for key, values in curve["averages"].items()}
         dash = "solid" if curve["rule"] == "adaptive" else "dash"
         data += [
             {"type": "scatter", "mode": "lines", "legendgroup": label, "showlegend": False, "hoverinfo": "skip",
-             "x": horizons + horizons[::-1], "y": short(averages["high"]) + short(averages["low"][::-1]),
+             "x": horizons + horizons[::-1], "y": short(found["high"]) + short(found["low"][::-1]),
              "fill": "toself", "fillcolor": translucent(shade), "line": {"width": 0}},
             {"type": "scatter", "mode": "lines+markers", "name": label, "legendgroup": label, "x": horizons,
-             "y": short(averages["value"]), "line": {"color": shade, "width": 2, "dash": dash}, "marker": {"size": 6}},
+             "y": short(found["value"]), "line": {"color": shade, "width": 2, "dash": dash}, "marker": {"size": 6}},
         ]  # fmt: skip
+    horizons = sorted({horizon for curve in curves for horizon in curve["horizons"]})
+    every = [value for trace in data for value in trace["y"] if value and value > 0]
     layout = {
-        "xaxis": {"title": {"text": "rounds"}, "type": "log", "tickvals": curves[0]["horizons"]},
-        "yaxis": {"title": {"text": "average"}, "type": "log"},
-    }
+        "xaxis": {
+            "title": {"text": "rounds"}, "type": "log", "tickvals": horizons, "ticktext": [f"{each:,}" for each in horizons],
+        },
+        "yaxis": {"title": {"text": "average"}, **log_axis(min(every, default=0.0), max(every, default=0.0))},
+    }  # fmt: skip
     return {"data": data, "layout": layout, "kind": "points"}
 
 
