@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from regretless.files import write_text
 from regretless.report import presets_section
 from regretless.report.exports import csv_text
-from regretless.report.figures import paper_style, save
-from regretless.report.gather import Page, gather
+from regretless.report.figures import draw, paper_style, save
+from regretless.report.gather import Page, Panel, Study, gather
 from regretless.report.kinds import KINDS, by_kind
 from regretless.report.page import render
 from regretless.report.reproduction import reproduction
@@ -49,7 +51,7 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     written = []
     for study, panel in page.panels():
         with paper_style():
-            figure = KINDS[panel.kind].figure(study, panel) if panel.cells else None
+            figure = _figure(study, panel) if panel.cells else None
             if figure is None:
                 continue
             name = study.place if panel.place == study.place else f"{study.place}_{panel.place}"
@@ -58,3 +60,9 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
                 written.append(folder / f"{names[-1]}{suffix}")
                 save(figure, written[-1])
     return written
+
+
+def _figure(study: Study, panel: Panel) -> Figure | None:
+    kind = KINDS[panel.kind]
+    shown = kind.plot(study, panel)
+    return kind.figure(study, panel) if shown is None else draw(shown, panel.name or study.title)

@@ -10,8 +10,8 @@ from regretless.show.style import Style
 from regretless.show.words import number
 
 NOTHING = "Every replication of every policy diverged: there is nothing to draw."
-REACH = 3.0
-"""A reference line that is at most this factor outside the range of the curves still widens it."""
+ROOM = 0.5
+"""Reference lines may widen the range of the curves by this share of it on each side; those further away are told in words."""
 
 
 class Line(NamedTuple):
@@ -58,6 +58,15 @@ class Plot(NamedTuple):
         return list(dict.fromkeys(each for line in [*self.lines, *self.references] for each in line.x))
 
 
+class HeatMap(NamedTuple):
+    """Numbers by row (the first one on top) and column; ``shades`` are what the colours follow."""
+
+    rows: list[str]
+    columns: list[str]
+    grid: np.ndarray
+    shades: np.ndarray
+
+
 def curves(
     title: str, lines: list[Line], levels: Sequence[tuple[str, float]], horizon: int, last: int, log: bool | None = None
 ) -> Plot:
@@ -79,24 +88,39 @@ def fitted(
     every = every[np.isfinite(every) & ((every > 0) | (not log))]
     if not every.size:
         return Axis(title), [], list(references)
-    low, high = float(every.min()), float(every.max())
-    reach = (low / REACH, high * REACH) if log else (low - (high - low), high + (high - low))
-    near = [line for line in references if reach[0] <= np.nanmin(line.y) and np.nanmax(line.y) <= reach[1]]
-    low, high = min([low, *(np.nanmin(line.y) for line in near)]), max([high, *(np.nanmax(line.y) for line in near)])
-    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-    ends = (low / 1.2, high * 1.2) if log else (low - margin, high + margin)
-    taken = [line.label for line in near]
-    return Axis(title, log, ends), near, [line for line in references if line.label not in taken]
+    ends = _along(every, log)
+    low, high = float(ends.min()), float(ends.max())
+    least = 0.1 if log else 0.1 * abs(high) or 1.0
+    room = ROOM * max(high - low, least)
+    near, far = [], []
+    for line in references:
+        level = _along(line.y, log)
+        inside = low - room <= np.nanmin(level) and np.nanmax(level) <= high + room
+        (near if inside else far).append(line)
+    for line in near:
+        level = _along(line.y, log)
+        low, high = min(low, float(np.nanmin(level))), max(high, float(np.nanmax(level)))
+    margin = 0.06 * (high - low) or 0.5 * least
+    low, high = low - margin, high + margin
+    return Axis(title, log, (10.0**low, 10.0**high) if log else (low, high)), near, far
 
 
-STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0), tuple(1.0 + 0.1 * i for i in range(90)))
+def _along(values: np.ndarray, log: bool) -> np.ndarray:
+    """Places along an axis: the logarithm, -inf for what a logarithmic axis cannot show, or the values themselves."""
+    if not log:
+        return np.asarray(values, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(values <= 0, -np.inf, np.log10(values))
+
+
+STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
 
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Ticks of a logarithmic axis: decades, or where there are less than three of them, round numbers between.
 
-    >>> log_ticks(90.0, 600.0)
-    [100.0, 200.0, 500.0]
+    >>> log_ticks(90.0, 600.0), log_ticks(1.01, 1.06)
+    ([100.0, 200.0, 500.0], [1.02, 1.04, 1.06])
     """
     if not 0 < low <= high:
         return []
@@ -105,8 +129,19 @@ def log_ticks(low: float, high: float) -> list[float]:
     for steps in STEPS:
         ticks = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
         if len(ticks) >= 3:
-            break
-    return ticks[:: math.ceil(len(ticks) / 12)] if ticks else []
+            return ticks[:: math.ceil(len(ticks) / 12)]
+    return _even_ticks(low, high) or ticks
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """Three to six round numbers at even steps, for an axis that is much shorter than a decade."""
+    if not low < high:
+        return []
+    rough = (high - low) / 2.5
+    decade = 10.0 ** math.floor(math.log10(rough))
+    step = max(size * decade for size in (1.0, 2.0, 5.0) if size * decade <= rough)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{count * step:.12g}") for count in range(first, last + 1)]
 
 
 def extent(plot: Plot) -> tuple[float, float]:
@@ -123,3 +158,10 @@ def beyond_words(plot: Plot) -> str:
         low, high = number(float(np.nanmin(line.y))), number(float(np.nanmax(line.y)))
         told.append(f"{line.label} {low}" if low == high else f"{line.label} {low} to {high}")
     return f"Outside the chart: {', '.join(told)}." if told else ""
+
+
+def beyond_edges(plot: Plot) -> tuple[list[Line], list[Line]]:
+    """The reference lines that lie above the chart, and those below it."""
+    middle = np.nanmean(plot.y.range or np.concatenate([line.y for line in plot.lines] or [np.zeros(1)]))
+    above = [line for line in plot.beyond if np.nanmean(line.y) > middle]
+    return above, [line for line in plot.beyond if np.nanmean(line.y) <= middle]

@@ -1,5 +1,6 @@
 """The look of curves, bars and reference lines: one palette for the page, the figures and the picture of a run."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "pentagon")
@@ -8,30 +9,31 @@ QUIET = "#667085"
 
 
 class Style(NamedTuple):
-    """A colour as ``#rrggbb`` and a marker, so that curves can be told apart in grey as well."""
+    """A colour as ``#rrggbb``, a marker and dashes, so that curves can be told apart in grey as well."""
 
     colour: str
     marker: str
+    dash: str = "solid"
 
 
 KNOWN = {
-    "greedy": Style("#8a8f98", "square"),
-    "epsilon_greedy": Style("#b9875a", "diamond"),
-    "thompson": Style("#a678b4", "triangle-up"),
-    "dfhpg_1": Style("#4a86c5", "triangle-down"),
+    "greedy": Style("#8a8f98", "square", "dashdotdot"),
+    "epsilon_greedy": Style("#b9875a", "diamond", "dashdot"),
+    "thompson": Style("#a678b4", "triangle-up", "longdash"),
+    "dfhpg_1": Style("#4a86c5", "triangle-down", "dot"),
     "dfhpg": Style("#d9455f", "circle"),
-    "dfhpg_0": Style("#1f9e8f", "star"),
-    "linear_thompson": Style("#e0982d", "pentagon"),
+    "dfhpg_0": Style("#1f9e8f", "star", "dash"),
+    "linear_thompson": Style("#e0982d", "pentagon", "longdashdot"),
     "gaussian_linear": Style("#d9455f", "circle"),
-    "gaussian_nn": Style("#4a86c5", "triangle-down"),
-    "flow": Style("#1f9e8f", "star"),
-    "diffusion": Style("#a678b4", "triangle-up"),
+    "gaussian_nn": Style("#4a86c5", "triangle-down", "dashdot"),
+    "flow": Style("#1f9e8f", "star", "dash"),
+    "diffusion": Style("#a678b4", "triangle-up", "dot"),
     "schedule": Style("#d9455f", "circle"),
-    "α = 0": Style("#1f9e8f", "star"),
-    "α = 0.25": Style("#6cae5c", "square"),
-    "α = 0.5": Style("#a9a23c", "diamond"),
-    "α = 0.75": Style("#6d8fc7", "triangle-up"),
-    "α = 1": Style("#4a5fb5", "triangle-down"),
+    "α = 0": Style("#1f9e8f", "star", "dash"),
+    "α = 0.25": Style("#6cae5c", "square", "dot"),
+    "α = 0.5": Style("#a9a23c", "diamond", "dashdot"),
+    "α = 0.75": Style("#6d8fc7", "triangle-up", "longdash"),
+    "α = 1": Style("#4a5fb5", "triangle-down", "dashdotdot"),
 }
 
 CYCLE = (
@@ -40,8 +42,13 @@ CYCLE = (
 )  # fmt: skip
 """Colours of labels that are not known: none of them is a known label's."""
 
+CURVE_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "dashdotdot")
+"""Dashes of labels that are not known; with seven markers, forty-two labels go by before a pair comes again."""
+
 DASHES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
 OTHER_DASH = "longdashdot"
+SPARE_DASHES = (OTHER_DASH, "dashdotdot", "dot", "dash", "dashdot", "longdash", "solid")
+"""For reference lines whose own dashes are taken in a chart, in this order."""
 
 
 class Palette:
@@ -65,13 +72,27 @@ class Palette:
             return KNOWN[label]
         if label not in self._given:
             index = len(self._given)
-            self._given[label] = Style(CYCLE[index % len(CYCLE)], MARKERS[index % len(MARKERS)])
+            marker, dashes = MARKERS[index % len(MARKERS)], CURVE_DASHES[index % len(CURVE_DASHES)]
+            self._given[label] = Style(CYCLE[index % len(CYCLE)], marker, dashes)
         return self._given[label]
 
 
 def dash(reference: str) -> str:
     """The dashes of a reference line, by its name."""
     return DASHES.get(reference.replace(" ", "_"), OTHER_DASH)
+
+
+def dashes(references: Iterable[str]) -> dict[str, str]:
+    """The dashes of all reference lines of a chart, each its own as far as they go round.
+
+    >>> dashes(["random", "random (b)", "quota"])
+    {'random': 'dot', 'random (b)': 'longdashdot', 'quota': 'dashdotdot'}
+    """
+    found: dict[str, str] = {}
+    for name in references:
+        wanted = (dash(name.split(" (")[0]), *SPARE_DASHES)
+        found[name] = next((each for each in wanted if each not in found.values()), wanted[0])
+    return found
 
 
 def translucent(colour: str, opacity: float = 0.13) -> str:
