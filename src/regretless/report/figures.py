@@ -38,7 +38,7 @@ PAPER: dict[Any, Any] = {
     "svg.hashsalt": "regretless",
 }
 SIZE = (3.25, 2.3)
-SHADES = LinearSegmentedColormap.from_list("regret", [(place, colour) for place, colour in HEAT])
+SHADES = LinearSegmentedColormap.from_list("regret", [(float(str(place)), str(colour)) for place, colour in HEAT])
 LETTERS = 17
 """Small letters that fit on an inch."""
 

@@ -12,6 +12,7 @@ from regretless.report.figures import draw, paper_style, save
 from regretless.report.gather import Page, Panel, Study, gather
 from regretless.report.kinds import KINDS, by_kind
 from regretless.report.page import render
+from regretless.report.paper import configurations
 from regretless.report.reproduction import reproduction
 from regretless.show.words import distinct
 from regretless.studies.store import Store
@@ -40,7 +41,7 @@ def write_texts(page: Page, folder: Path) -> None:
         write_text(tables / "claims.json", json.dumps(claims, ensure_ascii=False, indent=1) + "\n")
         for title in presets_section.TABLES:
             name = f"configurations_{title.split()[0].lower()}.tex"
-            write_text(tables / name, presets_section.latex(title))
+            write_text(tables / name, configurations.latex(title))
     write_text(folder / "reproduction.md", reproduction(page))
 
 

@@ -53,7 +53,7 @@ def printed(label: str, length: int = 40) -> str:
 
 
 def power_text(value: float) -> str:
-    """A tick in print: plain where that is short, otherwise with a power of ten.
+    r"""A tick in print: plain where that is short, otherwise with a power of ten.
 
     >>> power_text(500.0), power_text(20000.0), power_text(1e-5)
     ('500', '$2{\\\\times}10^{4}$', '$10^{-5}$')
@@ -180,7 +180,7 @@ def _set_words(axes: Axes, words: list[Any]) -> None:
     """Words below the axis, aslant where they would touch."""
     names = [printed(named(str(word)), 20) for word in words]
     axes.set_xticks(range(len(words)), names)
-    inches = axes.get_position().width * axes.figure.get_figwidth() if axes.figure is not None else 3.0
+    inches = axes.get_window_extent().width / axes.figure.dpi if axes.figure is not None else 3.0
     if sum(len(name) + 2 for name in names) > 20 * inches:
         axes.tick_params(axis="x", labelrotation=30)
         for label in axes.get_xticklabels():

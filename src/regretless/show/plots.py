@@ -92,7 +92,8 @@ def fitted(
     low, high = float(ends.min()), float(ends.max())
     least = 0.1 if log else 0.1 * abs(high) or 1.0
     room = ROOM * max(high - low, least)
-    near, far = [], []
+    near: list[Line] = []
+    far: list[Line] = []
     for line in references:
         level = _along(line.y, log)
         inside = low - room <= np.nanmin(level) and np.nanmax(level) <= high + room

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, card, paired, value
-from regretless.report.tables import Row, arm_text, latex_table, markdown_table, references, rows
+from regretless.report.paper.tables import Block
+from regretless.report.paper.tables import result_table as latex_result_table
+from regretless.report.tables import Row, arm_text, markdown_table, references, rows
 from regretless.report.words import markdown_text
 from regretless.show.charts import Charts
 from regretless.show.words import number, spread
@@ -87,4 +89,9 @@ def _markdown_cells(each: Row) -> list[str]:
     return [markdown_text(each.name), ours, number(each.arm.median), published, z, word]
 
 
-KIND = Kind(card=table_card, markdown=markdown, rows=rows, latex=latex_table)
+def latex(panels: Sequence[Panel]) -> str:
+    """All panels in one table."""
+    return latex_result_table([Block("", panels)])
+
+
+KIND = Kind(card=table_card, markdown=markdown, rows=rows, latex=latex)
