@@ -39,8 +39,8 @@ PAPER: dict[Any, Any] = {
 }
 SIZE = (3.25, 2.3)
 SHADES = LinearSegmentedColormap.from_list("regret", [(float(str(place)), str(colour)) for place, colour in HEAT])
-LETTERS = 17
-"""Small letters that fit on an inch."""
+AROUND = (0.6, 0.6)
+"""Inches that ticks and titles take beside and below a chart."""
 
 
 @contextlib.contextmanager
@@ -66,23 +66,23 @@ def draw(shown: Plot | HeatMap, title: str, size: tuple[float, float] = SIZE) ->
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    draw_panel(axes, shown, title, size[0] - 0.6)
+    draw_panel(axes, shown, title, size)
     if isinstance(shown, HeatMap):
         return figure
-    if fits_beside(shown, size[1] - 0.6):
+    if fits_beside(shown, size[1] - AROUND[1]):
         name_curves(figure, axes, shown)
     else:
         add_legend(figure, [axes], [shown])
     return figure
 
 
-def draw_panel(axes: Axes, shown: Plot | HeatMap, title: str, inches: float) -> None:
-    """One chart with its title; ``inches`` is its width."""
+def draw_panel(axes: Axes, shown: Plot | HeatMap, title: str, size: tuple[float, float]) -> None:
+    """One chart with its title; ``size`` is what it may take, in inches."""
     if isinstance(shown, HeatMap):
         _draw_heat(axes, shown, title)
         return
     draw_on(axes, shown)
-    tell_beyond(axes, shown, int(LETTERS * inches))
+    tell_beyond(axes, shown, size[0] - AROUND[0], max(size[1] - AROUND[1], 0.6))
     axes.set_title(printed(title, 60))
 
 
@@ -97,7 +97,10 @@ def add_legend(figure: Figure, every: Sequence[Axes], plots: Sequence[Plot]) -> 
     if not labels:
         return
     width, height = figure.get_size_inches()
-    tries = [(columns, 7.0) for columns in range(min(len(labels), 8), 1, -1)] + [(2, 6.0), (1, 7.0)]
+    counts = dict.fromkeys(
+        -(-len(labels) // rows) for rows in range(1, len(labels) + 1)
+    )  # columns that rows fill evenly
+    tries = [(columns, 7.0) for columns in counts if columns > 1] + [(2, 6.0), (1, 7.0)]
     for columns, size in tries:
         legend = figure.legend(
             [known[label] for label in labels], labels, loc="outside lower center", frameon=False, ncols=columns,

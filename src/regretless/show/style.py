@@ -42,8 +42,10 @@ CYCLE = (
 )  # fmt: skip
 """Colours of labels that are not known: none of them is a known label's."""
 
-CURVE_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "dashdotdot")
-"""Dashes of labels that are not known; with seven markers, forty-two labels go by before a pair comes again."""
+_DASHES = ("dash", "dot", "dashdot", "longdash", "dashdotdot", "solid")
+_TAKEN = {(style.marker, style.dash) for style in KNOWN.values()}
+PAIRS = [pair for i in range(42) if (pair := (MARKERS[i % 7], _DASHES[i % 6])) not in _TAKEN]
+"""Markers and dashes of labels that are not known: none of these pairs is a known label's."""
 
 DASHES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
 OTHER_DASH = "longdashdot"
@@ -55,7 +57,7 @@ class Palette:
     """The styles of one page: a label looks the same in all its charts, and two labels look different.
 
     Labels that are not known take the colours of ``CYCLE`` in the order in which they are first asked for; when it has gone
-    round, markers still tell them apart.
+    round, markers and dashes still tell them apart.
 
     >>> palette = Palette()
     >>> palette["dfhpg"] == KNOWN["dfhpg"], palette["mine"].colour == CYCLE[0], palette["other"].colour == CYCLE[1]
@@ -72,8 +74,7 @@ class Palette:
             return KNOWN[label]
         if label not in self._given:
             index = len(self._given)
-            marker, dashes = MARKERS[index % len(MARKERS)], CURVE_DASHES[index % len(CURVE_DASHES)]
-            self._given[label] = Style(CYCLE[index % len(CYCLE)], marker, dashes)
+            self._given[label] = Style(CYCLE[index % len(CYCLE)], *PAIRS[index % len(PAIRS)])
         return self._given[label]
 
 

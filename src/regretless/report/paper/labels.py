@@ -17,8 +17,10 @@ from regretless.show.style import QUIET
 SIZE = 6.5
 LONGEST = 22
 """Letters of a name that still stands beside its curve; longer ones go into a legend."""
-STRIP = 0.085
-"""Share of the axis that one line of words takes at its edge."""
+LINE = 7.6
+"""Points that a row of words takes at the edge of a chart."""
+LETTERS = 17
+"""Small letters that fit on an inch."""
 LEAD = 9.0
 """Points between the chart and the names beside it."""
 
@@ -93,14 +95,17 @@ def _dark(colour: str, share: float = 0.72) -> str:
     return "#" + "".join(f"{int(share * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
 
 
-def tell_beyond(axes: Axes, plot: Plot, letters: int) -> None:
-    """States the reference lines that are off the chart at the edge they lie behind, in a strip that the axis grows by."""
+def tell_beyond(axes: Axes, plot: Plot, width: float, height: float) -> None:
+    """States the reference lines that are off the chart at the edge they lie behind, in a strip that the axis grows by.
+
+    ``width`` and ``height`` are the chart's, in inches.
+    """
     above, below = beyond_edges(plot)
     for lines, arrow, edge in ((above, r"$\uparrow$", 1.0), (below, r"$\downarrow$", 0.0)):
         if not lines:
             continue
-        rows = _rows(lines, letters)
-        _grow(axes, STRIP * len(rows), edge)
+        rows = _rows(lines, int(LETTERS * width))
+        _grow(axes, min((LINE * len(rows) + 3.0) / (72.0 * height), 0.4), edge)
         words = "\n".join(", ".join(map(_level, row)) for row in rows)
         axes.annotate(
             f"{arrow} off the chart: {words}", (1.0, edge), (-3, 2 if edge == 0.0 else -2), xycoords="axes fraction",

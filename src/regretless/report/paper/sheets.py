@@ -22,12 +22,13 @@ def sheet(drawings: Sequence[tuple[str, Drawing]], width: float) -> Figure:
         return draw(plot, title, (width, 2.3 if width < 5 else 2.7))
     across = _across(drawings, width)
     down = -(-len(drawings) // across)
-    figure = Figure(figsize=(width, down * _height(drawings, width, across)), layout="constrained")
+    height = _height(drawings, width, across)
+    figure = Figure(figsize=(width, down * height), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(down, across)
     every = [figure.add_subplot(grid[index // across, index % across]) for index in range(len(drawings))]
     for axes, (title, shown) in zip(every, drawings, strict=True):
-        draw_panel(axes, shown, title, width / across - 0.5)
+        draw_panel(axes, shown, title, (width / across, height))
     _share_titles(every, across)
     plots = [shown for _, shown in drawings if isinstance(shown, Plot)]
     drawn = [axes for axes, (_, shown) in zip(every, drawings, strict=True) if isinstance(shown, Plot)]

@@ -87,8 +87,13 @@ def _table(page: Page, found: Found, folder: Path) -> Piece:
         blocks = [Block("Pure bandit feedback", found.panels)]
         blocks.append(Block("Semi-bandit feedback", semi.panels, ("dfhpg", "dfhpg_0"), references=False))
         shown += semi.panels
+    lower = (
+        latex_text("The semi-bandit half is not computed yet.") if found.item.number == 1 and not semi.panels else ""
+    )
     write_text(folder / f"{found.item.stem}.tex", result_table(blocks))
-    caption = _sentences(latex_text(f"{found.item.name}."), TOLD, ran(shown), lacking(found.missing, found.partial))
+    caption = _sentences(
+        latex_text(f"{found.item.name}."), TOLD, ran(shown), lacking(found.missing, found.partial), lower
+    )
     return Piece("table", found.item.number, [found.item.stem], caption)
 
 
