@@ -32,6 +32,7 @@ LINES: dict[str, Any] = {
 NAMES = {
     "gaussian_linear": "Gaussian linear", "gaussian_nn": "Gaussian NN", "flow": "CNF", "diffusion": "DDPM",
     "semi_bandit": "semi-bandit", "full": "full information", "best_fixed": "best fixed", "market_forecast": "market forecast",
+    "least_squares": "least squares",
 }  # fmt: skip
 """Models of the cost, kinds of feedback and reference lines as the paper writes them."""
 

@@ -63,7 +63,7 @@ def column(values: Iterable[Value], beside: Iterable[Value] = ()) -> Column:
     means = [abs(mean) for mean, _ in known if mean is not None and math.isfinite(mean) and mean != 0]
     errors = [error for _, error in known if error is not None and math.isfinite(error) and error > 0]
     size = _decade(float(np.median(means))) if means else 0
-    exponent = 0 if -2 < size < 4 else size
+    exponent = 0 if -2 < size < 3 else size
     error = _decade(float(np.median(errors))) if errors else -1
     draft = Column(exponent, DECIMALS if exponent else min(max(1 - error, 0), 3), 0, 0)
     every = [*known, *beside]

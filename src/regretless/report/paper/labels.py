@@ -19,7 +19,7 @@ LONGEST = 22
 """Letters of a name that still stands beside its curve; longer ones go into a legend."""
 LINE = 7.6
 """Points that a row of words takes at the edge of a chart."""
-LETTERS = 17
+LETTERS = 24
 """Small letters that fit on an inch."""
 LEAD = 9.0
 """Points between the chart and the names beside it."""
