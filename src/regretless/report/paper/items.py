@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from regretless.report.gather import Page, Panel, Study
-from regretless.studies.definitions import BENCHMARKS, LONGEST, ZOOM
+from regretless.report.words import BENCHMARKS
+
+ALL = tuple(BENCHMARKS)
+ZOOM = 600
+"""The paper's convergence figures show the first rounds of the synthetic benchmarks; energy is short enough to be shown whole."""
 
 CURVES = "Average regret per round, with bands of $\\pm 1$ standard error across replications."
 FINAL = "Mean final regret; lower is better."
@@ -18,7 +22,7 @@ class Item(NamedTuple):
     name: str
     about: str  # LaTeX
     studies: tuple[str, ...]
-    panels: tuple[str, ...] = BENCHMARKS
+    panels: tuple[str, ...] = ALL
     curves: bool = False  # regret curves, whatever the study's own kind
     zoom: bool = False
 
@@ -48,7 +52,7 @@ ITEMS = (
         5, "figure", "Surrogate losses", f"{FINAL} Rows are sorted by the first column.", ("surrogates",),
         ("pricing", "shortest_path", "topk", "energy"),
     ),
-    Item(6, "figure", "Mixing weight: the schedule against fixed values", CURVES, ("alpha",), BENCHMARKS, True),
+    Item(6, "figure", "Mixing weight: the schedule against fixed values", CURVES, ("alpha",), ALL, True),
     Item(
         7, "figure", "Difficulty: the degree of the costs", f"{FINAL} Bars are standard errors.", ("degree",),
         ("pricing", "shortest_path", "topk"),
@@ -89,7 +93,7 @@ def _panels(study: Study, item: Item) -> list[Panel]:
     known = {panel.title: panel for panel in study.panels if panel.cells}
     chosen = [known[title] for title in item.panels if title in known]
     if item.zoom:
-        chosen = [panel if panel.title in LONGEST else panel._replace(zoom=ZOOM) for panel in chosen]
+        chosen = [panel if panel.title == "energy" else panel._replace(zoom=ZOOM) for panel in chosen]
     return chosen
 
 

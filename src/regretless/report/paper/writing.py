@@ -12,7 +12,7 @@ from regretless.report.kinds import KINDS, by_kind
 from regretless.report.panel_plots import panel_curves
 from regretless.report.paper import configurations
 from regretless.report.paper.document import Piece, document, lacking, ran
-from regretless.report.paper.items import ITEMS, Found, find, further, told_missing
+from regretless.report.paper.items import ITEMS, ZOOM, Found, find, further, told_missing
 from regretless.report.paper.sheets import WIDTHS, Drawing, sheet
 from regretless.report.paper.tables import Block, result_table
 from regretless.report.tables import SEPARATED
@@ -54,7 +54,7 @@ def _figure(found: Found, folder: Path) -> Piece:
         (panel.name, drawn) for panel in found.panels if (drawn := _drawing(study, panel, item.curves)) is not None
     ]
     file = _save(drawings, folder, item.stem)
-    zoomed = "Synthetic benchmarks: the first 600 rounds." if item.zoom else ""
+    zoomed = f"Synthetic benchmarks: the first {ZOOM} rounds." if item.zoom else ""
     words = (f"{item.name}.", zoomed)
     caption = _sentences(*map(latex_text, words), item.about, ran(found.panels), lacking(found.missing, found.partial))
     return Piece("figure", item.number, [file] if file else [], caption)
