@@ -61,4 +61,6 @@ def _write_paper(page: "Page", folder: Path) -> None:
     written = write_paper(page, folder)
     for line in written.missing:
         console.say(line)
-    console.say(f"{written.figures} figures and {written.tables} tables for print: pdflatex paper.tex in {folder}")
+    counted = [(written.figures, "figure"), (written.tables, "table")]
+    words = " and ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counted)
+    console.say(f"{words} for print: pdflatex paper.tex in {folder}")

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def draw(shown: Plot | HeatMap, title: str, size: tuple[float, float] = SIZE) ->
     if fits_beside(shown, size[1] - AROUND[1]):
         name_curves(figure, axes, shown)
     else:
-        add_legend(figure, [axes], [shown])
+        add_legend(figure, [axes], labels_of([shown]))
     return figure
 
 
@@ -86,14 +86,13 @@ def draw_panel(axes: Axes, shown: Plot | HeatMap, title: str, size: tuple[float,
     axes.set_title(printed(title, 60))
 
 
-def add_legend(figure: Figure, every: Sequence[Axes], plots: Sequence[Plot]) -> None:
-    """One legend for all axes below them, with as many columns as fit; the figure grows by its height."""
+def add_legend(figure: Figure, every: Sequence[Axes], order: Iterable[str]) -> None:
+    """One legend for all axes below them, its labels in this order, in even rows; the figure grows by its height."""
     known: dict[str, Any] = {}
     for axes in every:
         handles, labels = axes.get_legend_handles_labels()
         known |= {label: known.get(label, handle) for handle, label in zip(handles, labels, strict=True)}
-    lines = [line for plot in plots for line in plot.lines] + [line for plot in plots for line in plot.references]
-    labels = [label for label in dict.fromkeys(printed(named(line.label)) for line in lines) if label in known]
+    labels = [label for label in dict.fromkeys(printed(named(name)) for name in order) if label in known]
     if not labels:
         return
     width, height = figure.get_size_inches()
@@ -111,6 +110,12 @@ def add_legend(figure: Figure, every: Sequence[Axes], plots: Sequence[Plot]) -> 
             figure.set_size_inches(width, height + box.height / figure.dpi)
             return
         legend.remove()
+
+
+def labels_of(plots: Sequence[Plot]) -> list[str]:
+    """The labels of all curves, and behind them those of the reference lines."""
+    lines = [line for plot in plots for line in plot.lines] + [line for plot in plots for line in plot.references]
+    return [line.label for line in lines]
 
 
 def _draw_heat(axes: Axes, shown: HeatMap, title: str) -> None:

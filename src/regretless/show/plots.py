@@ -71,32 +71,44 @@ def curves(
     title: str, lines: list[Line], levels: Sequence[tuple[str, float]], horizon: int, last: int, log: bool | None = None
 ) -> Plot:
     """Curves over rounds up to ``last``, and reference levels by name; ``log`` None: where all of them end above zero."""
-    early = last // 20  # what happens before sets no range
-    settled = [line.y[(np.asarray(line.x) >= early) & (np.asarray(line.x) <= last)] for line in lines]
+    settled = _between(lines, last // 10, last)  # what happens before sets no range
     final = [each[-1] for each in settled if each.size]
     across: list[float] = [1, horizon] if horizon > 1 else [0.5, 1.5]
     drawn = [Line(name, across, np.full(2, level)) for name, level in levels]
-    axis, near, far = fitted(title, settled, all(value > 0 for value in final) if log is None else log, drawn)
+    log = all(value > 0 for value in final) if log is None else log
+    axis, near, far = fitted(title, settled, log, drawn, _between(lines, last // 2, last))
     return Plot("curves", lines, near, Axis("round", range=(1, last) if last > 1 else (0.5, 1.5)), axis, far)
 
 
+def _between(lines: Sequence[Line], first: int, last: int) -> list[np.ndarray]:
+    """What the curves show in these rounds."""
+    return [line.y[(np.asarray(line.x) >= first) & (np.asarray(line.x) <= last)] for line in lines]
+
+
 def fitted(
-    title: str, values: Sequence[np.ndarray], log: bool, references: Sequence[Line]
+    title: str,
+    values: Sequence[np.ndarray],
+    log: bool,
+    references: Sequence[Line],
+    core: Sequence[np.ndarray] | None = None,
 ) -> tuple[Axis, list[Line], list[Line]]:
-    """An axis that the values fill, the reference lines that are near enough to be drawn, and those that are not."""
-    every = np.concatenate([np.ravel(each) for each in values]) if values else np.zeros(0)
-    every = every[np.isfinite(every) & ((every > 0) | (not log))]
-    if not every.size:
+    """An axis that the values fill, the reference lines that are near enough to be drawn, and those that are not.
+
+    How near is measured by the range of ``core``, where that is given, else of all values.
+    """
+    found = _range(values, log)
+    if found is None:
         return Axis(title), [], list(references)
-    ends = _along(every, log)
-    low, high = float(ends.min()), float(ends.max())
+    low, high = found
     least = 0.1 if log else 0.1 * abs(high) or 1.0
-    room = ROOM * max(high - low, least)
+    first, last = (_range(core, log) if core is not None else None) or found
+    room = ROOM * max(last - first, least)
+    first, last = min(low, first - room), max(high, last + room)
     near: list[Line] = []
     far: list[Line] = []
     for line in references:
         level = _along(line.y, log)
-        inside = low - room <= np.nanmin(level) and np.nanmax(level) <= high + room
+        inside = first <= np.nanmin(level) and np.nanmax(level) <= last
         (near if inside else far).append(line)
     for line in near:
         level = _along(line.y, log)
@@ -104,6 +116,13 @@ def fitted(
     margin = 0.06 * (high - low) or 0.5 * least
     low, high = low - margin, high + margin
     return Axis(title, log, (10.0**low, 10.0**high) if log else (low, high)), near, far
+
+
+def _range(values: Sequence[np.ndarray], log: bool) -> tuple[float, float] | None:
+    """The ends of what an axis can show of the values, as places along it."""
+    every = _along(np.concatenate([np.ravel(each) for each in values]) if values else np.zeros(0), log)
+    every = every[np.isfinite(every)]
+    return (float(every.min()), float(every.max())) if every.size else None
 
 
 def _along(values: np.ndarray, log: bool) -> np.ndarray:

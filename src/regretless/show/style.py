@@ -37,7 +37,7 @@ KNOWN = {
 }
 
 CYCLE = (
-    "#7f4fc9", "#c2558f", "#2f7d4f", "#8c5a1e", "#3d6f8e", "#b03a2e", "#6b7a12", "#5c4b8a", "#d07c5c", "#188aa8", "#9c2f6b",
+    "#7f4fc9", "#2f7d4f", "#8c5a1e", "#3d6f8e", "#c2558f", "#6b7a12", "#b03a2e", "#5c4b8a", "#188aa8", "#d07c5c", "#9c2f6b",
     "#54606f",
 )  # fmt: skip
 """Colours of labels that are not known: none of them is a known label's."""

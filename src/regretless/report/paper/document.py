@@ -19,6 +19,15 @@ PREAMBLE = r"""\documentclass[10pt]{article}
 """
 
 
+BEYOND = r"""\clearpage
+\section*{Beyond the paper}
+\renewcommand{\thefigure}{S\arabic{figure}}
+\renewcommand{\thetable}{S\arabic{table}}
+\setcounter{figure}{0}
+\setcounter{table}{0}
+"""
+
+
 class Piece(NamedTuple):
     """A float of the document: the files of a figure (without their suffix) or of a table, and its caption in LaTeX."""
 
@@ -32,15 +41,11 @@ class Piece(NamedTuple):
 def document(page: Page, paper: Iterable[Piece], more: Sequence[Piece], missing: Sequence[str]) -> str:
     """The whole document; what is not computed yet is named in comments at its top."""
     parts = [*(f"% {_comment(line)}" for line in missing), PREAMBLE]
-    parts.append(r"\section*{Figures and tables of the paper, from our own runs}")
-    parts.append(f"{_about(page)}\n")
+    title = "Figures and tables of the paper, from our own runs" if page.paper else page.titles
+    parts += [rf"\section*{{{latex_text(title)}}}", f"{_about(page)}\n"]
     parts += [_float(piece) for piece in paper]
-    if more:
-        parts += [r"\clearpage", r"\section*{Beyond the paper}"]
-        parts += [r"\renewcommand{\thefigure}{S\arabic{figure}}", r"\renewcommand{\thetable}{S\arabic{table}}"]
-        parts += [r"\setcounter{figure}{0}", r"\setcounter{table}{0}"]
-        parts += [_float(piece) for piece in more]
-    return "\n".join([*parts, r"\end{document}", ""])
+    parts += [BEYOND] if more and page.paper else []
+    return "\n".join([*parts, *(_float(piece) for piece in more), r"\end{document}", ""])
 
 
 def ran(panels: Sequence[Panel]) -> str:
@@ -76,7 +81,7 @@ def _or(numbers: Sequence[int]) -> str:
 def _about(page: Page) -> str:
     short = any(study.scale.horizon is not None for study in page.studies)
     words = f"Written by regretless from stored results, computed with code {' and '.join(page.code)}."
-    words += " Numbers of floats are the paper's."
+    words += " Figures and tables have the paper's numbers." if page.paper else ""
     if short:
         words += (
             " Some of these are short runs with fewer rounds than the paper's: they are not to be compared with it."

@@ -8,7 +8,7 @@ from regretless.report.words import BENCHMARKS
 
 ALL = tuple(BENCHMARKS)
 ZOOM = 600
-"""The paper's convergence figures show the first rounds of the synthetic benchmarks; energy is short enough to be shown whole."""
+"""The paper's convergence figures show the first rounds of the synthetic benchmarks; energy is shown whole."""
 
 CURVES = "Average regret per round, with bands of $\\pm 1$ standard error across replications."
 FINAL = "Mean final regret; lower is better."

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from regretless.report.figures import add_legend, draw, draw_panel
+from regretless.report.figures import add_legend, draw, draw_panel, labels_of
 from regretless.show.plots import HeatMap, Plot
 
 WIDTHS = {"column": 3.25, "text": 6.75}
@@ -32,7 +32,7 @@ def sheet(drawings: Sequence[tuple[str, Drawing]], width: float) -> Figure:
     _share_titles(every, across)
     plots = [shown for _, shown in drawings if isinstance(shown, Plot)]
     drawn = [axes for axes, (_, shown) in zip(every, drawings, strict=True) if isinstance(shown, Plot)]
-    add_legend(figure, drawn, plots)
+    add_legend(figure, drawn, labels_of(plots))
     return figure
 
 

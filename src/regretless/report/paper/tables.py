@@ -48,7 +48,7 @@ def result_table(blocks: Sequence[Block]) -> str:
     """A column per panel with a power of ten of its own; several tables where one would be wider than the text."""
     titles = dict.fromkeys(panel.title for block in blocks for panel in block.panels)
     panels = [_panel(title, blocks) for title in titles]
-    names = [_shown(row) for panel in panels for block in panel.blocks for row in block.values()]
+    names = [_shown(row.name) for panel in panels for block in panel.blocks for row in block.values()]
     first = max((len(name) for name in names), default=0) * LETTER + GAP
     parts = [_tabular(blocks, some) for some in _cut(panels, TEXT_INCHES - first)]
     return f"{NEEDS}{SEPARATED}.\n" + "\n\\par\\medskip\n".join(parts)
@@ -124,7 +124,7 @@ def _row(label: str, index: int, panels: Sequence[_Panel]) -> str:
         if row is None:
             cells += ["--"] * panel.columns
             continue
-        name = _shown(row)
+        name = _shown(row.name)
         mark = "$^{*}$" if row.arm.diverged else ""
         cells.append(panel.numbers.cell((row.arm.mean, row.arm.error), row.separated) + mark)
         if panel.published:
@@ -132,9 +132,10 @@ def _row(label: str, index: int, panels: Sequence[_Panel]) -> str:
     return rf"{latex_text(name)} & {' & '.join(cells)} \\"
 
 
-def _shown(row: Row) -> str:
-    cell, colon, _ = row.name.removesuffix(row.arm.label).rpartition(": ")
-    return named(cell) + colon + named(row.arm.label)
+def _shown(name: str) -> str:
+    """The name of a row as the paper writes it, behind the label of its cell where there are several."""
+    cell, colon, label = name.rpartition(": ")
+    return named(cell) + colon + named(label)
 
 
 def _reference(name: str, index: int, panels: Sequence[_Panel]) -> str:
@@ -142,4 +143,4 @@ def _reference(name: str, index: int, panels: Sequence[_Panel]) -> str:
     for panel in panels:
         cells.append(panel.numbers.cell(panel.levels[index].get(name, (None, None))))
         cells += [""] * panel.published
-    return rf"\textit{{{latex_text(named(name))}}} & {' & '.join(cells)} \\"
+    return rf"\textit{{{latex_text(_shown(name))}}} & {' & '.join(cells)} \\"
