@@ -172,7 +172,7 @@ def figure(study: Study, panel: Panel) -> Figure | None:
     shares = [max(one.relative, FLOOR) for each in found.values() for one in each.values()]
     low, high, ticks = _range([*shares, *levels])
     axes.set_xscale("log")
-    axes.set_xlim(low, high)
+    axes.set(xlim=(low, high), ylim=(0.4, len(found) + 0.6))
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_major_formatter(FixedFormatter([figures.power_text(tick) for tick in ticks]))
     axes.xaxis.set_minor_locator(NullLocator())
