@@ -57,7 +57,7 @@ def power_text(value: float) -> str:
     r"""A tick in print: plain where that is short, otherwise with a power of ten.
 
     >>> power_text(500.0), power_text(20000.0), power_text(1e-5)
-    ('500', '$2{\\\\times}10^{4}$', '$10^{-5}$')
+    ('500', '$2{\\times}10^{4}$', '$10^{-5}$')
     """
     if value == 0 or 0.001 <= abs(value) < 10_000:
         return f"{value:.6g}"

@@ -10,7 +10,7 @@ from regretless.show.style import Style
 from regretless.show.words import number
 
 NOTHING = "Every replication of every policy diverged: there is nothing to draw."
-ROOM = 0.5
+ROOM = 0.6
 """Reference lines may widen the range of the curves by this share of it on each side; those further away are told in words."""
 
 
