@@ -70,7 +70,9 @@ def ran(panels: Sequence[Panel]) -> str:
 def lacking(titles: Sequence[str], cells: int) -> str:
     """What a float still lacks, in LaTeX; empty if it is complete."""
     words = [f"Not computed yet: {', '.join(benchmark(title) for title in titles)}."] if titles else []
-    words += [f"{cells} cell{'' if cells == 1 else 's'} of this are not computed yet."] if cells else []
+    words += (
+        ["One cell is not computed yet." if cells == 1 else f"{cells} cells are not computed yet."] if cells else []
+    )
     return latex_text(" ".join(words))
 
 

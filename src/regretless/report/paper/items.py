@@ -113,6 +113,6 @@ def told_missing(found: Sequence[Found]) -> list[str]:
             lines.append(f"{each.item.title} ({each.item.name}) is not computed yet: {command}")
         elif each.missing or each.partial:
             lacks = [f"panels {', '.join(each.missing)}"] * bool(each.missing)
-            lacks += [f"{each.partial} cells of the panels shown"] * bool(each.partial)
+            lacks += [f"{each.partial} cell{'' if each.partial == 1 else 's'} of the panels shown"] * bool(each.partial)
             lines.append(f"{each.item.title} ({each.item.name}) lacks {' and '.join(lacks)}: {command}")
     return lines

@@ -54,7 +54,8 @@ def _figure(found: Found, folder: Path) -> Piece:
         (panel.name, drawn) for panel in found.panels if (drawn := _drawing(study, panel, item.curves)) is not None
     ]
     file = _save(drawings, folder, item.stem)
-    zoomed = f"Synthetic benchmarks: the first {ZOOM} rounds." if item.zoom else ""
+    cut = [panel for panel in found.panels if panel.zoom is not None and panel.cells[0].record["horizon"] > panel.zoom]
+    zoomed = f"Synthetic benchmarks: the first {ZOOM} rounds." if cut else ""
     words = (f"{item.name}.", zoomed)
     caption = _sentences(*map(latex_text, words), item.about, ran(found.panels), lacking(found.missing, found.partial))
     return Piece("figure", item.number, [file] if file else [], caption)
