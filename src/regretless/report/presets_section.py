@@ -2,7 +2,7 @@
 
 from regretless.benchmarks.presets import read
 from regretless.report.html import Markup, row, table, tag, text
-from regretless.report.words import BENCHMARKS, benchmark, latex_text, places
+from regretless.report.words import BENCHMARKS, benchmark, places
 from regretless.show.words import number
 
 TABLES = ("Point models", "Generative models")
@@ -69,16 +69,3 @@ def section() -> Markup:
 
 def _table(title: str, lines: list[list[str]], name: str) -> Markup:
     return table(head(title), [row(*map(text, line)) for line in lines], name)
-
-
-def latex(title: str) -> str:
-    """One of the tables for print."""
-    names = " & ".join(map(latex_text, head(title)))
-    lines = [" & ".join(map(latex_text, line)) + r" \\" for line in rows(title)]
-    top = [
-        rf"\begin{{tabular}}{{lll{'c' * (len(head(title)) - len(FIRST))}}}",
-        r"\toprule",
-        rf"{names} \\",
-        r"\midrule",
-    ]
-    return "\n".join([*top, *lines, r"\bottomrule", r"\end{tabular}", ""])

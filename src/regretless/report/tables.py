@@ -6,9 +6,16 @@ from typing import Any, NamedTuple
 
 from regretless.report.gather import Panel, Reference, Shown
 from regretless.report.series import ArmSummary
-from regretless.report.words import latex_spread, latex_text, markdown_text
+from regretless.report.words import markdown_text
 from regretless.show.words import spread
 from regretless.studies.verdicts import Verdict
+
+LEAST_PAIRS = 10
+SEPARATED = (
+    f"the lowest mean, where its difference from the second lowest, paired by seed over at least {LEAST_PAIRS} seeds, is more "
+    "than two standard errors"
+)
+"""When a table for print sets a mean in bold."""
 
 
 class Row(NamedTuple):
@@ -20,6 +27,7 @@ class Row(NamedTuple):
     second: dict[str, Any] | None  # mean and standard error on the second range of seeds
     best: bool  # the lowest mean of its cell
     feedback: str
+    separated: bool  # the best of its cell, clearly: see ``SEPARATED``
 
 
 def rows(panel: Panel) -> list[Row]:
@@ -36,7 +44,20 @@ def _row(cell: Shown, arm: ArmSummary, prefix: str, best: bool) -> Row:
     verdict = cell.verdicts.get(arm.label)
     needed = verdict is not None and verdict.second_z is not None and cell.second is not None
     second = cell.second["arms"][arm.label] if needed and cell.second is not None else None
-    return Row(prefix + arm.label, arm, verdict, second, best, cell.record["cell"].get("feedback", ""))
+    feedback = cell.record["cell"].get("feedback", "")
+    return Row(prefix + arm.label, arm, verdict, second, best, feedback, best and _separated(cell, arm))
+
+
+def _separated(cell: Shown, best: ArmSummary) -> bool:
+    """Whether the best arm is below every other by more than two standard errors of the paired difference to the second."""
+    others = [arm for arm in cell.arms.values() if arm.label != best.label and math.isfinite(arm.mean)]
+    if not others or not best.anchor or best.diverged:
+        return False
+    second = min(others, key=lambda arm: arm.mean)
+    if second.diverged or len(second.final) != len(best.final) or len(best.final) < LEAST_PAIRS:
+        return False
+    apart = second.final - best.final
+    return bool(apart.mean() > 2.0 * apart.std(ddof=1) / len(apart) ** 0.5)
 
 
 def references(panel: Panel) -> list[Reference]:
@@ -68,28 +89,3 @@ def arm_text(arm: ArmSummary | None) -> str:
     if arm is None:
         return "–"
     return spread(arm.mean, arm.error) + (f" ({arm.diverged} diverged)" if arm.diverged else "")
-
-
-def latex_table(panels: Sequence[Panel]) -> str:
-    """A table in the form of the paper's: a row per policy, a column per panel, the best of a column in bold."""
-    columns = [{row.name: row for row in rows(panel)} for panel in panels]
-    labels = list(dict.fromkeys(label for column in columns for label in column))
-    heads = " & ".join(latex_text(panel.name) for panel in panels)
-    lines = [rf"\begin{{tabular}}{{l{'c' * len(panels)}}}", r"\toprule", rf"Method & {heads} \\", r"\midrule"]
-    for label in labels:
-        cells = [_latex_cell(column.get(label)) for column in columns]
-        lines.append(rf"\texttt{{{latex_text(label)}}} & {' & '.join(cells)} \\")
-    lines.append(r"\midrule")
-    levels = [{line.name: line for line in references(panel)} for panel in panels]
-    for name in dict.fromkeys(name for level in levels for name in level):
-        found = [level.get(name) for level in levels]
-        cells = ["--" if line is None else latex_spread(line.mean, line.error) for line in found]
-        lines.append(rf"\textit{{{latex_text(name.replace('_', ' '))}}} & {' & '.join(cells)} \\")
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _latex_cell(row: Row | None) -> str:
-    if row is None:
-        return "--"
-    value = latex_spread(row.arm.mean, row.arm.error)
-    return rf"$\boldsymbol{{{value.strip('$')}}}$" if row.best else value

@@ -8,14 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from regretless.show.style import KNOWN, QUIET
+from regretless.show.figures import MARKERS, SIZES
+from regretless.show.style import KNOWN, QUIET, Style
 
 STYLES = {"adaptive": "-", "constant": "--"}
 
 
+def mixing_style(alpha: float) -> Style:
+    """The look of a mixing weight: that of DFHPG-0 for 0, of DFHPG-1 for 1, and of DFHPG between."""
+    return KNOWN["dfhpg_0" if alpha == 0 else "dfhpg_1" if alpha == 1 else "dfhpg"]
+
+
 def mixing_colour(alpha: float) -> str:
-    """The colour of a mixing weight: that of DFHPG-0 for 0, of DFHPG-1 for 1, and of DFHPG between."""
-    return KNOWN["dfhpg_0" if alpha == 0 else "dfhpg_1" if alpha == 1 else "dfhpg"].colour
+    """The colour of a mixing weight."""
+    return mixing_style(alpha).colour
 
 
 def theory_figure(result: Mapping[str, Any]) -> Figure:
@@ -102,9 +108,11 @@ def _curves(axes: Axes, curves: Sequence[Mapping[str, Any]], title: str, exponen
         label = f"α = {curve['alpha']:g}"
         if curve["quantity"] == "stationarity" and curve["alpha"] < 1.0:
             label += f", {curve['rule']} step"
+        marker = mixing_style(curve["alpha"]).marker
         axes.plot(
-            horizons, averages["value"], STYLES[curve["rule"]], marker="o", markersize=4, color=colour, label=label
-        )
+            horizons, averages["value"], STYLES[curve["rule"]], marker=MARKERS[marker], markersize=1.3 * SIZES[marker],
+            color=colour, label=label,
+        )  # fmt: skip
         axes.fill_between(horizons, averages["low"], averages["high"], color=colour, alpha=0.18, linewidth=0)
         rate = (1.0 + np.log(horizons)) / horizons if "log" in exponent else horizons**-0.5
         guide = averages["value"][0] * rate / rate[0]

@@ -1,7 +1,7 @@
 """Names of benchmarks, and foreign text made safe for LaTeX, Markdown and file names."""
 
-import math
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from regretless.show.words import distinct, one_line
@@ -15,7 +15,22 @@ BENCHMARKS = {"topk": "Top-k", "shortest_path": "Shortest path", "pricing": "Pri
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "–": "--",
+    "|": r"\textbar{}", "–": "--", "—": "---", "…": r"\dots{}", "‘": "`", "’": "'", "“": "``", "”": "''", "±": r"$\pm$",
+    "×": r"$\times$", "·": r"$\cdot$", "−": "$-$", "≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$", "≈": r"$\approx$",
+    "∞": r"$\infty$", "→": r"$\to$", "∇": r"$\nabla$", "‖": r"$\|$", "°": r"$^{\circ}$", "²": "$^2$", "³": "$^3$",
+    "µ": r"$\mu$", "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}",
+    "√": r"$\surd$",
+}  # fmt: skip
+_ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0307": ".", "\u0308": '"', "\u030a": "r",
+    "\u030b": "H", "\u030c": "v", "\u0327": "c", "\u0306": "u",
+}  # fmt: skip
+_GREEK = {
+    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon", "ζ": r"\zeta", "η": r"\eta",
+    "θ": r"\theta", "ι": r"\iota", "κ": r"\kappa", "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "ξ": r"\xi", "ο": "o",
+    "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "ς": r"\varsigma", "τ": r"\tau", "υ": r"\upsilon", "φ": r"\varphi",
+    "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega", "Γ": r"\Gamma", "Δ": r"\Delta", "Θ": r"\Theta", "Λ": r"\Lambda",
+    "Ξ": r"\Xi", "Π": r"\Pi", "Σ": r"\Sigma", "Φ": r"\Phi", "Ψ": r"\Psi", "Ω": r"\Omega",
 }  # fmt: skip
 _MARKDOWN = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 
@@ -25,27 +40,30 @@ def benchmark(name: str) -> str:
     return BENCHMARKS.get(name, name)
 
 
-def latex_spread(mean: float | None, error: float | None) -> str:
-    """A mean with its standard error in mathematics, in the form of the paper's tables."""
-    return f"${_power(mean)} \\pm {_power(error)}$"
-
-
-def _power(value: float | None) -> str:
-    if value is None or not math.isfinite(value):
-        return "\\text{--}"
-    if value == 0:
-        return "0"
-    mantissa, exponent = f"{value:.2e}".split("e")
-    return f"{mantissa}{{\\times}}10^{{{int(exponent)}}}"
-
-
 def latex_text(value: str) -> str:
-    r"""Text for LaTeX.
+    r"""Text for LaTeX in plain ASCII; a question mark for letters that it has no command for.
 
-    >>> print(latex_text("50 % of dfhpg_0"))
-    50 \% of dfhpg\_0
+    >>> print(latex_text("50 % of dfhpg_0, ε ± é"))
+    50 \% of dfhpg\_0, $\varepsilon$ $\pm$ \'{e}
     """
-    return "".join(_LATEX.get(char, char) for char in one_line(value))
+    return "".join(_latex_letter(char) for char in one_line(value))
+
+
+def _latex_letter(char: str) -> str:
+    if char in _LATEX:
+        return _LATEX[char]
+    if char.isascii():
+        return char
+    plain = unicodedata.normalize("NFKD", char)
+    base, marks = plain[0], plain[1:]
+    if not marks and char in _GREEK:
+        return f"${_GREEK[char]}$"
+    if not base.isascii() or not all(mark in _ACCENTS or mark.isascii() for mark in marks):
+        return "?"
+    accented = _LATEX.get(base, base)
+    for mark in marks:
+        accented = f"\\{_ACCENTS[mark]}{{{accented}}}" if mark in _ACCENTS else accented + _LATEX.get(mark, mark)
+    return accented
 
 
 def markdown_text(value: str) -> str:

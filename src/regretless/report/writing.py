@@ -3,13 +3,16 @@
 import json
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from regretless.files import write_text
 from regretless.report import presets_section
 from regretless.report.exports import csv_text
-from regretless.report.figures import paper_style, save
-from regretless.report.gather import Page, gather
+from regretless.report.figures import draw, paper_style, save
+from regretless.report.gather import Page, Panel, Study, gather
 from regretless.report.kinds import KINDS, by_kind
 from regretless.report.page import render
+from regretless.report.paper import configurations
 from regretless.report.reproduction import reproduction
 from regretless.show.words import distinct
 from regretless.studies.store import Store
@@ -38,7 +41,7 @@ def write_texts(page: Page, folder: Path) -> None:
         write_text(tables / "claims.json", json.dumps(claims, ensure_ascii=False, indent=1) + "\n")
         for title in presets_section.TABLES:
             name = f"configurations_{title.split()[0].lower()}.tex"
-            write_text(tables / name, presets_section.latex(title))
+            write_text(tables / name, configurations.latex(title))
     write_text(folder / "reproduction.md", reproduction(page))
 
 
@@ -49,7 +52,7 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     written = []
     for study, panel in page.panels():
         with paper_style():
-            figure = KINDS[panel.kind].figure(study, panel) if panel.cells else None
+            figure = _figure(study, panel) if panel.cells else None
             if figure is None:
                 continue
             name = study.place if panel.place == study.place else f"{study.place}_{panel.place}"
@@ -58,3 +61,9 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
                 written.append(folder / f"{names[-1]}{suffix}")
                 save(figure, written[-1])
     return written
+
+
+def _figure(study: Study, panel: Panel) -> Figure | None:
+    kind = KINDS[panel.kind]
+    shown = kind.plot(study, panel)
+    return kind.figure(study, panel) if shown is None else draw(shown, panel.name or study.title)

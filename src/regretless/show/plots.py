@@ -10,8 +10,8 @@ from regretless.show.style import Style
 from regretless.show.words import number
 
 NOTHING = "Every replication of every policy diverged: there is nothing to draw."
-REACH = 3.0
-"""A reference line that is at most this factor outside the range of the curves still widens it."""
+ROOM = 0.6
+"""Reference lines may widen the range of the curves by this share of it on each side; those further away are told in words."""
 
 
 class Line(NamedTuple):
@@ -58,35 +58,79 @@ class Plot(NamedTuple):
         return list(dict.fromkeys(each for line in [*self.lines, *self.references] for each in line.x))
 
 
+class HeatMap(NamedTuple):
+    """Numbers by row (the first one on top) and column; ``shades`` are what the colours follow."""
+
+    rows: list[str]
+    columns: list[str]
+    grid: np.ndarray
+    shades: np.ndarray
+
+
 def curves(
     title: str, lines: list[Line], levels: Sequence[tuple[str, float]], horizon: int, last: int, log: bool | None = None
 ) -> Plot:
     """Curves over rounds up to ``last``, and reference levels by name; ``log`` None: where all of them end above zero."""
-    early = last // 20  # what happens before sets no range
-    settled = [line.y[(np.asarray(line.x) >= early) & (np.asarray(line.x) <= last)] for line in lines]
+    settled = _between(lines, last // 10, last)  # what happens before sets no range
     final = [each[-1] for each in settled if each.size]
     across: list[float] = [1, horizon] if horizon > 1 else [0.5, 1.5]
     drawn = [Line(name, across, np.full(2, level)) for name, level in levels]
-    axis, near, far = fitted(title, settled, all(value > 0 for value in final) if log is None else log, drawn)
+    log = all(value > 0 for value in final) if log is None else log
+    axis, near, far = fitted(title, settled, log, drawn, _between(lines, last // 2, last))
     return Plot("curves", lines, near, Axis("round", range=(1, last) if last > 1 else (0.5, 1.5)), axis, far)
 
 
+def _between(lines: Sequence[Line], first: int, last: int) -> list[np.ndarray]:
+    """What the curves show in these rounds."""
+    return [line.y[(np.asarray(line.x) >= first) & (np.asarray(line.x) <= last)] for line in lines]
+
+
 def fitted(
-    title: str, values: Sequence[np.ndarray], log: bool, references: Sequence[Line]
+    title: str,
+    values: Sequence[np.ndarray],
+    log: bool,
+    references: Sequence[Line],
+    core: Sequence[np.ndarray] | None = None,
 ) -> tuple[Axis, list[Line], list[Line]]:
-    """An axis that the values fill, the reference lines that are near enough to be drawn, and those that are not."""
-    every = np.concatenate([np.ravel(each) for each in values]) if values else np.zeros(0)
-    every = every[np.isfinite(every) & ((every > 0) | (not log))]
-    if not every.size:
+    """An axis that the values fill, the reference lines that are near enough to be drawn, and those that are not.
+
+    How near is measured by the range of ``core``, where that is given, else of all values.
+    """
+    found = _range(values, log)
+    if found is None:
         return Axis(title), [], list(references)
-    low, high = float(every.min()), float(every.max())
-    reach = (low / REACH, high * REACH) if log else (low - (high - low), high + (high - low))
-    near = [line for line in references if reach[0] <= np.nanmin(line.y) and np.nanmax(line.y) <= reach[1]]
-    low, high = min([low, *(np.nanmin(line.y) for line in near)]), max([high, *(np.nanmax(line.y) for line in near)])
-    margin = 0.06 * (high - low) or 0.1 * abs(high) or 1.0
-    ends = (low / 1.2, high * 1.2) if log else (low - margin, high + margin)
-    taken = [line.label for line in near]
-    return Axis(title, log, ends), near, [line for line in references if line.label not in taken]
+    low, high = found
+    least = 0.1 if log else 0.1 * abs(high) or 1.0
+    first, last = (_range(core, log) if core is not None else None) or found
+    room = ROOM * max(last - first, least)
+    first, last = min(low, first - room), max(high, last + room)
+    near: list[Line] = []
+    far: list[Line] = []
+    for line in references:
+        level = _along(line.y, log)
+        inside = first <= np.nanmin(level) and np.nanmax(level) <= last
+        (near if inside else far).append(line)
+    for line in near:
+        level = _along(line.y, log)
+        low, high = min(low, float(np.nanmin(level))), max(high, float(np.nanmax(level)))
+    margin = 0.06 * (high - low) or 0.5 * least
+    low, high = low - margin, high + margin
+    return Axis(title, log, (10.0**low, 10.0**high) if log else (low, high)), near, far
+
+
+def _range(values: Sequence[np.ndarray], log: bool) -> tuple[float, float] | None:
+    """The ends of what an axis can show of the values, as places along it."""
+    every = _along(np.concatenate([np.ravel(each) for each in values]) if values else np.zeros(0), log)
+    every = every[np.isfinite(every)]
+    return (float(every.min()), float(every.max())) if every.size else None
+
+
+def _along(values: np.ndarray, log: bool) -> np.ndarray:
+    """Places along an axis: the logarithm, -inf for what a logarithmic axis cannot show, or the values themselves."""
+    if not log:
+        return np.asarray(values, float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(values <= 0, -np.inf, np.log10(values))
 
 
 STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
@@ -134,3 +178,10 @@ def beyond_words(plot: Plot) -> str:
         low, high = number(float(np.nanmin(line.y))), number(float(np.nanmax(line.y)))
         told.append(f"{line.label} {low}" if low == high else f"{line.label} {low} to {high}")
     return f"Outside the chart: {', '.join(told)}." if told else ""
+
+
+def beyond_edges(plot: Plot) -> tuple[list[Line], list[Line]]:
+    """The reference lines that lie above the chart, and those below it."""
+    middle = np.nanmean(plot.y.range or np.concatenate([line.y for line in plot.lines] or [np.zeros(1)]))
+    above = [line for line in plot.beyond if np.nanmean(line.y) > middle]
+    return above, [line for line in plot.beyond if np.nanmean(line.y) <= middle]

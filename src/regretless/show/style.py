@@ -1,5 +1,6 @@
 """The look of curves, bars and reference lines: one palette for the page, the figures and the picture of a run."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "pentagon")
@@ -8,47 +9,55 @@ QUIET = "#667085"
 
 
 class Style(NamedTuple):
-    """A colour as ``#rrggbb`` and a marker, so that curves can be told apart in grey as well."""
+    """A colour as ``#rrggbb``, a marker and dashes, so that curves can be told apart in grey as well."""
 
     colour: str
     marker: str
+    dash: str = "solid"
 
 
 KNOWN = {
-    "greedy": Style("#8a8f98", "square"),
-    "epsilon_greedy": Style("#b9875a", "diamond"),
-    "thompson": Style("#a678b4", "triangle-up"),
-    "dfhpg_1": Style("#4a86c5", "triangle-down"),
+    "greedy": Style("#8a8f98", "square", "dashdotdot"),
+    "epsilon_greedy": Style("#b9875a", "diamond", "dashdot"),
+    "thompson": Style("#a678b4", "triangle-up", "longdash"),
+    "dfhpg_1": Style("#4a86c5", "triangle-down", "dot"),
     "dfhpg": Style("#d9455f", "circle"),
-    "dfhpg_0": Style("#1f9e8f", "star"),
-    "linear_thompson": Style("#e0982d", "pentagon"),
+    "dfhpg_0": Style("#1f9e8f", "star", "dash"),
+    "linear_thompson": Style("#e0982d", "pentagon", "longdashdot"),
     "gaussian_linear": Style("#d9455f", "circle"),
-    "gaussian_nn": Style("#4a86c5", "triangle-down"),
-    "flow": Style("#1f9e8f", "star"),
-    "diffusion": Style("#a678b4", "triangle-up"),
+    "gaussian_nn": Style("#4a86c5", "triangle-down", "dashdot"),
+    "flow": Style("#1f9e8f", "star", "dash"),
+    "diffusion": Style("#a678b4", "triangle-up", "dot"),
     "schedule": Style("#d9455f", "circle"),
-    "α = 0": Style("#1f9e8f", "star"),
-    "α = 0.25": Style("#6cae5c", "square"),
-    "α = 0.5": Style("#a9a23c", "diamond"),
-    "α = 0.75": Style("#6d8fc7", "triangle-up"),
-    "α = 1": Style("#4a5fb5", "triangle-down"),
+    "α = 0": Style("#1f9e8f", "star", "dash"),
+    "α = 0.25": Style("#6cae5c", "square", "dot"),
+    "α = 0.5": Style("#a9a23c", "diamond", "dashdot"),
+    "α = 0.75": Style("#6d8fc7", "triangle-up", "longdash"),
+    "α = 1": Style("#4a5fb5", "triangle-down", "dashdotdot"),
 }
 
 CYCLE = (
-    "#7f4fc9", "#c2558f", "#2f7d4f", "#8c5a1e", "#3d6f8e", "#b03a2e", "#6b7a12", "#5c4b8a", "#d07c5c", "#188aa8", "#9c2f6b",
+    "#7f4fc9", "#2f7d4f", "#8c5a1e", "#3d6f8e", "#c2558f", "#6b7a12", "#b03a2e", "#5c4b8a", "#188aa8", "#d07c5c", "#9c2f6b",
     "#54606f",
 )  # fmt: skip
 """Colours of labels that are not known: none of them is a known label's."""
 
+_DASHES = ("dash", "dot", "dashdot", "longdash", "dashdotdot", "solid")
+_TAKEN = {(style.marker, style.dash) for style in KNOWN.values()}
+PAIRS = [pair for i in range(42) if (pair := (MARKERS[i % 7], _DASHES[i % 6])) not in _TAKEN]
+"""Markers and dashes of labels that are not known: none of these pairs is a known label's."""
+
 DASHES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
 OTHER_DASH = "longdashdot"
+SPARE_DASHES = (OTHER_DASH, "dashdotdot", "dot", "dash", "dashdot", "longdash", "solid")
+"""For reference lines whose own dashes are taken in a chart, in this order."""
 
 
 class Palette:
     """The styles of one page: a label looks the same in all its charts, and two labels look different.
 
     Labels that are not known take the colours of ``CYCLE`` in the order in which they are first asked for; when it has gone
-    round, markers still tell them apart.
+    round, markers and dashes still tell them apart.
 
     >>> palette = Palette()
     >>> palette["dfhpg"] == KNOWN["dfhpg"], palette["mine"].colour == CYCLE[0], palette["other"].colour == CYCLE[1]
@@ -65,13 +74,26 @@ class Palette:
             return KNOWN[label]
         if label not in self._given:
             index = len(self._given)
-            self._given[label] = Style(CYCLE[index % len(CYCLE)], MARKERS[index % len(MARKERS)])
+            self._given[label] = Style(CYCLE[index % len(CYCLE)], *PAIRS[index % len(PAIRS)])
         return self._given[label]
 
 
 def dash(reference: str) -> str:
     """The dashes of a reference line, by its name."""
     return DASHES.get(reference.replace(" ", "_"), OTHER_DASH)
+
+
+def dashes(references: Iterable[str]) -> dict[str, str]:
+    """The dashes of all reference lines of a chart, each its own as far as they go round.
+
+    >>> dashes(["random", "random (b)", "quota"])
+    {'random': 'dot', 'random (b)': 'longdashdot', 'quota': 'dashdotdot'}
+    """
+    found: dict[str, str] = {}
+    for name in references:
+        wanted = (dash(name.split(" (")[0]), *SPARE_DASHES)
+        found[name] = next((each for each in wanted if each not in found.values()), wanted[0])
+    return found
 
 
 def translucent(colour: str, opacity: float = 0.13) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
+from regretless.report.figures import add_legend
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, best_words, card, chart, chart_id, note, precise, table_name
@@ -15,10 +16,13 @@ from regretless.show import figures
 from regretless.show.charts import Charts, Spec, labels, log_axis, plain, short
 from regretless.show.plots import log_ticks
 from regretless.show.style import QUIET
-from regretless.show.words import number, spread, tick_text
+from regretless.show.words import number, spread
 from regretless.studies.arena.scores import FLOOR, Overall, Score, overall, score
 
 NOTHING = "Nothing to compare: no cell of this panel has a random line."
+WIDTH = 5.2
+"""Inches of the figure."""
+
 HEAD = ("policy", "worlds", "relative", "95 % interval", "over linear_old", "worst world", "beats best fixed", "µs")
 BELOW = "* below the best fixed decision."
 
@@ -163,25 +167,33 @@ def figure(study: Study, panel: Panel) -> Figure | None:
     found = scores([panel])
     if not found:
         return None
-    drawn = Figure(figsize=(5.2, 0.2 * len(found) + 1.2), layout="constrained")
+    drawn = Figure(figsize=(WIDTH, 0.2 * len(found) + 1.2), layout="constrained")
     axes = drawn.add_subplot()
     places = {world: len(found) - index for index, world in enumerate(found)}
     for name in names(found):
         look, mine = panel.palette[name], [each[name] for each in found.values() if name in each]
         x, y = [max(each.relative, FLOOR) for each in mine], [places[each.world] for each in mine]
         mark = figures.MARKERS[look.marker]
-        axes.plot(x, y, mark, color=look.colour, label=figures.printed(name), markersize=4, alpha=0.85)
+        size, label = 1.2 * figures.SIZES[look.marker], figures.printed(figures.named(name))
+        axes.plot(
+            x, y, mark, color=look.colour, label=label, markersize=size, markeredgecolor="white", markeredgewidth=0.3
+        )
+    fixed = [first for first in (next(iter(each.values())) for each in found.values()) if first.fixed]
+    levels = [max((each.fixed or 0.0) / each.random, FLOOR) for each in fixed]
+    rows = [places[each.world] for each in fixed]
+    axes.plot(levels, rows, "|", color=QUIET, markersize=9, label="best fixed", zorder=1.5)
     axes.axvline(1.0, color=QUIET, linestyle=":", linewidth=0.8)
-    low, high, ticks = _range(max(one.relative, FLOOR) for each in found.values() for one in each.values())
+    shares = [max(one.relative, FLOOR) for each in found.values() for one in each.values()]
+    low, high, ticks = _range([*shares, *levels])
     axes.set_xscale("log")
-    axes.set_xlim(low, high)
+    axes.set(xlim=(low, high), ylim=(0.4, len(found) + 0.6))
     axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(FixedFormatter([tick_text(tick) for tick in ticks]))
+    axes.xaxis.set_major_formatter(FixedFormatter([figures.power_text(tick) for tick in ticks]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("regret relative to random")
     axes.set_yticks(list(places.values()), [figures.printed(world, 24) for world in places], fontsize=6.5)
     axes.set_title(figures.printed(panel.name or study.title, 60), fontsize="large")
-    drawn.legend(loc="outside lower center", frameon=False, ncols=4)
+    add_legend(drawn, [axes], [*names(found), "best fixed"])
     return drawn
 
 

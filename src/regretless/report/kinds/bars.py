@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from regretless.report import figures
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup
 from regretless.report.kinds.base import Kind, chart_card, note, paired
@@ -47,10 +45,10 @@ def bars_card(study: Study, panel: Panel, charts: Charts) -> Markup:
     return chart_card(study, panel, spec(found) if found.lines else None, charts, notes)
 
 
-def figure(study: Study, panel: Panel) -> Figure | None:
+def printed_plot(study: Study, panel: Panel) -> Plot | None:
     """The bars for print."""
     found = plot(panel)
-    return figures.draw(found, panel.name or study.title) if found.lines else None
+    return found if found.lines else None
 
 
 def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
@@ -58,4 +56,4 @@ def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
     return markdown_grid(study.axis, {panel.name: panel.arms() for panel in panels})
 
 
-KIND = Kind(card=bars_card, markdown=markdown, figure=figure)
+KIND = Kind(card=bars_card, markdown=markdown, plot=printed_plot)

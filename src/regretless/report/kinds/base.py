@@ -9,7 +9,7 @@ from regretless.report.html import Markup, exact, row, table, tag, text
 from regretless.report.tables import Row
 from regretless.report.words import places
 from regretless.show.charts import Charts, Spec
-from regretless.show.plots import NOTHING
+from regretless.show.plots import NOTHING, HeatMap, Plot
 from regretless.show.words import number
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 ROW = 26
 """The height of a row of a chart with a row for each policy or world."""
+
+
+def _no_plot(study: Study, panel: Panel) -> Plot | HeatMap | None:
+    return None
 
 
 def _no_figure(study: Study, panel: Panel) -> "Figure | None":
@@ -41,8 +45,11 @@ class Kind:
     markdown: Callable[[Study, Sequence[Panel]], list[str]]
     """The panels of a study as lines of Markdown; none if another panel tells the same."""
 
+    plot: Callable[[Study, Panel], Plot | HeatMap | None] = _no_plot
+    """The panel for print as a chart that can stand on a sheet with others; None if it has nothing to draw."""
+
     figure: Callable[[Study, Panel], "Figure | None"] = _no_figure
-    """The panel for print; called inside ``figures.paper_style``."""
+    """The panel for print as a figure of its own, where it is no such chart; called inside ``figures.paper_style``."""
 
     rows: Callable[[Panel], list[Row]] = _no_rows
     """The rows whose published values count as compared."""

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 
-from matplotlib.figure import Figure
-
-from regretless.report import figures
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.kinds.base import Kind, chart_card, note, table_name, value
 from regretless.report.panel_plots import panel_curves
 from regretless.report.tables import markdown_grid
 from regretless.show.charts import Charts, spec
-from regretless.show.plots import beyond_words
+from regretless.show.plots import Plot, beyond_words
 
 
 def curves_card(study: Study, panel: Panel, charts: Charts) -> Markup:
@@ -31,18 +28,18 @@ def card_with_table(study: Study, panel: Panel, charts: Charts) -> Markup:
 
 
 def _card(study: Study, panel: Panel, charts: Charts, below: Markup) -> Markup:
-    plot = panel_curves(panel)
+    found = panel_curves(panel)
     horizon = panel.cells[0].record["horizon"]
     zoomed = panel.zoom is not None and panel.zoom < horizon
     words = f"The first {panel.zoom} rounds; a double click shows all {horizon:,}." if zoomed else ""
-    notes = (note(beyond_words(plot)), note(words), below)
-    return chart_card(study, panel, spec(plot) if plot.lines else None, charts, notes)
+    notes = (note(beyond_words(found)), note(words), below)
+    return chart_card(study, panel, spec(found) if found.lines else None, charts, notes)
 
 
-def figure(study: Study, panel: Panel) -> Figure | None:
+def plot(study: Study, panel: Panel) -> Plot | None:
     """The curves for print."""
-    plot = panel_curves(panel)
-    return figures.draw(plot, panel.name or study.title) if plot.lines else None
+    found = panel_curves(panel)
+    return found if found.lines else None
 
 
 def nothing(study: Study, panels: Sequence[Panel]) -> list[str]:
@@ -55,5 +52,5 @@ def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
     return markdown_grid("", {panel.name: panel.arms() for panel in panels})
 
 
-KIND = Kind(card=curves_card, markdown=nothing, figure=figure)
-WITH_TABLE = Kind(card=card_with_table, markdown=markdown, figure=figure)
+KIND = Kind(card=curves_card, markdown=nothing, plot=plot)
+WITH_TABLE = Kind(card=card_with_table, markdown=markdown, plot=plot)

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from regretless.report import figures
 from regretless.report.gather import SIMPLE, Panel, Study
 from regretless.report.html import Markup, tag, text
 from regretless.report.kinds.base import Kind, chart_card
@@ -14,6 +12,7 @@ from regretless.report.series import ArmSummary
 from regretless.report.tables import markdown_grid
 from regretless.show import charts
 from regretless.show.charts import Charts
+from regretless.show.plots import HeatMap
 from regretless.show.words import number
 
 
@@ -60,11 +59,10 @@ def heat_card(study: Study, panel: Panel, drawn: Charts) -> Markup:
     return chart_card(study, panel, spec if np.isfinite(found.means()).any() else None, drawn, beneath)
 
 
-def figure(study: Study, panel: Panel) -> Figure | None:
+def plot(study: Study, panel: Panel) -> HeatMap | None:
     """The map for print."""
     found = grid(panel)
-    name = panel.name or study.title
-    return figures.heat_map(found.rows, list(found.columns), found.means(), found.shades(), name)
+    return HeatMap(found.rows, list(found.columns), found.means(), found.shades())
 
 
 def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
@@ -77,4 +75,4 @@ def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
     return markdown_grid(study.axis, columns)
 
 
-KIND = Kind(card=heat_card, markdown=markdown, figure=figure)
+KIND = Kind(card=heat_card, markdown=markdown, plot=plot)

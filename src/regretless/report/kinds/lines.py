@@ -4,9 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from regretless.report import figures
 from regretless.report.gather import Panel, Study
 from regretless.report.html import Markup
 from regretless.report.kinds.base import Kind, chart_card, note
@@ -83,12 +81,6 @@ def lines_card(study: Study, panel: Panel, charts: Charts) -> Markup:
     return chart_card(study, panel, spec(found), charts, [note(beyond_words(found))])
 
 
-def figure(study: Study, panel: Panel) -> Figure | None:
-    """The lines for print."""
-    found = plot(study, panel)
-    return None if found is None else figures.draw(found, panel.name or study.title)
-
-
 def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
     """A table per panel: policies by cell."""
     lines = []
@@ -101,4 +93,4 @@ def markdown(study: Study, panels: Sequence[Panel]) -> list[str]:
     return lines
 
 
-KIND = Kind(card=lines_card, markdown=markdown, figure=figure)
+KIND = Kind(card=lines_card, markdown=markdown, plot=plot)

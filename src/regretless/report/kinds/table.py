@@ -17,7 +17,9 @@ from regretless.report.kinds.base import (
     value,
 )
 from regretless.report.panel_plots import panel_curves
-from regretless.report.tables import Row, arm_text, latex_table, markdown_table, references, rows
+from regretless.report.paper.tables import Block
+from regretless.report.paper.tables import result_table as latex_result_table
+from regretless.report.tables import Row, arm_text, markdown_table, references, rows
 from regretless.report.words import markdown_text
 from regretless.show.charts import Charts, spec
 from regretless.show.plots import beyond_words
@@ -116,4 +118,9 @@ def _markdown_cells(each: Row) -> list[str]:
     return [markdown_text(each.name), ours, number(each.arm.median), published, z, word]
 
 
-KIND = Kind(card=table_card, markdown=markdown, rows=rows, latex=latex_table)
+def latex(panels: Sequence[Panel]) -> str:
+    """All panels in one table."""
+    return latex_result_table([Block("", panels)])
+
+
+KIND = Kind(card=table_card, markdown=markdown, rows=rows, latex=latex)
