@@ -56,7 +56,7 @@ PARTS = ("benchmarks", "feedback", "models", "oracles", "policies", "surrogates"
 
 
 class _Front(ModuleType):
-    """This module: importing the folder ``simulate`` does not put it in the place of the function of that name."""
+    """The package itself: importing the folder ``simulate`` does not put it in the place of the function of that name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in PARTS or name not in __all__ or not isinstance(value, ModuleType):
