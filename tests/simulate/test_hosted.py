@@ -52,6 +52,8 @@ def test_every_policy_plays_as_with_the_pure_jax_oracle_on_a_feasible_set_that_c
         assert np.all(trace.decisions[:, np.arange(12), closed] == 0)
         assert np.all(trace.decisions.sum(axis=2) == 2)
         assert np.all(trace.regret >= -1e-6)
+        assert np.all(trace.diagnostics["complete"])
+        assert not trace.diverged
     assert [line.name for line in pure.references] == ["random", "clairvoyant"]
 
 
