@@ -1,6 +1,8 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,6 +53,17 @@ __all__ = [
 
 PARTS = ("benchmarks", "feedback", "models", "oracles", "policies", "surrogates")
 """The public names that are modules."""
+
+
+class _Front(ModuleType):
+    """The package itself: importing the folder ``simulate`` does not put it in the place of the function of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in PARTS or name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Front
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 import contextlib
 import difflib
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from regretless.errors import SettingsError
@@ -11,12 +11,20 @@ from regretless.errors import SettingsError
 T = TypeVar("T")
 
 
+class Later(Generic[T]):
+    """A part of our own that is imported when it is used: ``load`` gives the part of a name."""
+
+    def __init__(self, load: Callable[[str], T]):
+        self.load = load
+
+
 class Registry(Mapping[str, T], Generic[T]):
     """The parts of one family by name; ``kind`` is what one of them is called, such as ``surrogate``.
 
     A package that offers parts lists them in its entry points under ``regretless.<family>``; they are imported when they are
-    used, so that a broken package harms nobody who does not need it. Our own names cannot be taken. ``register`` adds a part
-    by hand. ``needs`` names what every part must have, and ``expected`` says in words what such a part is.
+    used, so that a broken package harms nobody who does not need it; so are those of our own that are entered as ``Later``.
+    Our own names cannot be taken. ``register`` adds a part by hand. ``needs`` names what every part must have, and
+    ``expected`` says in words what such a part is.
 
     >>> shapes = Registry("shape", "shapes", {"round": 1, "square": 2})
     >>> shapes.register("flat", 3)
@@ -29,11 +37,16 @@ class Registry(Mapping[str, T], Generic[T]):
     """
 
     def __init__(
-        self, kind: str, family: str, entries: Mapping[str, T], needs: tuple[str, ...] = (), expected: str = ""
+        self,
+        kind: str,
+        family: str,
+        entries: Mapping[str, T | Later[T]],
+        needs: tuple[str, ...] = (),
+        expected: str = "",
     ):
         self.kind, self.family, self._needs, self._expected = kind, family, needs, expected
         self._built_in = frozenset(entries)
-        self._own: dict[str, T] = dict(entries)
+        self._own: dict[str, T | Later[T]] = dict(entries)
         self._offered: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 
     def register(self, name: str, part: T) -> None:
@@ -46,7 +59,10 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name in self._own:
-            return self._own[name]
+            part = self._own[name]
+            if isinstance(part, Later):
+                self._own[name] = part = part.load(name)
+            return part
         require_known(self.kind, name, self)
         entry, *others = self._plug_ins()[name]
         if others:
@@ -55,15 +71,15 @@ class Registry(Mapping[str, T], Generic[T]):
                 f"the {self.kind} {name!r} is not one: {packages} one of that name; uninstall all but one"
             )
         try:
-            part = entry.load()
+            loaded = entry.load()
         except Exception as error:
             raise SettingsError(
                 f"{self.kind} {name!r} of the package {_package(entry)} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
-        self._own[name] = self._checked(name, part)
-        return self._own[name]
+        self._own[name] = part = self._checked(name, loaded)
+        return part
 
-    def _checked(self, name: str, part: Any) -> Any:
+    def _checked(self, name: str, part: T) -> T:
         """The part, if it has what it needs."""
         for needed in self._needs:
             if not hasattr(part, needed):

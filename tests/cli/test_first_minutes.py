@@ -25,6 +25,41 @@ CATALOGUE = """
 from regretless.cli import catalogue
 assert catalogue.FILE.read_text(encoding="utf-8") == catalogue.text(), "run: python -m regretless.cli.catalogue"
 """
+ORDINARY = """
+import sys
+import jax, equinox, pydantic
+before = set(sys.modules)
+import regretless.simulate.programs
+import regretless
+assert callable(regretless.Learner)
+assert callable(regretless.simulate), "the function, not the folder"
+from regretless import *
+print(len({name.partition(".")[2] for name in sys.modules if name.startswith("regretless.")}))
+problem = benchmarks.build("topk").problem(feedback="bandit")
+for name in ("greedy", "thompson", "dfhpg", "dfhpg_1"):
+    policies.build(name, problem).init(jax.random.key(0))
+print(*sorted(set(sys.modules) - before))
+"""
+ELSEWHERE = (
+    *(
+        "highspy",
+        "matplotlib",
+        "optuna",
+        "pandas",
+        "plotly",
+        "pooch",
+        "pyarrow",
+        "pyepo",
+        "ray",
+        "rich",
+        "scipy",
+        "typer",
+    ),
+    *("regretless.benchmarks.energy", "regretless.benchmarks.worlds", "regretless.cli", "regretless.models.diffusion"),
+    *("regretless.models.flow", "regretless.policies.adaptive", "regretless.policies.dfhpg.auto", "regretless.report"),
+    *("regretless.surrogates.contrastive", "regretless.surrogates.perturbation", "regretless.surrogates.ranking"),
+)
+"""What only some sessions need."""
 
 
 def python(program: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -49,6 +84,15 @@ def test_names_are_completed_without_jax():
 def test_the_catalogue_is_what_the_registries_hold():
     done = python(CATALOGUE)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_ordinary_session_loads_only_what_it_uses():
+    done = python(ORDINARY)
+    assert done.returncode == 0, done.stderr
+    count, loaded = done.stdout.splitlines()
+    assert int(count) <= 155
+    names = loaded.split()
+    assert [part for part in ELSEWHERE if any(f"{name}.".startswith(f"{part}.") for name in names)] == []
 
 
 def test_without_words_the_command_shows_where_to_start():

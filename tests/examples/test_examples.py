@@ -16,7 +16,13 @@ from regretless import checkpoint, oracles
 from regretless.live.learner import Learner
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs(tmp_path_factory):
+    """Compiled programs, which an example that is started again does not compile anew."""
+    ENVIRONMENT["JAX_COMPILATION_CACHE_DIR"] = str(tmp_path_factory.mktemp("programs"))
 
 
 def command(name, *words):
@@ -54,11 +60,11 @@ def test_pyepo_model():
 
 
 def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
-    whole = told("routing", tmp_path / "whole", 400)
+    whole = told("routing", tmp_path / "whole", 200)
     mean, margin = differences(whole)["random"]
     assert mean + margin < 0, whole
     folder = tmp_path / "killed"
-    with subprocess.Popen(command("routing", folder, 400), stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
+    with subprocess.Popen(command("routing", folder, 200), stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
         deadline = time.monotonic() + 120
         while not (folder / "courier.rgl").exists():
             assert time.monotonic() < deadline
@@ -66,7 +72,7 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    again = told("routing", folder, 400)
+    again = told("routing", folder, 200)
     assert re.match(r"resumed after trip \d+\n", again)
     assert again.split("\n", 1)[1] == whole
     assert (folder / "journal.jsonl").read_bytes() == (tmp_path / "whole" / "journal.jsonl").read_bytes()

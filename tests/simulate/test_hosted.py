@@ -43,9 +43,18 @@ def agree(pure, hosted):
         assert one.mean == pytest.approx(other.mean, rel=1e-9, abs=1e-9)
 
 
-def test_every_policy_plays_as_with_the_pure_jax_oracle():
+def test_every_policy_plays_as_with_the_pure_jax_oracle_on_a_feasible_set_that_changes_by_round():
     """Greedy, epsilon_greedy and thompson are one group of several, dfhpg and dfhpg_0 another."""
-    agree(*both(policies.REGISTRY, TWIN))
+    pure, hosted = both(policies.REGISTRY, TWIN_WITH_CLOSURES, closures=True)
+    agree(pure, hosted)
+    closed = np.arange(1, 13) % DIM
+    for trace in pure.traces.values():
+        assert np.all(trace.decisions[:, np.arange(12), closed] == 0)
+        assert np.all(trace.decisions.sum(axis=2) == 2)
+        assert np.all(trace.regret >= -1e-6)
+        assert np.all(trace.diagnostics["complete"])
+        assert not trace.diverged
+    assert [line.name for line in pure.references] == ["random", "clairvoyant"]
 
 
 def test_late_and_missing_feedback():

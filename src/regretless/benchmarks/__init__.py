@@ -13,16 +13,35 @@ from typing import Any
 
 from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.benchmarks.energy.benchmark import EnergyBenchmark
 from regretless.benchmarks.presets import Preset, preset
 from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
 from regretless.benchmarks.shortest_path import ShortestPathBenchmark
 from regretless.benchmarks.topk import TopKBenchmark
-from regretless.benchmarks.worlds.rows import RowsWorld
-from regretless.benchmarks.worlds.sets import AssignmentWorld, CoverWorld, GridWorld, TopKWorld
-from regretless.registry import Registry
+from regretless.registry import Later, Registry
 from regretless.settings import Settings
+
+
+def _energy(name: str) -> type[Benchmark]:
+    """The benchmark that reads files."""
+    from regretless.benchmarks.energy.benchmark import EnergyBenchmark
+
+    return EnergyBenchmark
+
+
+def _world(name: str) -> type[Benchmark]:
+    """A world of the arena."""
+    from regretless.benchmarks.worlds import rows, sets
+
+    worlds: dict[str, type[Benchmark]] = {
+        "world_topk": sets.TopKWorld,
+        "world_rows": rows.RowsWorld,
+        "world_assignment": sets.AssignmentWorld,
+        "world_grid": sets.GridWorld,
+        "world_cover": sets.CoverWorld,
+    }
+    return worlds[name]
+
 
 REGISTRY: Registry[type[Benchmark]] = Registry(
     "benchmark",
@@ -31,12 +50,12 @@ REGISTRY: Registry[type[Benchmark]] = Registry(
         "topk": TopKBenchmark,
         "shortest_path": ShortestPathBenchmark,
         "pricing": PricingBenchmark,
-        "energy": EnergyBenchmark,
-        "world_topk": TopKWorld,
-        "world_rows": RowsWorld,
-        "world_assignment": AssignmentWorld,
-        "world_grid": GridWorld,
-        "world_cover": CoverWorld,
+        "energy": Later(_energy),
+        "world_topk": Later(_world),
+        "world_rows": Later(_world),
+        "world_assignment": Later(_world),
+        "world_grid": Later(_world),
+        "world_cover": Later(_world),
     },
     ("Settings", "build"),
     "a class that subclasses regretless.benchmarks.Benchmark",

@@ -7,19 +7,44 @@
 (3,)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from regretless.models.base import GenerativeModel, Model, PointModel
-from regretless.models.diffusion import Diffusion
-from regretless.models.flow import Flow
 from regretless.models.gaussian import Gaussian, GaussianLinear, GaussianNN
-from regretless.registry import Registry
+from regretless.registry import Later, Registry
+
+if TYPE_CHECKING:
+    from regretless.models.diffusion import Diffusion
+    from regretless.models.flow import Flow
+
+
+def _generative(name: str) -> type[GenerativeModel]:
+    """A model that only its own users wait for."""
+    from regretless.models.diffusion import Diffusion
+    from regretless.models.flow import Flow
+
+    return Flow if name == "flow" else Diffusion
+
 
 REGISTRY: Registry[type[Model]] = Registry(
     "model",
     "models",
-    {"gaussian_linear": GaussianLinear, "gaussian_nn": GaussianNN, "flow": Flow, "diffusion": Diffusion},
+    {
+        "gaussian_linear": GaussianLinear,
+        "gaussian_nn": GaussianNN,
+        "flow": Later(_generative),
+        "diffusion": Later(_generative),
+    },
     ("Settings", "build"),
     "a class that subclasses PointModel or GenerativeModel of regretless.models",
 )
+
+
+def __getattr__(name: str) -> Any:
+    """The generative models when they are first asked for."""
+    if name not in ("Diffusion", "Flow"):
+        raise AttributeError(f"module 'regretless.models' has no attribute {name!r}")
+    return _generative(name.lower())
 
 
 def is_generative(name: str) -> bool:

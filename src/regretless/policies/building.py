@@ -5,10 +5,7 @@ from typing import Any, NamedTuple
 
 from regretless.errors import SettingsError
 from regretless.models.base import Model
-from regretless.policies.adaptive.building import AdaptiveSettings, adaptive
-from regretless.policies.adaptive.ensemble import Ensemble
 from regretless.policies.base import Policy
-from regretless.policies.dfhpg.auto_settings import SEARCH_SPACE, AutoSettings, dfhpg_auto
 from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
 from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
 from regretless.policies.linear_thompson import LinearThompson
@@ -21,7 +18,7 @@ from regretless.policies.regression import (
     thompson,
 )
 from regretless.problem import Problem
-from regretless.registry import Registry, have, require_known
+from regretless.registry import Later, Registry, have, require_known
 from regretless.settings import Choice, Settings, merged
 from regretless.surrogates.base import Surrogate
 
@@ -43,22 +40,33 @@ class Recipe(NamedTuple):
         return self.build.__doc__ or ""
 
 
+def _adaptive(name: str) -> Any:
+    from regretless.policies.adaptive.building import AdaptiveSettings, adaptive
+    from regretless.policies.adaptive.ensemble import Ensemble
+
+    return Recipe(AdaptiveSettings, adaptive) if name == "adaptive" else Ensemble
+
+
+def _auto(name: str) -> Recipe:
+    from regretless.policies.dfhpg.auto_settings import SEARCH_SPACE, AutoSettings, dfhpg_auto
+
+    return Recipe(AutoSettings, dfhpg_auto, ("surrogate",), by_default=False, presets=False, search_space=SEARCH_SPACE)
+
+
 REGISTRY: Registry[Any] = Registry(
     "policy",
     "policies",
     {
-        "adaptive": Recipe(AdaptiveSettings, adaptive),
+        "adaptive": Later(_adaptive),
         "greedy": Recipe(GreedySettings, greedy, ("model",)),
         "epsilon_greedy": Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",)),
         "thompson": Recipe(ThompsonSettings, thompson, ("model",)),
         "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
         "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
         "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
-        "dfhpg_auto": Recipe(
-            AutoSettings, dfhpg_auto, ("surrogate",), by_default=False, presets=False, search_space=SEARCH_SPACE
-        ),
+        "dfhpg_auto": Later(_auto),
         "linear_thompson": LinearThompson,
-        "ensemble": Ensemble,
+        "ensemble": Later(_adaptive),
     },
     ("Settings", "build"),
     "a class that subclasses regretless.Policy, or a regretless.policies.Recipe",

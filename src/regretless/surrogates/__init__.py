@@ -12,34 +12,58 @@ from collections.abc import Mapping
 from typing import Any
 
 from regretless.oracles.base import Oracle
-from regretless.registry import Registry
+from regretless.registry import Later, Registry
 from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
-from regretless.surrogates.contrastive import MAPC, NCE, ContrastiveMAP, SPOCaching
 from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
-from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
-from regretless.surrogates.ranking import ListwiseLTR, PairwiseDiff, PairwiseLTR, PointwiseLTR
 
-_OWN: dict[str, type[Surrogate]] = {
+
+def _perturbation(name: str) -> type[Surrogate]:
+    from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
+
+    own: dict[str, type[Surrogate]] = {"imle": IMLE, "aimle": AIMLE, "pfyl": PFYL, "dpo": DPO}
+    return own[name]
+
+
+def _contrastive(name: str) -> type[Surrogate]:
+    from regretless.surrogates.contrastive import MAPC, NCE, ContrastiveMAP, SPOCaching
+
+    own = {"nce": NCE, "nce_c": NCE, "contrastive_map": ContrastiveMAP, "map_c": MAPC, "spo_caching": SPOCaching}
+    return own[name]
+
+
+def _ranking(name: str) -> type[Surrogate]:
+    from regretless.surrogates.ranking import ListwiseLTR, PairwiseDiff, PairwiseLTR, PointwiseLTR
+
+    own: dict[str, type[Surrogate]] = {
+        "pointwise_ltr": PointwiseLTR,
+        "pairwise_diff": PairwiseDiff,
+        "pairwise_ltr": PairwiseLTR,
+        "listwise_ltr": ListwiseLTR,
+    }
+    return own[name]
+
+
+_OWN: dict[str, type[Surrogate] | Later[type[Surrogate]]] = {
     "mse": MSE,
     "spo_plus": SPOPlus,
     "mse_spo_plus": MSESPOPlus,
     "dbb": DBB,
-    "imle": IMLE,
-    "aimle": AIMLE,
+    "imle": Later(_perturbation),
+    "aimle": Later(_perturbation),
     "nid": NID,
-    "pfyl": PFYL,
-    "dpo": DPO,
+    "pfyl": Later(_perturbation),
+    "dpo": Later(_perturbation),
     "pg": PG,
-    "nce": NCE,
-    "nce_c": NCE,
-    "contrastive_map": ContrastiveMAP,
-    "map_c": MAPC,
-    "pointwise_ltr": PointwiseLTR,
-    "pairwise_diff": PairwiseDiff,
-    "pairwise_ltr": PairwiseLTR,
-    "listwise_ltr": ListwiseLTR,
-    "spo_caching": SPOCaching,
+    "nce": Later(_contrastive),
+    "nce_c": Later(_contrastive),
+    "contrastive_map": Later(_contrastive),
+    "map_c": Later(_contrastive),
+    "pointwise_ltr": Later(_ranking),
+    "pairwise_diff": Later(_ranking),
+    "pairwise_ltr": Later(_ranking),
+    "listwise_ltr": Later(_ranking),
+    "spo_caching": Later(_contrastive),
 }
 
 REGISTRY: Registry[type[Surrogate]] = Registry(

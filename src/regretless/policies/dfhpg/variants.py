@@ -10,7 +10,6 @@ from regretless.errors import SettingsError
 from regretless.models.base import GenerativeModel, Model
 from regretless.parts import number
 from regretless.policies.dfhpg.algorithm import DFHPG
-from regretless.policies.dfhpg.generative import GenerativeDFHPG
 from regretless.policies.dfhpg.point import PointDFHPG
 from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings, predicts
 from regretless.problem import Problem
@@ -99,6 +98,8 @@ def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, 
         **parts,
     }
     if isinstance(model, GenerativeModel) or (model is None and issubclass(chosen, GenerativeModel)):
+        from regretless.policies.dfhpg.generative import GenerativeDFHPG
+
         own = settings.generative
         return GenerativeDFHPG(
             model=model or chosen.build(*shape, settings.model.settings),  # type: ignore[attr-defined]

@@ -1,0 +1,31 @@
+"""Every policy is simulated in every regime, and with every model that it can have: it stays finite and decides feasibly.
+
+In the first regime, with the first model, it is simulated in ``tests/simulate/test_hosted.py``.
+"""
+
+import numpy as np
+import pytest
+
+from regretless import feedback, models, policies
+from regretless.simulate.simulation import simulate_all
+from toys import SMALL, Toy, make, models_of
+
+TOY = Toy()
+FIRST, *OTHERS = models.REGISTRY
+MODES = list(feedback.REGISTRY)
+PLAYED = [
+    *((FIRST, mode) for mode in MODES[1:]),
+    *((model, MODES[i % len(MODES)]) for i, model in enumerate(OTHERS, 1)),
+]
+"""The other models in one regime each: dfhpg, whose program dfhpg_0 shares, meets all regimes with them in its contract."""
+
+
+@pytest.mark.parametrize(("model", "mode"), PLAYED)
+def test_runs_and_stays_finite(model, mode):
+    names = [name for name in policies.REGISTRY if model in models_of(name)]
+    everyone = {name: make(name, TOY, mode, model, **SMALL.get(model, {})) for name in names}
+    for trace in simulate_all(everyone, TOY, feedback=mode, seeds=range(2), horizon=30).traces.values():
+        assert trace.regret.shape == (2, 30)
+        assert not trace.diverged
+        assert np.all(trace.regret >= -1e-6)
+        assert np.all(trace.diagnostics["complete"])
