@@ -68,7 +68,7 @@ class Scale:
     def __init__(self, columns: int, centred: bool):
         self.rows: list[np.ndarray] = []
         self.centred = centred
-        self.centre, self.spread = np.zeros(columns), np.ones(columns)
+        self.centre, self.spread = np.zeros(columns), np.zeros(columns)
 
     def add(self, row: np.ndarray) -> None:
         """One row more; those after the 64th change nothing."""
@@ -87,7 +87,7 @@ class Scale:
         shares = near / np.where(top > 0, top, 1.0)
         deviation = factor * top * np.sqrt(np.mean(shares**2, axis=0))
         varied = (deviation > 1e-12 * (1e-300 + np.abs(self.centre))) & np.isfinite(deviation)
-        self.spread = np.where(varied, deviation, 1.0)
+        self.spread = np.where(varied, deviation, 0.0)
 
 
 class Model:
@@ -132,7 +132,7 @@ class Model:
         """Moves the scales on; whether a value is beyond a thousand units then."""
         norms = np.sqrt(np.sum(found.matrix**2, axis=1))
         used = found.seen & (norms > 0)
-        self.contexts.add(x if x.ndim == 1 else x[len(self.contexts.rows) % len(x)])
+        self.contexts.add(x if x.ndim == 1 else np.concatenate([x.mean(axis=0), x.std(axis=0)]))
         if used.any():
             self.costs.add(np.array([np.sum(np.abs(values[used]) / norms[used] / np.sum(used))]))
-        return bool(np.any(np.abs(values) > 1000.0 * self.costs.spread[0] * norms))
+        return bool(np.any(np.abs(values) > 1000.0 * (self.costs.spread[0] or 1.0) * norms))

@@ -133,9 +133,27 @@ def test_feature_rows_share_the_scale_of_their_columns():
         rows = rng.normal(size=(DIM, 2)) * [1e6, 1e-3] + [1e7, 0.0]
         decision = problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(rows))
         state, _ = learn(jax.random.key(t), state, decision, problem.observe(decision, jnp.ones(DIM)))
-    np.testing.assert_allclose(state.contexts.spread, [1e6, 1e-3], rtol=0.4)
-    np.testing.assert_allclose(state.contexts.centre, [1e7, 0.0], rtol=0.1, atol=1e-3)
-    assert np.all(np.abs(policy._shown(state, jnp.asarray(rows))) < 5)
+    mean, within = np.split(np.asarray(state.contexts.centre), 2)
+    np.testing.assert_allclose(within, [1e6, 1e-3], rtol=0.4)
+    np.testing.assert_allclose(mean, [1e7, 0.0], rtol=0.1, atol=1e-3)
+    shown = np.asarray(policy._shown(state, jnp.asarray(rows)))
+    assert np.all(shown.std(axis=0) > 0.1)  # between a quarter and four, give or take
+    assert np.all(np.abs(shown) < 5 * 4)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("unit", [0.5, 1.0, 3.0])
+def test_feature_rows_of_order_one_keep_their_unit(unit):
+    problem = Problem(oracles.top_k(DIM, 2), (DIM, 2), "semi_bandit")
+    policy = Scaled(problem, policies.build("greedy", problem))
+    rng, state = np.random.default_rng(0), policy.init(jax.random.key(0))
+    learn = jax.jit(lambda *given: policy.learn(*given))
+    for t in range(9):
+        rows = rng.normal(size=(DIM, 2)) * unit
+        decision = problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(rows))
+        state, _ = learn(jax.random.key(t), state, decision, problem.observe(decision, jnp.ones(DIM)))
+    centre = np.split(np.asarray(state.contexts.centre), 2)[0]
+    np.testing.assert_allclose(policy._shown(state, jnp.asarray(rows)), rows - centre)
 
 
 @pytest.mark.usefixtures("float64")

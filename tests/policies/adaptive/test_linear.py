@@ -64,22 +64,24 @@ def test_is_least_squares_around_a_level_that_nothing_is_known_about(rule, shape
     turns = world(policy, 12, missing=missing)
     state = learnt(policy, turns)
     rows, values = [], []
+    by_row = len(shape) == 2
     for decision, told in turns:
-        z = np.concatenate([np.ones((*shape[:-1], 1)), decision.context], axis=-1)
+        x = np.asarray(decision.context)
+        if by_row:  # deviations from the round's mean row, and that row
+            x = np.concatenate([x - x.mean(axis=0), np.broadcast_to(x.mean(axis=0), x.shape)], axis=-1)
+        z = np.concatenate([np.ones((*shape[:-1], 1)), x], axis=-1)
         for k in np.flatnonzero(told.used()):
             h = np.asarray(told.operator.rmatvec(jnp.eye(len(told.values))[k]))
             rows.append(np.kron(h, z) if len(shape) == 1 else h @ z)
             values.append(float(told.values[k]))
     rows, values = np.array(rows), np.array(values)
-    by_row = len(shape) == 2
-    one = [0.5, *[2.0 * (1 if by_row else FEATURES)] * FEATURES]
+    # β = deviations + level · m: a column for m without a prior; feature rows share one intercept, which is the level.
+    one = [1e12, *[2.0] * (2 * FEATURES)] if by_row else [0.5, *[2.0 * FEATURES] * FEATURES]
     prior = float(state.weight) * np.array(one if by_row else one * DIM)
-    level = np.tile([1.0, *[0.0] * FEATURES], 1 if by_row else DIM)
-    # β = deviations + level · m: a column for m without a prior, which feature rows do not have.
-    wide = rows if by_row else np.column_stack([rows, rows @ level])
-    precision = np.diag(prior if by_row else [*prior, 1e-4]) + wide.T @ wide
-    found = np.linalg.solve(precision, wide.T @ values)
-    expected = found if by_row else found[:-1] + found[-1] * level
+    level = np.tile([1.0, *[0.0] * (len(one) - 1)], 1 if by_row else DIM)
+    wide = np.column_stack([rows, rows @ level])
+    found = np.linalg.solve(np.diag([*prior, 1e-4]) + wide.T @ wide, wide.T @ values)
+    expected = found[:-1] + found[-1] * level
     np.testing.assert_allclose(np.asarray(state.theta).reshape(-1), expected, rtol=2e-3, atol=2e-3)
     assert float(state.rows) == len(rows)
 
