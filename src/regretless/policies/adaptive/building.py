@@ -31,8 +31,14 @@ class AdaptiveSettings(settings.Settings):
 
 
 RIDGE, SHARED, CLIPPING, FLOOR = 0.3, 0.5, 4.0, 1.0
-ROW_RIDGE, ROW_EXPLORATION = 3.0, 0.4
-"""Coefficients that all coordinates share are few and soon known: a weak prior, and little to explore."""
+ROW_RIDGE = 3.0
+"""Coefficients that all coordinates share are few and soon known: a weak prior is enough."""
+
+
+def row_exploration(features: int) -> float:
+    """How much more of feature rows is explored: little where few coefficients are soon known, much where some never are."""
+    return min(max(features / 20, 0.4), 4.0)
+
 
 LEADS = {"fading": 0.3}
 ROW_LEADS = {"log_linear": 0.01, "networks": 0.1}
@@ -43,9 +49,10 @@ with much to forget. Feature rows: the log-linear one's and the networks', which
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     """Linear, log-linear and fading linear learners and a small ensemble of networks; their joint prediction decides."""
     by_row = len(problem.context_shape) == 2
+    wider = row_exploration(problem.context_shape[-1]) if by_row else 1.0
     own = {
         "intercept_ridge": RIDGE, "slope_ridge": ROW_RIDGE if by_row else RIDGE, "shared": 0.0 if by_row else SHARED,
-        "clipping": CLIPPING, "exploration": settings.exploration * (ROW_EXPLORATION if by_row else 1.0),
+        "clipping": CLIPPING, "exploration": settings.exploration * wider,
         "optimism": settings.optimism, "floor": FLOOR,
     }  # fmt: skip
     learners: dict[str, Linear | Ensemble] = {}

@@ -3,7 +3,7 @@
 All learn from every round. The error of a learner is a running mean of ``|prediction − value| / (|value| + |prediction| +
 floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners' predictions, weighted by
 ``error^(−1/temperature)``, and what the first learner draws around its own. A learner whose error is far above the smallest has
-no say, and some have to be better than the others by a ``lead`` before they have one.
+no say, and some have to be better than the others by a ``lead`` before they have one, and never in the first rounds.
 """
 
 from typing import Any
@@ -28,6 +28,8 @@ TINY = 1e-3
 """Errors below this are as good as none."""
 
 RANDOM_ROUNDS = 2
+EARLY = 20
+"""Rounds in which no learner that needs a lead is heard: errors of so few tell little."""
 
 
 class AdaptiveState(eqx.Module):
@@ -67,7 +69,8 @@ class Adaptive(Policy):
         scores = -jnp.log(state.errors + TINY)
         usable = jnp.stack([getattr(own, "usable", jnp.asarray(True)) for own in state.learners])
         plain = jnp.max(jnp.where(usable & (self.lead <= 0), scores, -jnp.inf))
-        usable = usable & ((self.lead <= 0) | (scores >= plain + self.lead))
+        leads = (scores >= plain + self.lead) & ((state.rounds >= EARLY) | jnp.isneginf(plain))
+        usable = usable & ((self.lead <= 0) | leads)
         scores = jnp.where(usable, scores, -jnp.inf)
         behind = jnp.max(scores) - scores > self.margin
         return jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
