@@ -104,27 +104,19 @@ def simple_baseline(bandit: Study, semi_bandit: Study) -> str:
 
 
 def main_table(study: Study) -> str:
-    """The README's table: ours beside the published value for each benchmark, reference lines below."""
-    panels = study.panels
-    head = ["policy"]
-    for panel in panels:
-        head += [f"{benchmark(panel.title)}: ours", "published", "z"]
+    """The README's table: ours for each benchmark, with the distance from the published value; reference lines below."""
+    cells = [panel.cells[0] for panel in study.panels]
     body = []
-    for label in panels[0].cells[0].arms:
+    for label in cells[0].arms:
         row = [label]
-        for panel in panels:
-            cell = panel.cells[0]
+        for cell in cells:
             arm, verdict = cell.arms[label], cell.verdicts.get(label)
-            published = "" if verdict is None else spread(*verdict.published)
-            row += [spread(arm.mean, arm.error), published, "" if verdict is None else f"{verdict.z:+.2f}"]
+            row.append(spread(arm.mean, arm.error) + ("" if verdict is None else f" ({verdict.z:+.2f})"))
         body.append(row)
     for name in ("random", "best_fixed", "clairvoyant"):
-        row = [f"*{name}*"]
-        for panel in panels:
-            means = [line.mean for line in panel.cells[0].references() if line.name == name]
-            row += [number(means[0]) if means else "–", "", ""]
-        body.append(row)
-    return "\n".join(markdown_table(head, body))
+        means = [[line.mean for line in cell.references() if line.name == name] for cell in cells]
+        body.append([f"*{name}*", *(number(each[0]) if each else "–" for each in means)])
+    return "\n".join(markdown_table(["policy", *(benchmark(panel.title) for panel in study.panels)], body))
 
 
 def comparison(study: Study) -> str:
