@@ -21,8 +21,8 @@ from regretless.report import claims_section, deviations  # noqa: E402
 from regretless.report.curves import regret_curves  # noqa: E402
 from regretless.report.figures import paper_style, save  # noqa: E402
 from regretless.report.gather import SIMPLE, Page, Panel, Study, gather  # noqa: E402
-from regretless.report.kinds import KINDS  # noqa: E402
 from regretless.report.reproduction import reproduction  # noqa: E402
+from regretless.report.writing import figure_of  # noqa: E402
 from regretless.studies.definitions import TURNED  # noqa: E402
 from regretless.studies.identity import code_version  # noqa: E402
 from regretless.studies.store import Store  # noqa: E402
@@ -93,7 +93,7 @@ def pictures(page: Page, store: Store) -> list[Path]:
     for name, panel in wanted:
         drawn.append(IMAGES / (f"{name}_{panel.title}.png" if panel.title else f"{name}.png"))
         with paper_style():
-            figure = KINDS[panel.kind].figure(have["theory" if name == "theory" else "models"], panel)
+            figure = figure_of(have["theory" if name == "theory" else "models"], panel)
             assert figure is not None
             save(figure, drawn[-1])
     if "main" in have:

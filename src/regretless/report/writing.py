@@ -52,7 +52,7 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     written = []
     for study, panel in page.panels():
         with paper_style():
-            figure = _figure(study, panel) if panel.cells else None
+            figure = figure_of(study, panel) if panel.cells else None
             if figure is None:
                 continue
             name = study.place if panel.place == study.place else f"{study.place}_{panel.place}"
@@ -63,7 +63,8 @@ def write_figures(page: Page, folder: Path) -> list[Path]:
     return written
 
 
-def _figure(study: Study, panel: Panel) -> Figure | None:
+def figure_of(study: Study, panel: Panel) -> Figure | None:
+    """The panel for print, or None if it has nothing to draw."""
     kind = KINDS[panel.kind]
     shown = kind.plot(study, panel)
     return kind.figure(study, panel) if shown is None else draw(shown, panel.name or study.title)
