@@ -69,9 +69,9 @@ class Kind(NamedTuple):
         """What its books must say."""
         offset = None if self.offset is None else np.array(self.offset)
         options = {"max_pending": 1000, "max_age": None, "scaling": True, **self.options}
-        return Model(
-            options["max_pending"], options["max_age"], self.shape[-1] * len(self.shape), options["scaling"], offset
-        )
+        by_means = len(self.shape) == 2 and self.policy == "adaptive"
+        columns = self.shape[-1] * (2 if by_means else 1)
+        return Model(options["max_pending"], options["max_age"], columns, options["scaling"], offset)
 
     def instance(self, rng: random.Random) -> Any:
         """What changes in the feasible set: at least three of four coordinates stay open."""

@@ -128,11 +128,19 @@ class Model:
         """Learnt decisions whose feedback is still known."""
         return list(self.learnt)[-self.limit :]
 
+    def _described(self, x: np.ndarray) -> np.ndarray:
+        """What the scale is told of a context: itself, of feature rows one, or their means and deviations from them."""
+        if x.ndim == 1:
+            return x
+        if len(self.contexts.centre) == x.shape[1]:
+            return np.asarray(x[len(self.contexts.rows) % len(x)])
+        return np.concatenate([x.mean(axis=0), x.std(axis=0)])
+
     def _is_absurd(self, x: np.ndarray, values: np.ndarray, found: Taken) -> bool:
         """Moves the scales on; whether a value is beyond a thousand units then."""
         norms = np.sqrt(np.sum(found.matrix**2, axis=1))
         used = found.seen & (norms > 0)
-        self.contexts.add(x if x.ndim == 1 else np.concatenate([x.mean(axis=0), x.std(axis=0)]))
+        self.contexts.add(self._described(x))
         if used.any():
             self.costs.add(np.array([np.sum(np.abs(values[used]) / norms[used] / np.sum(used))]))
         return bool(np.any(np.abs(values) > 1000.0 * (self.costs.spread[0] or 1.0) * norms))

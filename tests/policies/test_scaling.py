@@ -123,37 +123,42 @@ def test_constant_features_and_the_first_contexts_are_shown_as_zero():
     assert float(policy._shown(state, jnp.array([7.0, 1e9, 1e12]))[1]) == 0.0, "not believed"
 
 
+def after_rows(policy, rounds, spread, centre):
+    """A scaled policy's state after rounds of feature rows with these spreads and centres, and the last rows."""
+    problem = policy.problem
+    rng, state = np.random.default_rng(0), policy.init(jax.random.key(0))
+    learn = jax.jit(lambda *given: policy.learn(*given))
+    for t in range(rounds):
+        rows = rng.normal(size=(DIM, 2)) * spread + centre
+        decision = problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(rows))
+        state, _ = learn(jax.random.key(t), state, decision, problem.observe(decision, jnp.ones(DIM)))
+    return state, rows
+
+
 @pytest.mark.usefixtures("float64")
 def test_feature_rows_share_the_scale_of_their_columns():
     problem = Problem(oracles.top_k(DIM, 2), (DIM, 2), "semi_bandit")
     policy = Scaled(problem, policies.build("greedy", problem))
-    rng, state = np.random.default_rng(0), policy.init(jax.random.key(0))
-    learn = jax.jit(lambda *given: policy.learn(*given))
-    for t in range(WINDOW + 5):
-        rows = rng.normal(size=(DIM, 2)) * [1e6, 1e-3] + [1e7, 0.0]
-        decision = problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(rows))
-        state, _ = learn(jax.random.key(t), state, decision, problem.observe(decision, jnp.ones(DIM)))
-    mean, within = np.split(np.asarray(state.contexts.centre), 2)
-    np.testing.assert_allclose(within, [1e6, 1e-3], rtol=0.4)
-    np.testing.assert_allclose(mean, [1e7, 0.0], rtol=0.1, atol=1e-3)
-    shown = np.asarray(policy._shown(state, jnp.asarray(rows)))
-    assert np.all(shown.std(axis=0) > 0.1)  # between a quarter and four, give or take
-    assert np.all(np.abs(shown) < 5 * 4)
+    state, rows = after_rows(policy, WINDOW + 5, [1e6, 1e-3], [1e7, 0.0])
+    np.testing.assert_allclose(state.contexts.spread, [1e6, 1e-3], rtol=0.4)
+    np.testing.assert_allclose(state.contexts.centre, [1e7, 0.0], rtol=0.1, atol=1e-3)
+    assert np.all(np.abs(policy._shown(state, jnp.asarray(rows))) < 5)
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("unit", [0.5, 1.0, 3.0])
-def test_feature_rows_of_order_one_keep_their_unit(unit):
+def test_without_a_level_feature_rows_are_described_by_means_and_deviations():
     problem = Problem(oracles.top_k(DIM, 2), (DIM, 2), "semi_bandit")
-    policy = Scaled(problem, policies.build("greedy", problem))
-    rng, state = np.random.default_rng(0), policy.init(jax.random.key(0))
-    learn = jax.jit(lambda *given: policy.learn(*given))
-    for t in range(9):
-        rows = rng.normal(size=(DIM, 2)) * unit
-        decision = problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(rows))
-        state, _ = learn(jax.random.key(t), state, decision, problem.observe(decision, jnp.ones(DIM)))
-    centre = np.split(np.asarray(state.contexts.centre), 2)[0]
-    np.testing.assert_allclose(policy._shown(state, jnp.asarray(rows)), rows - centre)
+    policy = Scaled(problem, policies.build("adaptive", problem, {"networks": 0, "forgetting": 0.0}))
+    state, rows = after_rows(policy, 9, [1e6, 1e-3], [1e7, 0.0])
+    mean, within = np.split(np.asarray(state.contexts.centre), 2)
+    np.testing.assert_allclose(within, [1e6, 1e-3], rtol=0.5)
+    np.testing.assert_allclose(mean, [1e7, 0.0], rtol=0.1, atol=1e-3)
+    shown = np.asarray(policy._shown(state, jnp.asarray(rows)))
+    assert np.all((shown.std(axis=0) > 0.1) & (shown.std(axis=0) < 10)), "from a quarter to four, give or take"
+    for unit in (0.5, 3.0):
+        state, rows = after_rows(policy, 9, unit, 0.0)
+        kept = rows - np.split(np.asarray(state.contexts.centre), 2)[0]
+        np.testing.assert_allclose(policy._shown(state, jnp.asarray(rows)), kept)
 
 
 @pytest.mark.usefixtures("float64")

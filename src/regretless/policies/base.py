@@ -37,6 +37,11 @@ class Policy(Part):
         return cls(problem, **fields(settings))
 
     @property
+    def level_free(self) -> bool:
+        """Whether a level in all costs is learnt without a prior: it does not matter then where contexts have their centre."""
+        return False
+
+    @property
     def oracle(self) -> Oracle:
         """The problem's feasible set."""
         return self.problem.oracle

@@ -15,6 +15,10 @@ class Offset(AskingPolicy):
     inner: Policy
     known: Float[Array, " d"]
 
+    @property
+    def level_free(self) -> bool:
+        return self.inner.level_free
+
     def init(self, key: Key) -> Any:
         return self.inner.init(key)
 

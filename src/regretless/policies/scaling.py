@@ -3,8 +3,9 @@
 Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learnt rounds and stay as they
 are then: a unit that moved for ever would unlearn what was learnt in it. The estimates are a median and a trimmed deviation,
 and a number that is absurd beside all earlier ones is not believed, so that no single one can ruin them or what is learnt.
-Feature rows share their columns: a column's spread is that between rounds and within them, and one of order one stays as it is,
-for whoever has standardised rows knows more of them than the first rounds tell.
+Feature rows share their columns: of each round one row is taken. Around a policy that is ``level_free`` all of them are: a
+column's spread is that between rounds and within them, and one of order one stays as it is, for whoever has standardised rows
+knows more of them than the first rounds tell.
 """
 
 from typing import Any
@@ -109,8 +110,8 @@ class Scaled(AskingPolicy):
     inner: Policy
 
     def init(self, key: Key) -> ScaledState:
-        shape = self.problem.context_shape
-        return ScaledState(self.inner.init(key), no_scale(shape[-1] * len(shape)), no_scale(1))
+        columns = self.problem.context_shape[-1] * (2 if self._by_means else 1)
+        return ScaledState(self.inner.init(key), no_scale(columns), no_scale(1))
 
     def sample(self, key: Key, state: ScaledState, context: Context, instance: Instance) -> Sample:
         inner = self.inner.sample(key, state.inner, self._shown(state, context), instance)
@@ -128,7 +129,7 @@ class Scaled(AskingPolicy):
         size, used = _size(feedback)
         costs = state.costs.after(size[None], centred=False, arrived=used)
         x = decision.context
-        contexts = state.contexts.after(_described(x), centred=True, arrived=jnp.asarray(True))
+        contexts = state.contexts.after(self._described(state, x), centred=True, arrived=jnp.asarray(True))
         later = ScaledState(state.inner, contexts, costs)
         unit = self._unit(later)
         shown = eqx.tree_at(
@@ -147,6 +148,20 @@ class Scaled(AskingPolicy):
         told = Info(info.residual * unit, total, info.complete, info.finite, more)
         return ScaledState(state, later.contexts, later.costs), told
 
+    @property
+    def _by_means(self) -> bool:
+        """Whether contexts are feature rows that are described by their mean and their deviations from it."""
+        return len(self.problem.context_shape) == 2 and self.inner.level_free
+
+    def _described(self, state: ScaledState, x: Context) -> Float[Array, " columns"]:
+        """What is kept of a round's context: itself, or of feature rows one, or their mean and the deviations from it."""
+        if x.ndim == 1:
+            return x
+        if not self._by_means:
+            return x[state.contexts.count % x.shape[0]]
+        mean = jnp.mean(x, axis=0)
+        return jnp.concatenate([mean, jnp.sqrt(jnp.mean(jnp.square(x - mean), axis=0))])
+
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
         """What the policy's costs are multiplied by to be the user's."""
         return state.costs.unit[0]
@@ -154,9 +169,9 @@ class Scaled(AskingPolicy):
     def _shown(self, state: ScaledState, context: Context) -> Context:
         """The context in spreads from its centre; zeros while there is no spread."""
         scale = state.contexts
-        centre, unit = (scale.centre, scale.unit) if context.ndim == 1 else _of_rows(scale)
+        centre, unit = _of_rows(scale) if self._by_means else (scale.centre, scale.unit)
         z = (context - centre) / unit
-        unknown = scale.count < 3 - context.ndim
+        unknown = scale.count < (1 if self._by_means else 2)
         return jnp.where(unknown | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
 
     def _believed(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
@@ -164,14 +179,6 @@ class Scaled(AskingPolicy):
         one = unit * jnp.sqrt(feedback.operator.row_squares())
         absurd = jnp.abs(feedback.values) > ABSURD * one
         return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
-
-
-def _described(x: Context) -> Float[Array, " columns"]:
-    """What is kept of a round's context: itself, or of feature rows their mean and the deviations from it."""
-    if x.ndim == 1:
-        return x
-    mean = jnp.mean(x, axis=0)
-    return jnp.concatenate([mean, jnp.sqrt(jnp.mean(jnp.square(x - mean), axis=0))])
 
 
 def _of_rows(scale: Scale) -> tuple[Float[Array, " p"], Float[Array, " p"]]:

@@ -21,9 +21,10 @@ def build(problem=None, **settings):
     return policies.build("adaptive", problem or Problem(oracles.top_k(4, 2), (3,)), {**QUICK, **settings})
 
 
-def with_errors(policy, errors):
+def with_errors(policy, errors, rounds=50):
     state = policy.init(jax.random.key(0))
-    return eqx.tree_at(lambda s: s.errors, state, jnp.asarray(errors, state.errors.dtype))
+    now = jnp.asarray(errors, state.errors.dtype), jnp.asarray(rounds, state.rounds.dtype)
+    return eqx.tree_at(lambda s: (s.errors, s.rounds), state, now)
 
 
 def test_weights_fall_with_the_error_and_end_at_the_margin():
@@ -41,6 +42,8 @@ def test_with_feature_rows_the_linear_learner_leads():
     assert leads([0.1, 0.12, 0.1, 0.095]) == "linear", "networks have to be a tenth better"
     assert leads([0.1, 0.12, 0.1, 0.08]) == "networks"
     assert leads([0.1, 0.08, 0.1, 0.095]) == "log_linear"
+    early = policy.weights(with_errors(policy, [0.1, 0.08, 0.1, 0.05], rounds=19))
+    np.testing.assert_allclose(early, [0.5, 0.0, 0.5, 0.0], err_msg="who needs a lead is not heard in the first rounds")
 
 
 @pytest.mark.parametrize("costs", [(1.0, 1.0, -1.0, 1.0), (0.0, 1.0, 1.0)], ids=["negative", "zero"])
@@ -61,6 +64,8 @@ def test_too_many_coefficients_leave_the_networks(monkeypatch):
     monkeypatch.setattr(building, "LIMIT", 10)
     assert build().names == ("networks",)
     assert build(networks=0).names == ("networks",), "somebody has to learn"
+    alone = build(Problem(oracles.top_k(4, 2), (4, 3)))
+    assert float(alone.weights(alone.init(jax.random.key(0)))[0]) == 1.0, "and is heard at once"
     monkeypatch.setattr(building, "LIMIT", 5000)
     assert build(networks=0, forgetting=0.0).names == ("linear", "log_linear")
 

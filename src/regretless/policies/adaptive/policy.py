@@ -60,6 +60,10 @@ class Adaptive(Policy):
         return AdaptiveState(states, none, none, jnp.zeros(()), zero, zero)
 
     @property
+    def level_free(self) -> bool:
+        return True
+
+    @property
     def by_row(self) -> bool:
         """Whether coordinates are described by feature rows: a learner may then have the level wrong and decide well."""
         return len(self.problem.context_shape) == 2
