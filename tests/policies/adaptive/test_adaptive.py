@@ -64,7 +64,7 @@ def test_too_many_coefficients_leave_the_networks(monkeypatch):
     monkeypatch.setattr(building, "LIMIT", 10)
     assert build().names == ("networks",)
     assert build(networks=0).names == ("networks",), "somebody has to learn"
-    alone = build(Problem(oracles.top_k(4, 2), (4, 3)))
+    alone = build(Problem(oracles.top_k(4, 2), (4, 6)))
     assert float(alone.weights(alone.init(jax.random.key(0)))[0]) == 1.0, "and is heard at once"
     monkeypatch.setattr(building, "LIMIT", 5000)
     assert build(networks=0, forgetting=0.0).names == ("linear", "log_linear")
