@@ -155,13 +155,19 @@ def test_brackets_in_paths_are_no_markup(tmp_path, monkeypatch):
     assert (result.exit_code, "q[/b]" in result.output) == (2, True)
 
 
-@pytest.mark.parametrize("words", [["run", "topk"], ["doctor"]])
-def test_a_device_that_is_not_there_is_one_line(words):
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["run", "topk"], 2, "error: --device gpu: JAX finds no such device here"),
+        (["doctor"], 1, "a GPU was asked for"),
+    ],
+)
+def test_a_device_that_is_not_there_is_one_line(words, code, message):
     command = [sys.executable, "-m", "regretless", *words, "--device", "gpu"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": ""}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert (result.returncode, "Traceback" in result.stderr) == (2, False), result.stderr
-    assert "error: --device gpu: JAX finds no such device here" in result.stderr
+    told = " ".join((result.stdout + result.stderr).split())
+    assert (result.returncode, "Traceback" in told, message in told) == (code, False, True), told
 
 
 def test_a_preset_that_cannot_be_written_is_refused_before_the_search(tmp_path, monkeypatch):
