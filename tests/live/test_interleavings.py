@@ -20,7 +20,7 @@ from regretless.live.learner import Learner
 
 DIM, FEATURES, LIMIT = 3, 2, 4
 ORACLE = oracles.top_k(DIM, 1)
-COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "100"))
+COUNT = int(os.environ.get("REGRETLESS_INTERLEAVINGS", "60"))
 
 contexts = st.lists(st.integers(-4, 4).map(float), min_size=FEATURES, max_size=FEATURES)
 totals = st.integers(-9, 9).map(float)
