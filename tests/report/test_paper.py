@@ -85,7 +85,7 @@ def test_tables_have_one_exponent_and_bold_only_what_is_apart(written, paper, mo
     assert "$1.68 \\pm 0.15$" in source, "the published value of DFHPG"
     assert r"$\varepsilon$-greedy &" in source
     assert "mathbf" not in source, "four seeds set nothing in bold"
-    monkeypatch.setattr(tables, "LEAST_PAIRS", 4)
+    monkeypatch.setattr(tables, "ENOUGH", 4)
     panel = written[1].studies[0].panels[3]
     best, second = sorted(panel.cells[0].arms.values(), key=lambda arm: arm.mean)[:2]
     near = best._replace(final=second.final - np.array([5.0, -4.0, 5.0, -4.0]))

@@ -95,7 +95,7 @@ class ScaledState(eqx.Module):
     """The policy's own state and the scales."""
 
     inner: Any
-    contexts: Scale  # of feature rows: of a round's mean row, and of the deviations from it
+    contexts: Scale  # of feature rows: of one a round, or of their mean and the deviations from it
     costs: Scale  # of one column: sizes of costs
 
     @property

@@ -4,15 +4,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from regretless.report.gather import Panel, Reference, Shown
+from regretless.report.gather import ENOUGH, Panel, Reference, Shown
 from regretless.report.series import ArmSummary
 from regretless.report.words import markdown_text
 from regretless.show.words import spread
 from regretless.studies.verdicts import Verdict
 
-LEAST_PAIRS = 10
 SEPARATED = (
-    f"the lowest mean, where its difference from the second lowest, paired by seed over at least {LEAST_PAIRS} seeds, is more "
+    f"the lowest mean, where its difference from the second lowest, paired by seed over at least {ENOUGH} seeds, is more "
     "than two standard errors"
 )
 """When a table for print sets a mean in bold."""
@@ -54,7 +53,7 @@ def _separated(cell: Shown, best: ArmSummary) -> bool:
     if not others or not best.anchor or best.diverged:
         return False
     second = min(others, key=lambda arm: arm.mean)
-    if second.diverged or len(second.final) != len(best.final) or len(best.final) < LEAST_PAIRS:
+    if second.diverged or len(second.final) != len(best.final) or len(best.final) < ENOUGH:
         return False
     apart = second.final - best.final
     return bool(apart.mean() > 2.0 * apart.std(ddof=1) / len(apart) ** 0.5)
