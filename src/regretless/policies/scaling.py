@@ -38,7 +38,7 @@ ABSURD = 1000.0
 class Scale(eqx.Module):
     """Centre and spread of numbers by column, from the first ``WINDOW`` of them; a spread of zero where nothing has varied."""
 
-    seen: Float[Array, "window p"]
+    seen: Float[Array, "window p"]  # each column in rising order, zeros after the first ``count``
     count: Int[Array, ""]
     centre: Float[Array, " p"]
     spread: Float[Array, " p"]
@@ -51,7 +51,7 @@ class Scale(eqx.Module):
     def after(self, row: Float[Array, " p"], centred: bool, arrived: Bool[Array, ""]) -> "Scale":
         """The estimate with one more row, if it ``arrived``; with ``centred`` False the centre stays at zero."""
         more = arrived & (self.count < WINDOW)
-        seen = jnp.where(more & (jnp.arange(WINDOW) == self.count)[:, None], row, self.seen)
+        seen = jnp.where(more, _inserted(self.seen, self.count, row), self.seen)
         count = self.count + more
         centre = _median(seen, count) if centred else self.centre
         spread = _spread(seen, count, centre, centred)
@@ -67,9 +67,17 @@ def _or_one(spread: Float[Array, " p"]) -> Float[Array, " p"]:
     return jnp.where(spread > 0, spread, 1.0)
 
 
+def _inserted(
+    seen: Float[Array, "window p"], count: Int[Array, ""], row: Float[Array, " p"]
+) -> Float[Array, "window p"]:
+    """The columns with one more number each, in order as before: to sort them anew in every round would be slow."""
+    place = jnp.arange(WINDOW)[:, None]
+    here = jnp.sum((place < count) & (seen <= row), axis=0)
+    return jnp.where(place < here, seen, jnp.where(place == here, row, jnp.roll(seen, 1, axis=0)))
+
+
 def _median(seen: Float[Array, "window p"], count: Int[Array, ""]) -> Float[Array, " p"]:
-    ordered = jnp.sort(jnp.where(jnp.arange(WINDOW)[:, None] < count, seen, jnp.inf), axis=0)
-    low, high = ordered[jnp.maximum(count - 1, 0) // 2], ordered[count // 2]
+    low, high = seen[jnp.maximum(count - 1, 0) // 2], seen[count // 2]
     return jnp.where(count > 0, 0.5 * low + 0.5 * high, 0.0)
 
 
@@ -78,10 +86,13 @@ def _spread(
 ) -> Float[Array, " p"]:
     """Root mean square deviation of the nine tenths nearest to the centre; 0 where nothing has varied yet."""
     place = jnp.arange(WINDOW)[:, None]
-    ordered = jnp.sort(jnp.where(place < count, jnp.abs(seen - centre), jnp.inf), axis=0)
+    deviations = jnp.abs(seen - centre)
     most = jnp.minimum(jnp.ceil(KEPT * count).astype(count.dtype), count - 1)
     kept = jnp.where(count < FEW, count, most)
-    near = jnp.where(place < kept, ordered, 0.0)
+    # Numbers in order that are nearest to a centre are neighbours: the run of them moves on while that brings it nearer.
+    nearer = deviations > jnp.roll(deviations, -kept, axis=0)
+    first = jnp.sum((place + kept < count) & nearer, axis=0)
+    near = jnp.where((place >= first) & (place < first + kept), deviations, 0.0)
     top = jnp.max(near, axis=0)
     shares = near / jnp.where(top > 0, top, 1.0)  # squares of shares cannot overflow
     # An estimated centre is too near to the few numbers that it was estimated from.
