@@ -11,7 +11,7 @@ MICROSECONDS = {"topk": 45.0, "shortest_path": 50.0, "pricing": 250.0, "energy":
 HEAVY = {"flow": 10.0, "diffusion": 60.0}
 LIGHT = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1")
 USUAL_HORIZON = {"energy": 395}
-THEORY_SECONDS = 380.0
+THEORY_SECONDS = 160.0
 
 
 def cost(cell: AnyCell) -> tuple[float, float]:

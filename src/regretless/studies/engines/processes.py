@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from regretless.studies.campaign import InProcess, Listener
 from regretless.studies.cells import AnyCell, require_portable
+from regretless.studies.estimate import cost
 from regretless.studies.plan import Planned
 from regretless.studies.store import Store
 
@@ -17,15 +18,19 @@ CELLS: TypeAdapter[list[AnyCell]] = TypeAdapter(list[AnyCell])
 
 
 class Processes:
-    """Starts workers with ``command``, hands them the cells, and finishes itself what workers that died left behind."""
+    """Starts workers with ``command``, hands them the cells, and finishes itself what workers that died left behind.
+
+    The dearest cells come first, so that no worker has a long one left when the others have nothing to do any more.
+    """
 
     def __init__(self, command: Sequence[str], jobs: int, imports: Sequence[str] = ()):
         self.command, self.jobs, self.imports = list(command), jobs, tuple(imports)
 
     def run(self, planned: Sequence[Planned], store: Store, listener: Listener) -> None:
-        items = {item.key: item for item in planned}
         for item in planned:
             require_portable(item.cell)
+        planned = sorted(planned, key=lambda item: -sum(cost(item.cell)))
+        items = {item.key: item for item in planned}
         cells = CELLS.dump_python([item.cell for item in planned], mode="json")
         task = json.dumps({"keys": list(items), "cells": cells, "imports": list(self.imports)})
         lock = threading.Lock()
