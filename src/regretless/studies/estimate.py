@@ -9,6 +9,9 @@ MICROSECONDS = {"topk": 45.0, "shortest_path": 50.0, "pricing": 250.0, "energy":
 """Per replication-round of a policy with a nuisance on two cores; of one without it, a tenth."""
 
 HEAVY = {"flow": 10.0, "diffusion": 60.0}
+DEAR = {"adaptive": 20.0, "ensemble": 30.0, "dfhpg_auto": 10.0}
+"""Times that for policies which are trained on replay."""
+
 LIGHT = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1")
 USUAL_HORIZON = {"energy": 395}
 THEORY_SECONDS = 160.0
@@ -26,7 +29,7 @@ def cost(cell: AnyCell) -> tuple[float, float]:
     name = cell.benchmark_name
     rounds = len(cell.seeds) * (cell.horizon or USUAL_HORIZON.get(name, 2000))
     each = MICROSECONDS.get(name, 100.0) * 1e-6 * HEAVY.get(cell.model, 1.0)
-    arms = sum(0.1 if arm.policy in LIGHT else 1.0 for arm in cell.arms)
+    arms = sum(0.1 if arm.policy in LIGHT else DEAR.get(str(arm.policy), 1.0) for arm in cell.arms)
     return COMPILE_SECONDS * len(programs), rounds * each * arms
 
 
