@@ -2,8 +2,9 @@
 
 import contextlib
 import difflib
+import importlib
 import importlib.metadata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from regretless.errors import SettingsError
@@ -12,19 +13,24 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """A part of our own that is imported when it is used: ``load`` gives the part of a name."""
+    """A part of our own that is imported when it is used: the ``attribute`` of a ``module``."""
 
-    def __init__(self, load: Callable[[str], T]):
-        self.load = load
+    def __init__(self, module: str, attribute: str):
+        self.module, self.attribute = module, attribute
+
+    def load(self) -> T:
+        """The part itself."""
+        part: T = getattr(importlib.import_module(self.module), self.attribute)
+        return part
 
 
 class Registry(Mapping[str, T], Generic[T]):
     """The parts of one family by name; ``kind`` is what one of them is called, such as ``surrogate``.
 
     A package that offers parts lists them in its entry points under ``regretless.<family>``; they are imported when they are
-    used, so that a broken package harms nobody who does not need it; so are those of our own that are entered as ``Later``.
-    Our own names cannot be taken. ``register`` adds a part by hand. ``needs`` names what every part must have, and
-    ``expected`` says in words what such a part is.
+    used, so that a broken package harms nobody who does not need it; so are those of our own that are entered as ``Later``,
+    whose modules are listed in ``later``. Our own names cannot be taken. ``register`` adds a part by hand. ``needs`` names
+    what every part must have, and ``expected`` says in words what such a part is.
 
     >>> shapes = Registry("shape", "shapes", {"round": 1, "square": 2})
     >>> shapes.register("flat", 3)
@@ -46,6 +52,7 @@ class Registry(Mapping[str, T], Generic[T]):
     ):
         self.kind, self.family, self._needs, self._expected = kind, family, needs, expected
         self._built_in = frozenset(entries)
+        self.later = tuple(sorted({part.module for part in entries.values() if isinstance(part, Later)}))
         self._own: dict[str, T | Later[T]] = dict(entries)
         self._offered: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 
@@ -61,7 +68,7 @@ class Registry(Mapping[str, T], Generic[T]):
         if name in self._own:
             part = self._own[name]
             if isinstance(part, Later):
-                self._own[name] = part = part.load(name)
+                self._own[name] = part = part.load()
             return part
         require_known(self.kind, name, self)
         entry, *others = self._plug_ins()[name]

@@ -21,28 +21,6 @@ from regretless.benchmarks.topk import TopKBenchmark
 from regretless.registry import Later, Registry
 from regretless.settings import Settings
 
-
-def _energy(name: str) -> type[Benchmark]:
-    """The benchmark that reads files."""
-    from regretless.benchmarks.energy.benchmark import EnergyBenchmark
-
-    return EnergyBenchmark
-
-
-def _world(name: str) -> type[Benchmark]:
-    """A world of the arena."""
-    from regretless.benchmarks.worlds import rows, sets
-
-    worlds: dict[str, type[Benchmark]] = {
-        "world_topk": sets.TopKWorld,
-        "world_rows": rows.RowsWorld,
-        "world_assignment": sets.AssignmentWorld,
-        "world_grid": sets.GridWorld,
-        "world_cover": sets.CoverWorld,
-    }
-    return worlds[name]
-
-
 REGISTRY: Registry[type[Benchmark]] = Registry(
     "benchmark",
     "benchmarks",
@@ -50,12 +28,12 @@ REGISTRY: Registry[type[Benchmark]] = Registry(
         "topk": TopKBenchmark,
         "shortest_path": ShortestPathBenchmark,
         "pricing": PricingBenchmark,
-        "energy": Later(_energy),
-        "world_topk": Later(_world),
-        "world_rows": Later(_world),
-        "world_assignment": Later(_world),
-        "world_grid": Later(_world),
-        "world_cover": Later(_world),
+        "energy": Later("regretless.benchmarks.energy.benchmark", "EnergyBenchmark"),
+        "world_topk": Later("regretless.benchmarks.worlds.sets", "TopKWorld"),
+        "world_rows": Later("regretless.benchmarks.worlds.rows", "RowsWorld"),
+        "world_assignment": Later("regretless.benchmarks.worlds.sets", "AssignmentWorld"),
+        "world_grid": Later("regretless.benchmarks.worlds.sets", "GridWorld"),
+        "world_cover": Later("regretless.benchmarks.worlds.sets", "CoverWorld"),
     },
     ("Settings", "build"),
     "a class that subclasses regretless.benchmarks.Benchmark",

@@ -18,22 +18,14 @@ if TYPE_CHECKING:
     from regretless.models.flow import Flow
 
 
-def _generative(name: str) -> type[GenerativeModel]:
-    """A model that only its own users wait for."""
-    from regretless.models.diffusion import Diffusion
-    from regretless.models.flow import Flow
-
-    return Flow if name == "flow" else Diffusion
-
-
 REGISTRY: Registry[type[Model]] = Registry(
     "model",
     "models",
     {
         "gaussian_linear": GaussianLinear,
         "gaussian_nn": GaussianNN,
-        "flow": Later(_generative),
-        "diffusion": Later(_generative),
+        "flow": Later("regretless.models.flow", "Flow"),
+        "diffusion": Later("regretless.models.diffusion", "Diffusion"),
     },
     ("Settings", "build"),
     "a class that subclasses PointModel or GenerativeModel of regretless.models",
@@ -44,7 +36,7 @@ def __getattr__(name: str) -> Any:
     """The generative models when they are first asked for."""
     if name not in ("Diffusion", "Flow"):
         raise AttributeError(f"module 'regretless.models' has no attribute {name!r}")
-    return _generative(name.lower())
+    return REGISTRY[name.lower()]
 
 
 def is_generative(name: str) -> bool:

@@ -11,8 +11,8 @@
 1
 """
 
-from regretless.policies.base import Answer, AskingPolicy, Policy, Question
-from regretless.policies.building import REGISTRY, Recipe, build, settings_for
+from regretless.policies.base import Answer, AskingPolicy, Policy, Question, Recipe
+from regretless.policies.building import REGISTRY, build, settings_for
 from regretless.policies.dfhpg.algorithm import DFHPG
 from regretless.policies.linear_thompson import LinearThompson
 from regretless.policies.regression import RegressionBandit
