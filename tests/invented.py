@@ -23,7 +23,7 @@ SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
 def invent(cell, progress=lambda what, done, total: None):
     """A result for any cell, the same for the same cell; where a value is published, near it."""
     about = {
-        "cell": describe(cell), "name": cell.name, "code": code_version(), "roots": list(ROOTS),
+        "cell": describe(cell), "name": cell.name, "code": code_version(), "code_used": code_version(), "roots": list(ROOTS),
         "created": 1e9, "wall_seconds": 12.5,
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip

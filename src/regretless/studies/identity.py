@@ -1,7 +1,8 @@
 """The address of a result: a hash of its configuration, its seeds, the code that computes it and how that is compiled.
 
 The code is the import closure of some root modules, within their own packages and this one. Comments, docstrings and the
-layout of a file do not count. Data files beside the modules do.
+layout of a file do not count. Data files beside the modules do. A registry's late parts are no imports: whoever uses one has
+its module among the roots.
 """
 
 import functools
@@ -13,14 +14,23 @@ import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regretless import benchmarks, models, policies, surrogates
 from regretless.errors import SettingsError
 from regretless.results import canonical
 from regretless.studies import sources
 from regretless.studies.sources import Source
 
 PACKAGE = "regretless"
-ROOTS = ("regretless.studies.outcome",)
-"""The modules that every simulated result depends on."""
+SIMULATION, THEORY = "regretless.studies.outcome", "regretless.studies.theory.claims"
+"""The modules that compute the two kinds of cells."""
+
+LATER = tuple(
+    sorted(module for family in (benchmarks, models, policies, surrogates) for module in family.REGISTRY.later)
+)
+"""The modules of parts that are imported when they are used."""
+
+ROOTS = (SIMULATION, THEORY, *LATER)
+"""All that computes results, whatever a cell may name."""
 
 SHOWN = "regretless.show"
 """How results look: no number depends on it."""
