@@ -24,13 +24,20 @@ class Later(Generic[T]):
         return part
 
 
+def late_name(package: str, names: Mapping[str, Later[Any]], name: str) -> Any:
+    """What a package's ``__getattr__`` answers: one of its public names that is loaded when it is first asked for."""
+    if name not in names:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return names[name].load()
+
+
 class Registry(Mapping[str, T], Generic[T]):
     """The parts of one family by name; ``kind`` is what one of them is called, such as ``surrogate``.
 
     A package that offers parts lists them in its entry points under ``regretless.<family>``; they are imported when they are
-    used, so that a broken package harms nobody who does not need it; so are those of our own that are entered as ``Later``,
-    whose modules are listed in ``later``. Our own names cannot be taken. ``register`` adds a part by hand. ``needs`` names
-    what every part must have, and ``expected`` says in words what such a part is.
+    used, so that a broken package harms nobody who does not need it; so are those of our own that are entered as ``Later``.
+    Our own names cannot be taken. ``register`` adds a part by hand. ``needs`` names what every part must have, and
+    ``expected`` says in words what such a part is.
 
     >>> shapes = Registry("shape", "shapes", {"round": 1, "square": 2})
     >>> shapes.register("flat", 3)
@@ -52,7 +59,6 @@ class Registry(Mapping[str, T], Generic[T]):
     ):
         self.kind, self.family, self._needs, self._expected = kind, family, needs, expected
         self._built_in = frozenset(entries)
-        self.later = tuple(sorted({part.module for part in entries.values() if isinstance(part, Later)}))
         self._own: dict[str, T | Later[T]] = dict(entries)
         self._offered: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 

@@ -1,5 +1,8 @@
 """Cells: what their results' addresses depend on."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,10 +15,11 @@ from regretless.studies.cells import TheoryCell, describe, key
 from regretless.studies.definitions import study
 from regretless.studies.engines.processes import CELLS, Processes
 from regretless.studies.experiment import Arm, Experiment
-from regretless.studies.identity import LATER, THEORY, code_version, roots_of
+from regretless.studies.identity import THEORY, code_version, late_parts, roots_of
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
+from regretless.studies.theory import runs
 
 ARMS = (Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg"))
 CELL = Experiment(benchmark="topk", arms=ARMS, seeds=3, horizon=40)
@@ -140,11 +144,26 @@ def test_a_cell_depends_on_the_late_parts_that_it_names_and_on_no_other(family, 
     for name in filter(registry.built_in, registry):
         roots = cells.identity(cell(name))[1]
         named = identity._closure(roots_of(cells._definer(registry[name])))
-        assert set(LATER) & set(identity._closure(roots)) == set(LATER) & set(named), name
+        late = {module for module in late_parts() if module.startswith(f"{family.__name__}.")}
+        assert late & set(identity._closure(roots)) == late & set(named), name
 
 
 def test_the_theorems_are_checked_with_what_they_import():
-    assert set(LATER) & set(identity._closure((THEORY,))) == {"regretless.surrogates.ranking"}
+    closure = identity._closure((THEORY,))
+    for variant in ("plug_in", "listwise_ltr", "spo_plus"):
+        used = cells._within(runs.policy("adaptive", 0.5, 0.1, 0.1, variant))
+        assert set(roots_of(*map(cells._definer, used))) - {"jax"} <= set(closure), variant
+    assert "regretless.policies.adaptive.policy" not in closure
+
+
+def test_our_own_parts_are_taken_from_where_they_are_defined():
+    """A name that a package loads later would hide its module from the addresses."""
+    late = {f"{family.__name__}.{name}" for family in (benchmarks, models, oracles, policies) for name in family._LATE}
+    for name, source in identity._closure(identity.everything()).items():
+        imported = {f"{module}.{each}" for module, each in source.imports if module != name}
+        nodes = ast.walk(ast.parse(Path(source.path).read_bytes()))
+        taken = {f"regretless.{ast.unparse(node)}" for node in nodes if isinstance(node, ast.Attribute)}
+        assert not late & (imported | taken), name
 
 
 MAIN = next(cell for cell in study("main", Scale(seeds=1, horizon=20)).cells() if cell.benchmark == "topk")
@@ -171,4 +190,4 @@ def test_a_change_makes_those_results_old_that_use_it(monkeypatch, module, stale
 
 def test_other_peoples_parts_depend_on_all_of_ours(monkeypatch):
     monkeypatch.setattr(policies.LinearThompson, "__module__", "json")
-    assert set(LATER) <= set(cells.identity(playing("linear_thompson"))[1])
+    assert set(late_parts()) <= set(cells.identity(playing("linear_thompson"))[1])

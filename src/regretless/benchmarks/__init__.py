@@ -9,25 +9,29 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.benchmarks.presets import Preset, preset
-from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
-from regretless.benchmarks.shortest_path import ShortestPathBenchmark
-from regretless.benchmarks.topk import TopKBenchmark
-from regretless.registry import Later, Registry
+from regretless.registry import Later, Registry, late_name
 from regretless.settings import Settings
+
+if TYPE_CHECKING:
+    from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
+
+_LATE: dict[str, Later[Any]] = {
+    "ArraysBenchmark": Later("regretless.benchmarks.arrays", "ArraysBenchmark"),
+    "from_arrays": Later("regretless.benchmarks.arrays", "from_arrays"),
+}
 
 REGISTRY: Registry[type[Benchmark]] = Registry(
     "benchmark",
     "benchmarks",
     {
-        "topk": TopKBenchmark,
-        "shortest_path": ShortestPathBenchmark,
-        "pricing": PricingBenchmark,
+        "topk": Later("regretless.benchmarks.topk", "TopKBenchmark"),
+        "shortest_path": Later("regretless.benchmarks.shortest_path", "ShortestPathBenchmark"),
+        "pricing": Later("regretless.benchmarks.pricing", "PricingBenchmark"),
         "energy": Later("regretless.benchmarks.energy.benchmark", "EnergyBenchmark"),
         "world_topk": Later("regretless.benchmarks.worlds.sets", "TopKWorld"),
         "world_rows": Later("regretless.benchmarks.worlds.rows", "RowsWorld"),
@@ -38,6 +42,10 @@ REGISTRY: Registry[type[Benchmark]] = Registry(
     ("Settings", "build"),
     "a class that subclasses regretless.benchmarks.Benchmark",
 )
+
+
+def __getattr__(name: str) -> Any:
+    return late_name(__name__, _LATE, name)
 
 
 def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings:

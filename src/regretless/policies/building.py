@@ -5,18 +5,7 @@ from typing import Any
 
 from regretless.errors import SettingsError
 from regretless.models.base import Model
-from regretless.policies.base import Policy, Recipe
-from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
-from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
-from regretless.policies.linear_thompson import LinearThompson
-from regretless.policies.regression import (
-    EpsilonGreedySettings,
-    GreedySettings,
-    ThompsonSettings,
-    epsilon_greedy,
-    greedy,
-    thompson,
-)
+from regretless.policies.base import Policy
 from regretless.problem import Problem
 from regretless.registry import Later, Registry, have, require_known
 from regretless.settings import Choice, Settings, merged
@@ -27,14 +16,14 @@ REGISTRY: Registry[Any] = Registry(
     "policies",
     {
         "adaptive": Later("regretless.policies.adaptive.building", "ADAPTIVE"),
-        "greedy": Recipe(GreedySettings, greedy, ("model",)),
-        "epsilon_greedy": Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",)),
-        "thompson": Recipe(ThompsonSettings, thompson, ("model",)),
-        "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
-        "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
-        "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
+        "greedy": Later("regretless.policies.regression", "GREEDY"),
+        "epsilon_greedy": Later("regretless.policies.regression", "EPSILON_GREEDY"),
+        "thompson": Later("regretless.policies.regression", "THOMPSON"),
+        "dfhpg_1": Later("regretless.policies.dfhpg.variants", "SCORE_ONLY"),
+        "dfhpg": Later("regretless.policies.dfhpg.variants", "HYBRID"),
+        "dfhpg_0": Later("regretless.policies.dfhpg.variants", "DECISION_FOCUSED"),
         "dfhpg_auto": Later("regretless.policies.dfhpg.auto_settings", "AUTO"),
-        "linear_thompson": LinearThompson,
+        "linear_thompson": Later("regretless.policies.linear_thompson", "LinearThompson"),
         "ensemble": Later("regretless.policies.adaptive.ensemble", "Ensemble"),
     },
     ("Settings", "build"),

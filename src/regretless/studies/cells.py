@@ -12,7 +12,7 @@ from regretless import policies
 from regretless.errors import SettingsError
 from regretless.settings import Settings
 from regretless.studies.experiment import Experiment
-from regretless.studies.identity import LATER, PACKAGE, SIMULATION, THEORY, address, code_version, roots_of
+from regretless.studies.identity import PACKAGE, SIMULATION, THEORY, address, code_version, late_parts, roots_of
 from regretless.studies.preparing import Prepared, prepare
 
 
@@ -85,7 +85,7 @@ def of_prepared(prepared: Prepared) -> tuple[dict[str, Any], tuple[str, ...]]:
 def _roots(used: tuple[str, ...]) -> tuple[str, ...]:
     """What a cell depends on whose parts are of the modules ``used``; code of other people may take any part by name."""
     others = any(module.partition(".")[0] != PACKAGE for module in used)
-    return tuple(sorted({SIMULATION, *used, *(LATER if others else ())}))
+    return tuple(sorted({SIMULATION, *used, *(late_parts() if others else ())}))
 
 
 def _named(settings: Settings) -> dict[str, Any]:

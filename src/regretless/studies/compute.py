@@ -10,7 +10,7 @@ from regretless.results import Result
 from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import quiet
 from regretless.studies.cells import AnyCell, TheoryCell, describe, of_prepared
-from regretless.studies.identity import ROOTS, THEORY, address, code_version
+from regretless.studies.identity import THEORY, address, code_version, everything
 from regretless.studies.outcome import Outcome, play_prepared
 from regretless.studies.preparing import Prepared, prepare
 
@@ -54,7 +54,7 @@ def _about(cell: AnyCell, identity: dict[str, Any], roots: tuple[str, ...], bega
         "key": address(identity, used),
         "cell": describe(cell),
         "name": cell.name,
-        "code": code_version((*ROOTS, *roots)),
+        "code": code_version((*everything(), *roots)),
         "code_used": used,
         "roots": list(roots),
         "created": time.time(),

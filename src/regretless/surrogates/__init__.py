@@ -15,19 +15,18 @@ from regretless.oracles.base import Oracle
 from regretless.registry import Later, Registry
 from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
-from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
 
-_OWN: dict[str, type[Surrogate] | Later[type[Surrogate]]] = {
-    "mse": MSE,
-    "spo_plus": SPOPlus,
-    "mse_spo_plus": MSESPOPlus,
-    "dbb": DBB,
+_OWN: dict[str, Later[type[Surrogate]]] = {
+    "mse": Later("regretless.surrogates.direct", "MSE"),
+    "spo_plus": Later("regretless.surrogates.direct", "SPOPlus"),
+    "mse_spo_plus": Later("regretless.surrogates.direct", "MSESPOPlus"),
+    "dbb": Later("regretless.surrogates.direct", "DBB"),
     "imle": Later("regretless.surrogates.perturbation", "IMLE"),
     "aimle": Later("regretless.surrogates.perturbation", "AIMLE"),
-    "nid": NID,
+    "nid": Later("regretless.surrogates.direct", "NID"),
     "pfyl": Later("regretless.surrogates.perturbation", "PFYL"),
     "dpo": Later("regretless.surrogates.perturbation", "DPO"),
-    "pg": PG,
+    "pg": Later("regretless.surrogates.direct", "PG"),
     "nce": Later("regretless.surrogates.contrastive", "NCE"),
     "nce_c": Later("regretless.surrogates.contrastive", "NCE"),
     "contrastive_map": Later("regretless.surrogates.contrastive", "ContrastiveMAP"),
