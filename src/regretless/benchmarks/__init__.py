@@ -48,6 +48,10 @@ def __getattr__(name: str) -> Any:
     return late_name(__name__, _LATE, name)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings:
     """The settings of the benchmark called ``name``."""
     return REGISTRY[name].Settings(**(values or {}))

@@ -44,6 +44,10 @@ def __getattr__(name: str) -> Any:
     return late_name(__name__, _LATE, name)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def is_generative(name: str) -> bool:
     """Whether a model is known by its samples; the others are around a point prediction.
 

@@ -58,6 +58,10 @@ def __getattr__(name: str) -> Any:
     return late_name(__name__, _LATE, name)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "REGISTRY",
     "MaskedOracle",

@@ -35,6 +35,10 @@ def __getattr__(name: str) -> Any:
     return late_name(__name__, _LATE, name)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "DFHPG", "REGISTRY", "Answer", "AskingPolicy", "LinearThompson", "Policy", "Question", "Recipe", "RegressionBandit",
     "Scaled", "build", "settings_for",
