@@ -10,7 +10,7 @@ from regretless.benchmarks import published
 from regretless.results import Result
 from regretless.studies.cells import TheoryCell, describe
 from regretless.studies.definitions import study
-from regretless.studies.identity import ROOTS, code_version
+from regretless.studies.identity import code_version, everything
 from regretless.studies.plan import Plan
 from regretless.studies.theory import claims as theory
 from regretless.studies.theory import world as world
@@ -23,7 +23,8 @@ SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
 def invent(cell, progress=lambda what, done, total: None):
     """A result for any cell, the same for the same cell; where a value is published, near it."""
     about = {
-        "cell": describe(cell), "name": cell.name, "code": code_version(), "roots": list(ROOTS),
+        "cell": describe(cell), "name": cell.name, "code": code_version(),
+        "code_used": code_version(), "roots": list(everything()),
         "created": 1e9, "wall_seconds": 12.5,
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip

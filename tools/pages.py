@@ -79,7 +79,7 @@ def of_this_code(page: Page) -> list[str]:
     return [
         cell.record["name"]
         for cell in page.shown().values()
-        if cell.record["code"] != code_version(tuple(cell.record["roots"]))
+        if cell.record.get("code_used") != code_version(tuple(cell.record["roots"]))
     ]
 
 

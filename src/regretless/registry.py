@@ -2,8 +2,9 @@
 
 import contextlib
 import difflib
+import importlib
 import importlib.metadata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from regretless.errors import SettingsError
@@ -12,10 +13,22 @@ T = TypeVar("T")
 
 
 class Later(Generic[T]):
-    """A part of our own that is imported when it is used: ``load`` gives the part of a name."""
+    """A part of our own that is imported when it is used: the ``attribute`` of a ``module``."""
 
-    def __init__(self, load: Callable[[str], T]):
-        self.load = load
+    def __init__(self, module: str, attribute: str):
+        self.module, self.attribute = module, attribute
+
+    def load(self) -> T:
+        """The part itself."""
+        part: T = getattr(importlib.import_module(self.module), self.attribute)
+        return part
+
+
+def late_name(package: str, names: Mapping[str, Later[Any]], name: str) -> Any:
+    """What a package's ``__getattr__`` answers: one of its public names that is loaded when it is first asked for."""
+    if name not in names:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return names[name].load()
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -61,7 +74,7 @@ class Registry(Mapping[str, T], Generic[T]):
         if name in self._own:
             part = self._own[name]
             if isinstance(part, Later):
-                self._own[name] = part = part.load(name)
+                self._own[name] = part = part.load()
             return part
         require_known(self.kind, name, self)
         entry, *others = self._plug_ins()[name]

@@ -102,7 +102,7 @@ def test_old_results_are_listed_and_removed(tmp_path):
     invoke("reproduce", "theory", "--quick")
     store = Store(tmp_path / "results")
     stale = invented.invent(TheoryCell())
-    stale.record["code"] = "0.0.1+other"
+    stale.record["code"] = stale.record["code_used"] = "0.0.1+other"
     store.put("ab" * 32, stale)
     assert "0.0.1+other" in invoke("status", "--old")[1]
     assert "removed" in invoke("status", "--remove-old")[1]

@@ -1,18 +1,25 @@
 """Cells: what their results' addresses depend on."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from regretless import benchmarks, oracles, policies
+from regretless import benchmarks, models, oracles, policies, surrogates
 from regretless.benchmarks import presets
 from regretless.errors import SettingsError
+from regretless.studies import cells, identity, sources
 from regretless.studies.campaign import Silent
 from regretless.studies.cells import TheoryCell, describe, key
+from regretless.studies.definitions import study
 from regretless.studies.engines.processes import CELLS, Processes
 from regretless.studies.experiment import Arm, Experiment
+from regretless.studies.identity import THEORY, code_version, late_parts, roots_of
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
+from regretless.studies.theory import runs
 
 ARMS = (Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg"))
 CELL = Experiment(benchmark="topk", arms=ARMS, seeds=3, horizon=40)
@@ -117,3 +124,70 @@ def test_recorded_data_are_known_by_their_numbers(tmp_path):
         SettingsError, match=r"it holds objects, which other processes cannot be given: .* use --jobs 1"
     ):
         Processes(["no", "such", "program"], 2).run(plan.planned(), Store(tmp_path), Silent())
+
+
+def playing(policy, benchmark="topk", **options):
+    return Experiment(benchmark=benchmark, policies=(policy,), seeds=1, horizon=20, **options)
+
+
+NAMED = [
+    (policies, lambda name: playing(name, preset={})),
+    (surrogates, lambda name: playing("dfhpg", settings={"surrogate": name})),
+    (models, lambda name: playing("dfhpg_1", model=name)),
+    (benchmarks, lambda name: playing("greedy", benchmark=name)),
+]
+
+
+@pytest.mark.parametrize(("family", "cell"), NAMED, ids=["policies", "surrogates", "models", "benchmarks"])
+def test_a_cell_depends_on_the_late_parts_that_it_names_and_on_no_other(family, cell):
+    registry = family.REGISTRY
+    for name in filter(registry.built_in, registry):
+        roots = cells.identity(cell(name))[1]
+        named = identity._closure(roots_of(cells._definer(registry[name])))
+        late = {module for module in late_parts() if module.startswith(f"{family.__name__}.")}
+        assert late & set(identity._closure(roots)) == late & set(named), name
+
+
+def test_the_theorems_are_checked_with_what_they_import():
+    closure = identity._closure((THEORY,))
+    for variant in ("plug_in", "listwise_ltr", "spo_plus"):
+        used = cells._within(runs.policy("adaptive", 0.5, 0.1, 0.1, variant))
+        assert set(roots_of(*map(cells._definer, used))) - {"jax"} <= set(closure), variant
+    assert "regretless.policies.adaptive.policy" not in closure
+
+
+def test_our_own_parts_are_taken_from_where_they_are_defined():
+    """A name that a package loads later would hide its module from the addresses."""
+    late = {f"{family.__name__}.{name}" for family in (benchmarks, models, oracles, policies) for name in family._LATE}
+    for name, source in identity._closure(identity.everything()).items():
+        imported = {f"{module}.{each}" for module, each in source.imports if module != name}
+        nodes = ast.walk(ast.parse(Path(source.path).read_bytes()))
+        taken = {f"regretless.{ast.unparse(node)}" for node in nodes if isinstance(node, ast.Attribute)}
+        assert not late & (imported | taken), name
+
+
+MAIN = next(cell for cell in study("main", Scale(seeds=1, horizon=20)).cells() if cell.benchmark == "topk")
+NAMING = {"main": MAIN, "adaptive": playing("adaptive"), "imle": playing("dfhpg", settings={"surrogate": "imle"})}
+
+
+@pytest.mark.parametrize(
+    ("module", "stale"),
+    [
+        ("policies.adaptive.linear", {"adaptive"}),
+        ("surrogates.perturbation", {"imle"}),
+        ("models.diffusion", set()),
+        ("simulate.rounds", set(NAMING)),
+    ],
+)
+def test_a_change_makes_those_results_old_that_use_it(monkeypatch, module, stale):
+    before, find, whole = {name: key(cell) for name, cell in NAMING.items()}, sources.find, code_version()
+    changed = lambda name: find(name)._replace(digest="other") if name == f"regretless.{module}" else find(name)  # noqa: E731
+    monkeypatch.setattr(sources, "find", changed)
+    monkeypatch.setattr(identity, "_known", {})
+    assert {name for name, cell in NAMING.items() if key(cell) != before[name]} == stale
+    assert code_version() != whole
+
+
+def test_other_peoples_parts_depend_on_all_of_ours(monkeypatch):
+    monkeypatch.setattr(policies.LinearThompson, "__module__", "json")
+    assert set(late_parts()) <= set(cells.identity(playing("linear_thompson"))[1])

@@ -147,7 +147,7 @@ def test_a_plug_in_in_the_working_directory_moves_the_address(project):
         del sys.modules[name]
 
     def key():
-        return address({"seeds": 3}, code_version((*identity.ROOTS, *roots_of(policy))))
+        return address({"seeds": 3}, code_version((*identity.everything(), *roots_of(policy))))
 
     plus = key()
     project(mine="# commented\n" + text.format("+"))
@@ -215,7 +215,7 @@ def test_results_of_this_program_depend_on_what_plays_them(tmp_path):
 
 
 def test_nothing_that_only_shows_or_serves_is_in_the_closure():
-    names = identity._closure(identity.ROOTS).keys()
+    names = identity._closure(identity.everything()).keys()
     assert "regretless.simulate.simulation" in names
     outside = {"live", "report", "cli", "engines", "tuning", "store", "campaign", "plan"}
     assert not outside & {part for name in names for part in name.split(".")}

@@ -196,7 +196,7 @@ def test_failures_are_remembered_until_success(store):
 def test_old_results_are_listed_and_removed(store):
     store.put(KEY, invented.invent(CELL))
     other = invented.invent(CELL)
-    other.record["code"] = "0.0.1+abc"
+    other.record["code_used"] = "0.0.1+abc"
     store.put(OTHER, other)
     store.put("ef" * 32, invented.invent(CELL))
     store.path("ef" * 32).write_bytes(b"PAR1")
@@ -235,7 +235,7 @@ def test_what_cannot_be_read_at_the_moment_is_not_damaged(store, monkeypatch, co
 @pytest.mark.parametrize("roots", [["plug_in_of_somebody_else"], None, "regretless.trace"])
 def test_a_result_of_code_that_is_not_here_is_not_old(store, roots):
     result = invented.invent(CELL)
-    result.record.update(code="0.0.1+abc", roots=roots)
+    result.record.update(code_used="0.0.1+abc", roots=roots)
     store.put(KEY, result)
     assert store.old() == []
 

@@ -9,57 +9,47 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.benchmarks.presets import Preset, preset
-from regretless.benchmarks.pricing import PricingBenchmark
 from regretless.benchmarks.published import Published, published
-from regretless.benchmarks.shortest_path import ShortestPathBenchmark
-from regretless.benchmarks.topk import TopKBenchmark
-from regretless.registry import Later, Registry
+from regretless.registry import Later, Registry, late_name
 from regretless.settings import Settings
 
+if TYPE_CHECKING:
+    from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
 
-def _energy(name: str) -> type[Benchmark]:
-    """The benchmark that reads files."""
-    from regretless.benchmarks.energy.benchmark import EnergyBenchmark
-
-    return EnergyBenchmark
-
-
-def _world(name: str) -> type[Benchmark]:
-    """A world of the arena."""
-    from regretless.benchmarks.worlds import rows, sets
-
-    worlds: dict[str, type[Benchmark]] = {
-        "world_topk": sets.TopKWorld,
-        "world_rows": rows.RowsWorld,
-        "world_assignment": sets.AssignmentWorld,
-        "world_grid": sets.GridWorld,
-        "world_cover": sets.CoverWorld,
-    }
-    return worlds[name]
-
+_LATE: dict[str, Later[Any]] = {
+    "ArraysBenchmark": Later("regretless.benchmarks.arrays", "ArraysBenchmark"),
+    "from_arrays": Later("regretless.benchmarks.arrays", "from_arrays"),
+}
 
 REGISTRY: Registry[type[Benchmark]] = Registry(
     "benchmark",
     "benchmarks",
     {
-        "topk": TopKBenchmark,
-        "shortest_path": ShortestPathBenchmark,
-        "pricing": PricingBenchmark,
-        "energy": Later(_energy),
-        "world_topk": Later(_world),
-        "world_rows": Later(_world),
-        "world_assignment": Later(_world),
-        "world_grid": Later(_world),
-        "world_cover": Later(_world),
+        "topk": Later("regretless.benchmarks.topk", "TopKBenchmark"),
+        "shortest_path": Later("regretless.benchmarks.shortest_path", "ShortestPathBenchmark"),
+        "pricing": Later("regretless.benchmarks.pricing", "PricingBenchmark"),
+        "energy": Later("regretless.benchmarks.energy.benchmark", "EnergyBenchmark"),
+        "world_topk": Later("regretless.benchmarks.worlds.sets", "TopKWorld"),
+        "world_rows": Later("regretless.benchmarks.worlds.rows", "RowsWorld"),
+        "world_assignment": Later("regretless.benchmarks.worlds.sets", "AssignmentWorld"),
+        "world_grid": Later("regretless.benchmarks.worlds.sets", "GridWorld"),
+        "world_cover": Later("regretless.benchmarks.worlds.sets", "CoverWorld"),
     },
     ("Settings", "build"),
     "a class that subclasses regretless.benchmarks.Benchmark",
 )
+
+
+def __getattr__(name: str) -> Any:
+    return late_name(__name__, _LATE, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings:

@@ -9,9 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import draws, oracles
+from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.errors import SettingsError
+from regretless.oracles.price_levels import Pricing
 from regretless.settings import Settings
 from regretless.types import Context, Key
 
@@ -58,7 +59,7 @@ class PricingBenchmark(Benchmark):
         rows, columns = settings.products * settings.levels, 2 * settings.features + 6 + settings.levels
         self.name, self.horizon, self.regret_on_mean = "pricing", 2000, settings.regret == "mean"
         self.settings = settings
-        self.oracle = oracles.pricing(settings.products, settings.levels, settings.promotions, settings.budget)
+        self.oracle = Pricing(settings.products, settings.levels, settings.promotions, settings.budget)
         self.context_shape = (rows, columns) if settings.context == "rows" else (settings.features,)
 
     @property

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from regretless import oracles
 from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSettings
+from regretless.oracles.dag import ShortestPath, grid_edges
 
 
 class ShortestPathSettings(PolynomialSettings):
@@ -21,7 +21,7 @@ class ShortestPathBenchmark(PolynomialBenchmark):
     def __init__(self, settings: ShortestPathSettings):
         super().__init__(
             name="shortest_path",
-            oracle=oracles.shortest_path(oracles.grid_edges(settings.side, settings.side)),
+            oracle=ShortestPath(grid_edges(settings.side, settings.side)),
             context_shape=(settings.features,),
             horizon=2000,
             regret_on_mean=False,

@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from regretless import oracles
 from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSettings
+from regretless.oracles.topk import TopK
 
 
 class TopKSettings(PolynomialSettings):
@@ -42,7 +42,7 @@ class TopKBenchmark(PolynomialBenchmark):
     def __init__(self, settings: TopKSettings):
         super().__init__(
             name="topk",
-            oracle=oracles.top_k(settings.items, settings.k),
+            oracle=TopK(settings.items, settings.k),
             context_shape=(settings.features,),
             horizon=2000,
             regret_on_mean=False,

@@ -106,7 +106,7 @@ def show(told: dict[str, Any], old: bool) -> None:
             console.say(f"running: {name}")
         if each["done"] < each["cells"]:
             if each["code"] != told["code"]:
-                console.say("the code has changed since: its results are computed anew")
+                console.say("the code has changed since: what it changed is computed anew")
             console.say(f"resume with: {each['command']}")
     past = told["old"]
     if past["results"]:

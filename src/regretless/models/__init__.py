@@ -10,30 +10,30 @@
 from typing import TYPE_CHECKING, Any
 
 from regretless.models.base import GenerativeModel, Model, PointModel
-from regretless.models.gaussian import Gaussian, GaussianLinear, GaussianNN
-from regretless.registry import Later, Registry
+from regretless.registry import Later, Registry, late_name
 
 if TYPE_CHECKING:
     from regretless.models.diffusion import Diffusion
     from regretless.models.flow import Flow
+    from regretless.models.gaussian import Gaussian, GaussianLinear, GaussianNN
 
 
-def _generative(name: str) -> type[GenerativeModel]:
-    """A model that only its own users wait for."""
-    from regretless.models.diffusion import Diffusion
-    from regretless.models.flow import Flow
-
-    return Flow if name == "flow" else Diffusion
-
+_LATE: dict[str, Later[Any]] = {
+    "Diffusion": Later("regretless.models.diffusion", "Diffusion"),
+    "Flow": Later("regretless.models.flow", "Flow"),
+    "Gaussian": Later("regretless.models.gaussian", "Gaussian"),
+    "GaussianLinear": Later("regretless.models.gaussian", "GaussianLinear"),
+    "GaussianNN": Later("regretless.models.gaussian", "GaussianNN"),
+}
 
 REGISTRY: Registry[type[Model]] = Registry(
     "model",
     "models",
     {
-        "gaussian_linear": GaussianLinear,
-        "gaussian_nn": GaussianNN,
-        "flow": Later(_generative),
-        "diffusion": Later(_generative),
+        "gaussian_linear": _LATE["GaussianLinear"],
+        "gaussian_nn": _LATE["GaussianNN"],
+        "flow": _LATE["Flow"],
+        "diffusion": _LATE["Diffusion"],
     },
     ("Settings", "build"),
     "a class that subclasses PointModel or GenerativeModel of regretless.models",
@@ -41,10 +41,11 @@ REGISTRY: Registry[type[Model]] = Registry(
 
 
 def __getattr__(name: str) -> Any:
-    """The generative models when they are first asked for."""
-    if name not in ("Diffusion", "Flow"):
-        raise AttributeError(f"module 'regretless.models' has no attribute {name!r}")
-    return _generative(name.lower())
+    return late_name(__name__, _LATE, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def is_generative(name: str) -> bool:

@@ -8,35 +8,59 @@
 [1.0, 0.0, 1.0, 0.0]
 """
 
+from typing import TYPE_CHECKING, Any
+
 from regretless.errors import OracleError
 from regretless.oracles.assignment import Assignment as assignment
 from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle
-from regretless.oracles.callback import External as external
-from regretless.oracles.dag import ShortestPath as shortest_path
-from regretless.oracles.dag import grid_edges
-from regretless.oracles.mixed_integer import Milp as milp
-from regretless.oracles.price_levels import Pricing as pricing
-from regretless.oracles.pyepo import from_pyepo
 from regretless.oracles.scheduling.oracle import Scheduling as scheduling
 from regretless.oracles.scheduling.plant import Plant, Task
 from regretless.oracles.status import check
-from regretless.oracles.topk import TopK as top_k
-from regretless.registry import Registry
+from regretless.registry import Later, Registry, late_name
+
+if TYPE_CHECKING:
+    from regretless.oracles.callback import External as external
+    from regretless.oracles.dag import ShortestPath as shortest_path
+    from regretless.oracles.dag import grid_edges
+    from regretless.oracles.mixed_integer import Milp as milp
+    from regretless.oracles.price_levels import Pricing as pricing
+    from regretless.oracles.pyepo import from_pyepo
+    from regretless.oracles.topk import TopK as top_k
+
+# Two are loaded at once: a module of the same name would take the place of ``assignment`` and ``scheduling``.
+_LATE: dict[str, Later[Any]] = {
+    "external": Later("regretless.oracles.callback", "External"),
+    "from_pyepo": Later("regretless.oracles.pyepo", "from_pyepo"),
+    "grid_edges": Later("regretless.oracles.dag", "grid_edges"),
+    "milp": Later("regretless.oracles.mixed_integer", "Milp"),
+    "pricing": Later("regretless.oracles.price_levels", "Pricing"),
+    "shortest_path": Later("regretless.oracles.dag", "ShortestPath"),
+    "top_k": Later("regretless.oracles.topk", "TopK"),
+}
 
 REGISTRY: Registry[type[Oracle]] = Registry(
     "oracle",
     "oracles",
     {
-        "top_k": top_k,
-        "shortest_path": shortest_path,
+        "top_k": _LATE["top_k"],
+        "shortest_path": _LATE["shortest_path"],
         "assignment": assignment,
-        "pricing": pricing,
-        "milp": milp,
+        "pricing": _LATE["pricing"],
+        "milp": _LATE["milp"],
         "scheduling": scheduling,
-        "external": external,
+        "external": _LATE["external"],
     },
 )
 """The oracles by name: what makes each of them."""
+
+
+def __getattr__(name: str) -> Any:
+    return late_name(__name__, _LATE, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 __all__ = [
     "REGISTRY",

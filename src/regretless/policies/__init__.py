@@ -11,12 +11,33 @@
 1
 """
 
-from regretless.policies.base import Answer, AskingPolicy, Policy, Question
-from regretless.policies.building import REGISTRY, Recipe, build, settings_for
-from regretless.policies.dfhpg.algorithm import DFHPG
-from regretless.policies.linear_thompson import LinearThompson
-from regretless.policies.regression import RegressionBandit
-from regretless.policies.scaling import Scaled
+from typing import TYPE_CHECKING, Any
+
+from regretless.policies.base import Answer, AskingPolicy, Policy, Question, Recipe
+from regretless.policies.building import REGISTRY, build, settings_for
+from regretless.registry import Later, late_name
+
+if TYPE_CHECKING:
+    from regretless.policies.dfhpg.algorithm import DFHPG
+    from regretless.policies.linear_thompson import LinearThompson
+    from regretless.policies.regression import RegressionBandit
+    from regretless.policies.scaling import Scaled
+
+_LATE: dict[str, Later[Any]] = {
+    "DFHPG": Later("regretless.policies.dfhpg.algorithm", "DFHPG"),
+    "LinearThompson": Later("regretless.policies.linear_thompson", "LinearThompson"),
+    "RegressionBandit": Later("regretless.policies.regression", "RegressionBandit"),
+    "Scaled": Later("regretless.policies.scaling", "Scaled"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    return late_name(__name__, _LATE, name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 __all__ = [
     "DFHPG", "REGISTRY", "Answer", "AskingPolicy", "LinearThompson", "Policy", "Question", "Recipe", "RegressionBandit",

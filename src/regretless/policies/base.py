@@ -6,6 +6,7 @@ on the host is called between two programs.
 """
 
 import abc
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
@@ -73,6 +74,23 @@ class Policy(Part):
     def describe(self, state: Any) -> dict[str, Array]:
         """Numbers of the state that explain a decision, by name."""
         return {}
+
+
+class Recipe(NamedTuple):
+    """A policy that is made by a function: ``build(problem, settings)``, with ``parts`` that may be given as objects."""
+
+    Settings: type[Settings]
+    build: Callable[..., Policy]
+    parts: tuple[str, ...] = ()
+    generative: bool = False  # whether it exists for generative models too
+    by_default: bool = True  # whether it is played where no policy is named
+    presets: bool = True  # whether the paper's tuned settings are meant for it
+    search_space: Mapping[str, Any] | None = None  # what tuning searches; None: what it finds by itself
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        """What the function says of itself."""
+        return self.build.__doc__ or ""
 
 
 class Question(NamedTuple):

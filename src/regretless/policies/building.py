@@ -1,72 +1,30 @@
 """Policies from their names: the registry, and how settings by dotted name find their owner."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 from regretless.errors import SettingsError
 from regretless.models.base import Model
 from regretless.policies.base import Policy
-from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings
-from regretless.policies.dfhpg.variants import dfhpg, dfhpg_0, dfhpg_1
-from regretless.policies.linear_thompson import LinearThompson
-from regretless.policies.regression import (
-    EpsilonGreedySettings,
-    GreedySettings,
-    ThompsonSettings,
-    epsilon_greedy,
-    greedy,
-    thompson,
-)
 from regretless.problem import Problem
 from regretless.registry import Later, Registry, have, require_known
 from regretless.settings import Choice, Settings, merged
 from regretless.surrogates.base import Surrogate
 
-
-class Recipe(NamedTuple):
-    """A policy that is made by a function: ``build(problem, settings)``, with ``parts`` that may be given as objects."""
-
-    Settings: type[Settings]
-    build: Callable[..., Policy]
-    parts: tuple[str, ...] = ()
-    generative: bool = False  # whether it exists for generative models too
-    by_default: bool = True  # whether it is played where no policy is named
-    presets: bool = True  # whether the paper's tuned settings are meant for it
-    search_space: Mapping[str, Any] | None = None  # what tuning searches; None: what it finds by itself
-
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
-        """What the function says of itself."""
-        return self.build.__doc__ or ""
-
-
-def _adaptive(name: str) -> Any:
-    from regretless.policies.adaptive.building import AdaptiveSettings, adaptive
-    from regretless.policies.adaptive.ensemble import Ensemble
-
-    return Recipe(AdaptiveSettings, adaptive) if name == "adaptive" else Ensemble
-
-
-def _auto(name: str) -> Recipe:
-    from regretless.policies.dfhpg.auto_settings import SEARCH_SPACE, AutoSettings, dfhpg_auto
-
-    return Recipe(AutoSettings, dfhpg_auto, ("surrogate",), by_default=False, presets=False, search_space=SEARCH_SPACE)
-
-
 REGISTRY: Registry[Any] = Registry(
     "policy",
     "policies",
     {
-        "adaptive": Later(_adaptive),
-        "greedy": Recipe(GreedySettings, greedy, ("model",)),
-        "epsilon_greedy": Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",)),
-        "thompson": Recipe(ThompsonSettings, thompson, ("model",)),
-        "dfhpg_1": Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True),
-        "dfhpg": Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True),
-        "dfhpg_0": Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True),
-        "dfhpg_auto": Later(_auto),
-        "linear_thompson": LinearThompson,
-        "ensemble": Later(_adaptive),
+        "adaptive": Later("regretless.policies.adaptive.building", "ADAPTIVE"),
+        "greedy": Later("regretless.policies.regression", "GREEDY"),
+        "epsilon_greedy": Later("regretless.policies.regression", "EPSILON_GREEDY"),
+        "thompson": Later("regretless.policies.regression", "THOMPSON"),
+        "dfhpg_1": Later("regretless.policies.dfhpg.variants", "SCORE_ONLY"),
+        "dfhpg": Later("regretless.policies.dfhpg.variants", "HYBRID"),
+        "dfhpg_0": Later("regretless.policies.dfhpg.variants", "DECISION_FOCUSED"),
+        "dfhpg_auto": Later("regretless.policies.dfhpg.auto_settings", "AUTO"),
+        "linear_thompson": Later("regretless.policies.linear_thompson", "LinearThompson"),
+        "ensemble": Later("regretless.policies.adaptive.ensemble", "Ensemble"),
     },
     ("Settings", "build"),
     "a class that subclasses regretless.Policy, or a regretless.policies.Recipe",

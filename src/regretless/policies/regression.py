@@ -17,7 +17,7 @@ from regretless import draws, models, nets
 from regretless.errors import SettingsError
 from regretless.models.base import Model, PointModel
 from regretless.parts import number
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, Recipe
 from regretless.problem import Problem
 from regretless.schedules import RateSettings, shifted_inverse
 from regretless.settings import choice, chosen_from
@@ -170,3 +170,9 @@ def _build(
         number(epsilon),
         "likelihood" if likely else settings.loss,
     )
+
+
+GREEDY = Recipe(GreedySettings, greedy, ("model",))
+EPSILON_GREEDY = Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",))
+THOMPSON = Recipe(ThompsonSettings, thompson, ("model",))
+"""Their entries among the policies."""

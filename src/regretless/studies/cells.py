@@ -12,12 +12,8 @@ from regretless import policies
 from regretless.errors import SettingsError
 from regretless.settings import Settings
 from regretless.studies.experiment import Experiment
-from regretless.studies.identity import address, code_version, roots_of
+from regretless.studies.identity import PACKAGE, SIMULATION, THEORY, address, code_version, late_parts, roots_of
 from regretless.studies.preparing import Prepared, prepare
-
-SIMULATION = "regretless.studies.outcome"
-THEORY = "regretless.studies.theory.claims"
-"""The modules that compute the two kinds of cells: their import closure is what a result depends on."""
 
 
 class TheoryCell(Settings):
@@ -83,7 +79,13 @@ def of_prepared(prepared: Prepared) -> tuple[dict[str, Any], tuple[str, ...]]:
         "delay": experiment.delay,
         "missing": experiment.missing,
     }
-    return about, tuple(sorted({SIMULATION, *roots_of(*map(_definer, parts))}))
+    return about, _roots(roots_of(*map(_definer, parts)))
+
+
+def _roots(used: tuple[str, ...]) -> tuple[str, ...]:
+    """What a cell depends on whose parts are of the modules ``used``; code of other people may take any part by name."""
+    others = any(module.partition(".")[0] != PACKAGE for module in used)
+    return tuple(sorted({SIMULATION, *used, *(late_parts() if others else ())}))
 
 
 def _named(settings: Settings) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import jax
 from regretless.results import Result
 from regretless.simulate.programs import Progress, make_room
 from regretless.simulate.simulation import quiet
-from regretless.studies.cells import THEORY, AnyCell, TheoryCell, describe, of_prepared
-from regretless.studies.identity import address, code_version
+from regretless.studies.cells import AnyCell, TheoryCell, describe, of_prepared
+from regretless.studies.identity import THEORY, address, code_version, everything
 from regretless.studies.outcome import Outcome, play_prepared
 from regretless.studies.preparing import Prepared, prepare
 
@@ -49,12 +49,13 @@ def result_of(outcome: Outcome, began: float) -> Result:
 
 
 def _about(cell: AnyCell, identity: dict[str, Any], roots: tuple[str, ...], began: float) -> dict[str, Any]:
-    code = code_version(roots)
+    used = code_version(roots)
     return {
-        "key": address(identity, code),
+        "key": address(identity, used),
         "cell": describe(cell),
         "name": cell.name,
-        "code": code,
+        "code": code_version((*everything(), *roots)),
+        "code_used": used,
         "roots": list(roots),
         "created": time.time(),
         "wall_seconds": round(time.perf_counter() - began, 3),

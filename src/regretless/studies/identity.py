@@ -1,7 +1,8 @@
 """The address of a result: a hash of its configuration, its seeds, the code that computes it and how that is compiled.
 
 The code is the import closure of some root modules, within their own packages and this one. Comments, docstrings and the
-layout of a file do not count. Data files beside the modules do.
+layout of a file do not count. Data files beside the modules do. A registry's late parts are no imports: whoever uses one has
+its module among the roots.
 """
 
 import functools
@@ -19,8 +20,14 @@ from regretless.studies import sources
 from regretless.studies.sources import Source
 
 PACKAGE = "regretless"
-ROOTS = ("regretless.studies.outcome",)
-"""The modules that every simulated result depends on."""
+SIMULATION, THEORY = "regretless.studies.outcome", "regretless.studies.theory.claims"
+"""The modules that compute the two kinds of cells."""
+
+FAMILIES = (
+    "regretless.benchmarks", "regretless.models", "regretless.oracles", "regretless.policies.building",
+    "regretless.surrogates",
+)  # fmt: skip
+"""The modules whose registries name parts of ours that are imported when they are used."""
 
 SHOWN = "regretless.show"
 """How results look: no number depends on it."""
@@ -43,12 +50,23 @@ class _Known(NamedTuple):
 _known: dict[tuple[tuple[str, ...], ...], _Known] = {}
 
 
-def code_version(roots: tuple[str, ...] = ROOTS) -> str:
-    """The package's version and a hash of everything that the modules ``roots`` import; SettingsError if one is not found.
+def late_parts() -> tuple[str, ...]:
+    """The modules of our own parts that are imported when they are used."""
+    families = [sources.find(family) for family in FAMILIES]
+    return tuple(sorted({module for family in families if family for module in family.later}))
 
-    A file that has changed since the last call is noticed, within one process too.
+
+def everything() -> tuple[str, ...]:
+    """The roots of all that computes results, whatever a cell may name."""
+    return (SIMULATION, THEORY, *late_parts())
+
+
+def code_version(roots: tuple[str, ...] | None = None) -> str:
+    """The package's version and a hash of everything that the modules ``roots`` import (default: of all that computes results).
+
+    SettingsError if one is not found. A file that has changed since the last call is noticed, within one process too.
     """
-    roots = tuple(sorted(set(roots)))
+    roots = tuple(sorted(set(everything() if roots is None else roots)))
     places = tuple(str(sources.locate(root)) for root in roots)
     known = _known.get((roots, places))
     if known is None or known.stamp != _stamp(known.stamp):
@@ -114,6 +132,8 @@ def _closure(roots: tuple[str, ...]) -> dict[str, Source]:
         if used or name != PACKAGE:
             followed.add(name)
             waiting += [(_target(*each), True) for each in source.imports if inside.holds(each[0])]
+        if used and name == PACKAGE:
+            waiting += [(home, True) for home in importlib.import_module(PACKAGE).HOMES.values()]
     return found
 
 

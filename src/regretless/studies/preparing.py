@@ -5,7 +5,8 @@ from typing import NamedTuple
 from regretless import benchmarks, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import RegretlessError, SettingsError
-from regretless.policies import Policy, Scaled
+from regretless.policies.base import Policy
+from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
 from regretless.studies.experiment import PUBLISHED_DEGREE, PUBLISHED_MODEL, Experiment
 from regretless.studies.settling import Settled, World, require_effect, settle, world_names

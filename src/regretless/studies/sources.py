@@ -19,12 +19,15 @@ Import = tuple[str, str]  # a module, and a name imported from it: empty for the
 
 
 class Source(NamedTuple):
-    """A module: its file, the folders of a package, its imports, and a hash of its code without comments and docstrings."""
+    """A module: its file, the folders of a package, its imports, a hash of its code without comments and docstrings, and the
+    modules that a registry in it imports later (``Later("module", "attribute")``).
+    """
 
     path: str | None  # None: it has no file, as a namespace package or a built-in module
     folders: tuple[str, ...]
     imports: tuple[Import, ...]
     digest: str
+    later: tuple[str, ...] = ()
 
 
 class Surroundings:
@@ -119,7 +122,7 @@ def _read(name: str, path: str, folders: tuple[str, ...], changed: int, size: in
         return Source(path, folders, (), hashlib.sha256(content).hexdigest())
     package = name if folders else name.rpartition(".")[0]
     imports = {*_imports(tree, package), *((name, each) for each in _exported(tree) if folders)}
-    return Source(path, folders, tuple(sorted(imports)), digest.hexdigest())
+    return Source(path, folders, tuple(sorted(imports)), digest.hexdigest(), tuple(sorted(set(_later(tree)))))
 
 
 def _write(value: Any, words: list[str]) -> None:
@@ -160,6 +163,18 @@ def _imports(node: ast.AST, package: str) -> Iterator[Import]:
         children = ast.iter_child_nodes(node)
     for child in children:
         yield from _imports(child, package)
+
+
+def _later(tree: ast.AST) -> Iterator[str]:
+    """The modules of parts that a registry names and does not import."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and _name(node.func) == "Later"
+            and node.args
+            and (module := _string(node.args[0]))
+        ):
+            yield module
 
 
 def _exported(tree: ast.Module) -> Iterator[str]:

@@ -235,6 +235,6 @@ def _is_outdated(record: dict[str, Any] | None) -> bool:
     if record is None or not isinstance(record.get("roots"), list):
         return False
     try:
-        return bool(record.get("code") != code_version(tuple(map(str, record["roots"]))))
+        return bool(record.get("code_used") != code_version(tuple(map(str, record["roots"]))))
     except RegretlessError:
         return False

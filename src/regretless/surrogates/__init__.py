@@ -15,55 +15,27 @@ from regretless.oracles.base import Oracle
 from regretless.registry import Later, Registry
 from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
-from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
 
-
-def _perturbation(name: str) -> type[Surrogate]:
-    from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
-
-    own: dict[str, type[Surrogate]] = {"imle": IMLE, "aimle": AIMLE, "pfyl": PFYL, "dpo": DPO}
-    return own[name]
-
-
-def _contrastive(name: str) -> type[Surrogate]:
-    from regretless.surrogates.contrastive import MAPC, NCE, ContrastiveMAP, SPOCaching
-
-    own = {"nce": NCE, "nce_c": NCE, "contrastive_map": ContrastiveMAP, "map_c": MAPC, "spo_caching": SPOCaching}
-    return own[name]
-
-
-def _ranking(name: str) -> type[Surrogate]:
-    from regretless.surrogates.ranking import ListwiseLTR, PairwiseDiff, PairwiseLTR, PointwiseLTR
-
-    own: dict[str, type[Surrogate]] = {
-        "pointwise_ltr": PointwiseLTR,
-        "pairwise_diff": PairwiseDiff,
-        "pairwise_ltr": PairwiseLTR,
-        "listwise_ltr": ListwiseLTR,
-    }
-    return own[name]
-
-
-_OWN: dict[str, type[Surrogate] | Later[type[Surrogate]]] = {
-    "mse": MSE,
-    "spo_plus": SPOPlus,
-    "mse_spo_plus": MSESPOPlus,
-    "dbb": DBB,
-    "imle": Later(_perturbation),
-    "aimle": Later(_perturbation),
-    "nid": NID,
-    "pfyl": Later(_perturbation),
-    "dpo": Later(_perturbation),
-    "pg": PG,
-    "nce": Later(_contrastive),
-    "nce_c": Later(_contrastive),
-    "contrastive_map": Later(_contrastive),
-    "map_c": Later(_contrastive),
-    "pointwise_ltr": Later(_ranking),
-    "pairwise_diff": Later(_ranking),
-    "pairwise_ltr": Later(_ranking),
-    "listwise_ltr": Later(_ranking),
-    "spo_caching": Later(_contrastive),
+_OWN: dict[str, Later[type[Surrogate]]] = {
+    "mse": Later("regretless.surrogates.direct", "MSE"),
+    "spo_plus": Later("regretless.surrogates.direct", "SPOPlus"),
+    "mse_spo_plus": Later("regretless.surrogates.direct", "MSESPOPlus"),
+    "dbb": Later("regretless.surrogates.direct", "DBB"),
+    "imle": Later("regretless.surrogates.perturbation", "IMLE"),
+    "aimle": Later("regretless.surrogates.perturbation", "AIMLE"),
+    "nid": Later("regretless.surrogates.direct", "NID"),
+    "pfyl": Later("regretless.surrogates.perturbation", "PFYL"),
+    "dpo": Later("regretless.surrogates.perturbation", "DPO"),
+    "pg": Later("regretless.surrogates.direct", "PG"),
+    "nce": Later("regretless.surrogates.contrastive", "NCE"),
+    "nce_c": Later("regretless.surrogates.contrastive", "NCE"),
+    "contrastive_map": Later("regretless.surrogates.contrastive", "ContrastiveMAP"),
+    "map_c": Later("regretless.surrogates.contrastive", "MAPC"),
+    "pointwise_ltr": Later("regretless.surrogates.ranking", "PointwiseLTR"),
+    "pairwise_diff": Later("regretless.surrogates.ranking", "PairwiseDiff"),
+    "pairwise_ltr": Later("regretless.surrogates.ranking", "PairwiseLTR"),
+    "listwise_ltr": Later("regretless.surrogates.ranking", "ListwiseLTR"),
+    "spo_caching": Later("regretless.surrogates.contrastive", "SPOCaching"),
 }
 
 REGISTRY: Registry[type[Surrogate]] = Registry(

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field, model_validator
 
-from regretless import oracles
 from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSettings
+from regretless.oracles.topk import TopK
 from regretless.types import Context, Key
 
 
@@ -36,7 +36,7 @@ class RowsWorld(WorldBenchmark):
     Settings = RowsWorldSettings
 
     def __init__(self, settings: RowsWorldSettings):
-        super().__init__("world_rows", oracles.top_k(settings.items, settings.k), settings)
+        super().__init__("world_rows", TopK(settings.items, settings.k), settings)
         self.context_shape = (settings.items, settings.features + (settings.items if settings.named else 0))
 
     @property

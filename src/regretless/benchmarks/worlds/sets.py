@@ -7,8 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from pydantic import Field, model_validator
 
-from regretless import draws, oracles
+from regretless import draws
 from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSettings
+from regretless.oracles.assignment import Assignment
+from regretless.oracles.dag import ShortestPath, grid_edges
+from regretless.oracles.mixed_integer import Milp
+from regretless.oracles.topk import TopK
 from regretless.types import Instance, Key
 
 
@@ -36,7 +40,7 @@ class TopKWorld(WorldBenchmark):
     there: int = eqx.field(static=True)
 
     def __init__(self, settings: TopKWorldSettings):
-        super().__init__("world_topk", oracles.top_k(settings.items, settings.k), settings)
+        super().__init__("world_topk", TopK(settings.items, settings.k), settings)
         self.there = int(settings.available * settings.items)
 
     def feasible_now(self, key: Key) -> Instance:
@@ -58,7 +62,7 @@ class AssignmentWorld(WorldBenchmark):
     Settings = AssignmentWorldSettings
 
     def __init__(self, settings: AssignmentWorldSettings):
-        super().__init__("world_assignment", oracles.assignment(settings.side), settings)
+        super().__init__("world_assignment", Assignment(settings.side), settings)
 
 
 class GridWorldSettings(WorldSettings):
@@ -74,8 +78,8 @@ class GridWorld(WorldBenchmark):
     Settings = GridWorldSettings
 
     def __init__(self, settings: GridWorldSettings):
-        edges = oracles.grid_edges(settings.height, settings.width)
-        super().__init__("world_grid", oracles.shortest_path(edges), settings)
+        edges = grid_edges(settings.height, settings.width)
+        super().__init__("world_grid", ShortestPath(edges), settings)
 
 
 class CoverWorldSettings(WorldSettings):
@@ -98,5 +102,5 @@ class CoverWorld(WorldBenchmark):
     def __init__(self, settings: CoverWorldSettings):
         gives = np.random.RandomState(settings.layout).randint(1, 10, (settings.demands, settings.items))
         demanded = np.floor(settings.cover * gives.sum(axis=1))
-        oracle = oracles.milp(A_ub=-gives, b_ub=-demanded, bounds=(0, 1), integrality=1)
+        oracle = Milp(A_ub=-gives, b_ub=-demanded, bounds=(0, 1), integrality=1)
         super().__init__("world_cover", oracle, settings)

@@ -8,6 +8,7 @@ from regretless.parts import number
 from regretless.policies.adaptive.ensemble import Ensemble, EnsembleSettings
 from regretless.policies.adaptive.linear import Linear, coefficients, numbers
 from regretless.policies.adaptive.policy import Adaptive
+from regretless.policies.base import Recipe
 from regretless.problem import Problem
 
 LIMIT = 5000
@@ -72,3 +73,7 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
         number(settings.margin), jnp.asarray([leads.get(name, 0.0) for name in learners]),
         tuple(learners),
     )  # fmt: skip
+
+
+ADAPTIVE = Recipe(AdaptiveSettings, adaptive)
+"""Its entry among the policies."""

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from regretless.bypass import Bypassed
 from regretless.parts import number
+from regretless.policies.base import Recipe
 from regretless.policies.dfhpg.actor import Actor
 from regretless.policies.dfhpg.auto import AutoDFHPG
 from regretless.policies.dfhpg.ensemble import Ensemble
@@ -105,3 +106,7 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
 def _at_most(batch: int, rows: int, each: int) -> int:
     """The batch of which no more than so many rows come, at least 4."""
     return min(batch, max(4, rows // each))
+
+
+AUTO = Recipe(AutoSettings, dfhpg_auto, ("surrogate",), by_default=False, presets=False, search_space=SEARCH_SPACE)
+"""Its entry among the policies."""

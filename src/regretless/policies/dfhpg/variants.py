@@ -9,6 +9,7 @@ from regretless import models, nuisance, surrogates
 from regretless.errors import SettingsError
 from regretless.models.base import GenerativeModel, Model
 from regretless.parts import number
+from regretless.policies.base import Recipe
 from regretless.policies.dfhpg.algorithm import DFHPG
 from regretless.policies.dfhpg.point import PointDFHPG
 from regretless.policies.dfhpg.settings import DFHPG0Settings, DFHPG1Settings, DFHPGSettings, predicts
@@ -114,3 +115,9 @@ def _assembled(problem: Problem, settings: DFHPG1Settings, model: Model | None, 
         )
     point: Any = model or chosen.build(*shape, settings.exploration_scale, settings.model.settings)  # type: ignore[attr-defined]
     return PointDFHPG(model=point, at=at, **common)
+
+
+HYBRID = Recipe(DFHPGSettings, dfhpg, ("model", "surrogate"), generative=True)
+DECISION_FOCUSED = Recipe(DFHPG0Settings, dfhpg_0, ("model", "surrogate"), generative=True)
+SCORE_ONLY = Recipe(DFHPG1Settings, dfhpg_1, ("model",), generative=True)
+"""Their entries among the policies."""

@@ -9,15 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from regretless import policies
 from regretless.parts import number
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg.gradients import score_gradient
 from regretless.policies.dfhpg.point import PointDFHPG
+from regretless.policies.dfhpg.settings import DFHPGSettings
+from regretless.policies.dfhpg.variants import dfhpg
 from regretless.simulate import rounds, stream
 from regretless.simulate.programs import Progress, Replicas
 from regretless.simulate.stream import Game
 from regretless.studies.theory import surrogate, world
+from regretless.surrogates.direct import SPOPlus
 from regretless.types import Context, Decision, Feedback, Info, Instance, Key, Sample
 
 Rule = Literal["adaptive", "constant"]
@@ -53,10 +55,12 @@ def policy(
         settings["variant"] = "plug_in"
     else:
         settings |= {"surrogate": variant, "surrogate_at": "sample"}
+    if variant == "spo_plus":
+        parts["surrogate"] = SPOPlus.build(problem.oracle, SPOPlus.Settings())
     if variant == "listwise_ltr":
         chosen = {"temperature": surrogate.TEMPERATURE, "pool": world.ITEMS}
         parts["surrogate"] = surrogate.FullPool.build(problem.oracle, surrogate.FullPool.Settings(**chosen))
-    built = policies.build("dfhpg", problem, settings, **parts)
+    built = dfhpg(problem, DFHPGSettings(**settings), **parts)
     assert isinstance(built, PointDFHPG)
     return built
 

@@ -19,9 +19,10 @@ import numpy as np
 from jax.scipy.special import erf, ndtr
 from jaxtyping import Array, Float, Int
 
-from regretless import draws, oracles
+from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.models.gaussian import Gaussian
+from regretless.oracles.topk import TopK
 from regretless.types import Context, Cost, Key
 
 CONTEXTS = np.array([[1.0, a, b] for a in (1, -1) for b in (1, -1)])
@@ -42,7 +43,7 @@ class World(Benchmark):
     """The stream of this world; nothing differs between replications but the draws."""
 
     def __init__(self) -> None:
-        super().__init__("theory", oracles.top_k(ITEMS, 1), (FEATURES,), 1000, True)
+        super().__init__("theory", TopK(ITEMS, 1), (FEATURES,), 1000, True)
 
     def environment(self, key: Key) -> None:
         return None
