@@ -184,8 +184,8 @@ def _published(arena: Arena) -> list[str]:
 
 def _fewer(arena: Arena) -> str:
     """A warning where policies were played on different worlds."""
-    counts = {sum(policy in each for each in arena.found.values()) for policy in arena.policies}
-    return " Compare policies only where they were played on the same number of worlds." if len(counts) > 1 else ""
+    played = {frozenset(world for world, each in arena.found.items() if name in each) for name in arena.policies}
+    return " Not all policies were played on the same worlds: compare only those that were." if len(played) > 1 else ""
 
 
 def in_short(arena: Arena) -> str:
@@ -193,12 +193,12 @@ def in_short(arena: Arena) -> str:
     totals = {each.policy: each for each in kind.totals(arena.found)}
     shown = [totals[name] for name in SHORT if name in totals] or [totals[name] for name in arena.policies[:3]]
     told = [
-        f"`{each.policy}` {number(each.relative)}"
-        f"{'' if each.worlds == len(arena.found) else f' (played on {each.worlds} of them)'}, below the best fixed decision on "
-        f"{each.below_fixed} of the {each.fixed_matters} worlds where that matters"
+        f"`{each.policy}` {number(each.relative)} ({each.below_fixed} of {each.fixed_matters}"
+        f"{'' if each.worlds == len(arena.found) else f'; played on {each.worlds} worlds'})"
         for each in shown
     ]
     return (
-        f"Untuned, on {len(arena.found)} worlds with {len(arena.seeds)} replications each, the regret relative to random "
-        f"decisions is, as a geometric mean: {'; '.join(told)}. [Every world, and where it loses](docs/arena.md#what-came-out)."
+        f"Untuned, on {len(arena.found)} worlds with {len(arena.seeds)} replications each: the geometric mean of the regret over "
+        "random's, and on how many worlds it is below that of the best fixed decision, of those where that is worth beating: "
+        f"{', '.join(told)}. [Every world, and where it loses](docs/arena.md#what-came-out)."
     )
