@@ -198,7 +198,7 @@ def in_short(arena: Arena) -> str:
         for each in shown
     ]
     return (
-        f"Untuned, on {len(arena.found)} worlds with {len(arena.seeds)} replications each: the geometric mean of the regret over "
+        f"Untuned, on {len(arena.found)} worlds with {len(arena.seeds)} replications each: geometric mean of the regret over "
         "random's, and on how many worlds it is below that of the best fixed decision, of those where that is worth beating: "
         f"{', '.join(told)}. [Every world, and where it loses](docs/arena.md#what-came-out)."
     )
