@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools")]
 
 import link_lines  # noqa: E402
+from page_arena import came_out, in_short, is_arena, read_arena, whole  # noqa: E402
+from page_losses import losses  # noqa: E402
 from page_tables import PICTURES, by_feedback, comparison, main_table, simple_baseline, theorems  # noqa: E402
 
 from regretless.report import claims_section, deviations  # noqa: E402
@@ -23,6 +25,7 @@ from regretless.report.figures import paper_style, save  # noqa: E402
 from regretless.report.gather import SIMPLE, Page, Panel, Study, gather  # noqa: E402
 from regretless.report.reproduction import reproduction  # noqa: E402
 from regretless.report.writing import figure_of  # noqa: E402
+from regretless.studies.arena.study import NAME as ARENA  # noqa: E402
 from regretless.studies.definitions import TURNED  # noqa: E402
 from regretless.studies.identity import code_version  # noqa: E402
 from regretless.studies.store import Store  # noqa: E402
@@ -38,8 +41,11 @@ Made = dict[str, str]
 
 def full(page: Page, names: Sequence[str]) -> dict[str, Study]:
     """These studies as far as they are in the store, whole and at full length."""
-    found = {study.name: study for study in page.studies if study.paper and study.name in names}
-    return {name: study for name, study in found.items() if study.scale.horizon is None and not study.absent}
+    return {
+        study.name: study
+        for study in page.studies
+        if study.name in names and (study.paper or is_arena(study)) and study.scale.horizon is None and not study.absent
+    }
 
 
 def blocks(page: Page) -> tuple[Made, list[str]]:
@@ -52,6 +58,9 @@ def blocks(page: Page) -> tuple[Made, list[str]]:
         "models": (("models",), lambda have: comparison(have["models"])),
         "reproduction": (TABLES, lambda have: reproduction(page)),
         "claims": (TABLES, lambda have: claims_section.words(page.claims) + "\n"),
+        "arena": ((ARENA,), lambda have: came_out(read_arena(have[ARENA]))),
+        "readme_arena": ((ARENA,), lambda have: in_short(read_arena(have[ARENA]))),
+        "linear_arena": ((ARENA,), lambda have: "\n".join(losses(read_arena(have[ARENA]).found, SIMPLE))),
     }
     made, left = {}, []
     for name, (needs, make) in makers.items():
@@ -86,14 +95,16 @@ def of_this_code(page: Page) -> list[str]:
 def pictures(page: Page, store: Store) -> list[Path]:
     """The pictures of the pages, of what is there at full length."""
     drawn = []
-    have = full(page, ("main", "theory", "models"))
+    have = full(page, ("main", "theory", "models", ARENA))
     wanted = [("theory", panel) for panel in (have["theory"].panels if "theory" in have else [])]
+    if ARENA in have:
+        wanted.append((ARENA, whole(have[ARENA], read_arena(have[ARENA]))))
     if "models" in have:
         wanted += [(name, only(panel, name)) for name in PICTURES for panel in have["models"].panels]
     for name, panel in wanted:
         drawn.append(IMAGES / (f"{name}_{panel.title}.png" if panel.title else f"{name}.png"))
         with paper_style():
-            figure = figure_of(have["theory" if name == "theory" else "models"], panel)
+            figure = figure_of(have["models" if name in PICTURES else name], panel)
             assert figure is not None
             save(figure, drawn[-1])
     if "main" in have:
@@ -131,7 +142,7 @@ def main(arguments: Sequence[str]) -> int:
     foreign = of_this_code(page)
     if foreign:
         names = ", ".join(foreign[:5]) + (" and more" if len(foreign) > 5 else "")
-        command = f"run 'regretless reproduce --store {arguments[0]}' again"
+        command = f"run 'regretless reproduce --store {arguments[0]}' or 'regretless arena --out {arguments[0]}' again"
         print(f"expected results of the code that is here, got others for {names}: {command}", file=sys.stderr)
         return 1
     made, left = blocks(page)

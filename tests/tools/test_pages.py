@@ -98,7 +98,8 @@ def test_pages_keep_what_a_store_cannot_fill():
     names = {
         name for path in [ROOT / "README.md", *PAGES] for _, name, _ in pages.BLOCK.findall(path.read_text("utf-8"))
     }
-    assert names == {"readme", "energy", "simple", "theory", "models", "reproduction", "claims"}
+    paper = {"readme", "energy", "simple", "theory", "models", "reproduction", "claims"}
+    assert names == paper | {"arena", "readme_arena", "linear_arena"}
 
 
 def test_blocks_are_made_of_full_runs_of_this_code(tmp_path):
