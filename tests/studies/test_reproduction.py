@@ -9,7 +9,7 @@ from regretless.studies.definitions import BANDIT
 
 
 def test_top_k_column_is_reproduced(tmp_path):
-    """All six cells within three standard errors of the difference, none diverged (seeds 0 to 9; all thirty: regretless reproduce)."""
+    """All six cells within three standard errors of the difference, none diverged (ten of the thirty seeds)."""
     environment = {**os.environ, "XLA_FLAGS": "", "JAX_PLATFORMS": "cpu", "REGRETLESS_CACHE": str(tmp_path)}
     played = [word for name in BANDIT for word in ("--policy", name)]
     words = [sys.executable, "-m", "regretless", "run", "topk", *played, "--seeds", "10", "--format", "json"]
