@@ -134,7 +134,7 @@ GENERATIVE = {
     "regulariser_at_the_sample": Mutant(
         GENERATIVE_FILE, 'if self.regulariser_at == "sample"', 'if self.regulariser_at != "sample"', ROUND
     ),
-    "sum_of_scenarios": Mutant(SCENARIOS, "each.astype(dtype) / count", "each.astype(dtype)", ROUND),
+    "sum_of_scenarios": Mutant(SCENARIOS, "each.astype(dtype) / count", "each.astype(dtype)", SCENARIO_TESTS),
     "sgd_for_adam": Mutant(
         "src/regretless/nets.py", "    if moments is None:\n        return sgd_step(params, grads, rate, clip), None",
         "    if True:\n        return sgd_step(params, grads, rate, clip), moments", ROUND,

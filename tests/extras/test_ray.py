@@ -12,21 +12,24 @@ import pytest
 
 import extra
 from regretless.errors import SettingsError, WriteError
+from regretless.studies import Experiment, Panel, Study
 from regretless.studies.campaign import Silent, carry_out
 from regretless.studies.compute import compute
-from regretless.studies.definitions import study
 from regretless.studies.identity import code_version
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
-from regretless.studies.study import QUICK
+from regretless.studies.study import Scale
 
 extra.required("ray")
 
 
 @pytest.fixture
 def plan():
-    """A part of the quick campaign: one cell per benchmark. All of it: tools/kill_ray_workers.py."""
-    return Plan([study("semi_bandit", QUICK)], QUICK)
+    """Four cells that share a program. The quick campaign: tools/kill_ray_workers.py."""
+    cells = [
+        (str(d), Experiment(benchmark="topk", policies="greedy", degree=d, seeds=3, horizon=400)) for d in range(1, 5)
+    ]
+    return Plan([Study("small", "lines", "small", "small", (Panel("topk", tuple(cells)),), "degree")], Scale())
 
 
 @pytest.fixture

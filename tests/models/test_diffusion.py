@@ -136,7 +136,9 @@ def test_learns_a_known_conditional_distribution(shape):
         drawn = jax.vmap(model.draw_loss)(jax.random.split(loss_key, 24))
         return jnp.mean(jax.vmap(functools.partial(model.loss, params))(contexts, costs, drawn))
 
-    @jax.jit
+    @functools.partial(
+        jax.jit, compiler_options={"xla_backend_optimization_level": 2}
+    )  # it runs longer than it compiles
     def train(params):
         def step(carry, t):
             params, adam = carry

@@ -7,6 +7,7 @@ import pytest
 from regretless import models, policies, testing
 from regretless.policies.offset import Offset
 from regretless.policies.scaling import Scaled
+from regretless.testing.playing import problems
 from toys import DIM, SMALL, Toy, make
 
 TOY = Toy()
@@ -19,19 +20,21 @@ def test_keeps_the_contract(name):
 
 @pytest.mark.parametrize("model", [name for name in models.REGISTRY if name != "gaussian_linear"])
 def test_keeps_it_with_every_model(model):
+    """On feature rows, with missing rows, with instances: between them both kinds of contexts and two regimes."""
     settings = {"model": model, "surrogate": "map_c", **SMALL.get(model, {})}
-    testing.check_policy(lambda problem: policies.build("dfhpg", problem, settings))
+    for problem in problems()[-3:]:
+        testing.check_policy(lambda problem: policies.build("dfhpg", problem, settings), problem)
 
 
-@pytest.mark.parametrize("name", ["greedy", "dfhpg", "linear_thompson"])
-def test_keeps_it_in_wrappers(name):
-    """Scaled, and with a part of the cost that is known beforehand."""
+@pytest.mark.parametrize(("name", "which"), [("greedy", -2), ("dfhpg", None), ("linear_thompson", -2)])
+def test_keeps_it_in_wrappers(name, which):
+    """Scaled, and with a part of the cost that is known beforehand; dfhpg on every problem, the others with missing rows."""
 
     def wrapped(problem):
         inner = policies.build(name, problem)
         return Scaled(problem, Offset(problem, inner, jax.numpy.arange(float(DIM))))
 
-    testing.check_policy(wrapped)
+    testing.check_policy(wrapped, None if which is None else problems()[which])
 
 
 def test_dfhpg_and_dfhpg_0_share_a_program_and_so_do_the_regressions():

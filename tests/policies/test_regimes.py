@@ -17,12 +17,16 @@ PLAYED = [
     *((FIRST, mode) for mode in MODES[1:]),
     *((model, MODES[i % len(MODES)]) for i, model in enumerate(OTHERS, 1)),
 ]
-"""The other models in one regime each: dfhpg, whose program dfhpg_0 shares, meets all regimes with them in its contract."""
+"""The other models in one regime each; dfhpg, whose program dfhpg_0 shares, meets two with each of them in its contract."""
+
+
+LARGE = {"adaptive", "ensemble", "dfhpg_auto"}
+"""Simulated in two regimes of three: the contract meets them in all."""
 
 
 @pytest.mark.parametrize(("model", "mode"), PLAYED)
 def test_runs_and_stays_finite(model, mode):
-    names = [name for name in policies.REGISTRY if model in models_of(name)]
+    names = [name for name in policies.REGISTRY if model in models_of(name) and (mode != "full" or name not in LARGE)]
     everyone = {name: make(name, TOY, mode, model, **SMALL.get(model, {})) for name in names}
     for trace in simulate_all(everyone, TOY, feedback=mode, seeds=range(2), horizon=30).traces.values():
         assert trace.regret.shape == (2, 30)

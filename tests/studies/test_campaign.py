@@ -46,28 +46,31 @@ def store(tmp_path):
     return Store(tmp_path / "store")
 
 
-PLAN = Plan([study("main", QUICK), study("alpha", QUICK)], QUICK)
+@pytest.fixture(scope="module")
+def plan():
+    """Made when a test needs it, not when tests are collected: its keys take three seconds."""
+    return Plan([study("main", QUICK), study("alpha", QUICK)], QUICK)
 
 
-def test_finished_work_is_never_redone_and_damage_is(store):
+def test_finished_work_is_never_redone_and_damage_is(store, plan):
     first, second, third = Log(), Log(), Log()
     engine = InProcess(invented.invent)
-    assert carry_out(PLAN, store, engine, first).computed == len(PLAN.cells)
-    assert first.count("started") == first.count("finished") == len(PLAN.cells)
-    assert carry_out(PLAN, store, engine, second).computed == 0
-    assert second.events == [("begin", 0, len(PLAN.cells))]
-    spoilt = list(PLAN.cells)[1]
+    assert carry_out(plan, store, engine, first).computed == len(plan.cells)
+    assert first.count("started") == first.count("finished") == len(plan.cells)
+    assert carry_out(plan, store, engine, second).computed == 0
+    assert second.events == [("begin", 0, len(plan.cells))]
+    spoilt = list(plan.cells)[1]
     digest = store.load(spoilt).digest()
     content = bytearray(store.path(spoilt).read_bytes())
     content[300] ^= 1
     store.path(spoilt).write_bytes(bytes(content))
-    assert carry_out(PLAN, store, engine, third).computed == 1
+    assert carry_out(plan, store, engine, third).computed == 1
     assert third.events[1] == ("started", spoilt)
     assert store.load(spoilt).digest() == digest
 
 
-def test_a_failure_is_recorded_and_tried_again(store):
-    bad = list(PLAN.cells.values())[2]
+def test_a_failure_is_recorded_and_tried_again(store, plan):
+    bad = list(plan.cells.values())[2]
 
     def player(cell, progress):
         if cell == bad:
@@ -75,17 +78,17 @@ def test_a_failure_is_recorded_and_tried_again(store):
         return invented.invent(cell, progress)
 
     log = Log()
-    summary = carry_out(PLAN, store, InProcess(player), log)
-    assert summary.computed == len(PLAN.cells) - 1, "what failed was not computed"
+    summary = carry_out(plan, store, InProcess(player), log)
+    assert summary.computed == len(plan.cells) - 1, "what failed was not computed"
     assert list(summary.failed) == [bad.name]
     assert "the solver fell over" in summary.failed[bad.name]
     assert log.count("failed") == 1
-    assert log.count("finished") == len(PLAN.cells) - 1
-    again = carry_out(PLAN, store, InProcess(invented.invent), Log())
+    assert log.count("finished") == len(plan.cells) - 1
+    again = carry_out(plan, store, InProcess(invented.invent), Log())
     assert (again.computed, again.failed) == (1, {})
 
 
-def test_two_workers_share_a_store_and_do_nothing_twice(store, monkeypatch):
+def test_two_workers_share_a_store_and_do_nothing_twice(store, monkeypatch, plan):
     monkeypatch.setattr(campaign, "PATIENCE", 0.01)
     store.create()
     played = []
@@ -96,18 +99,18 @@ def test_two_workers_share_a_store_and_do_nothing_twice(store, monkeypatch):
         return invented.invent(cell, progress)
 
     logs = [Log(), Log()]
-    threads = [threading.Thread(target=InProcess(player).run, args=(PLAN.planned(), store, log)) for log in logs]
+    threads = [threading.Thread(target=InProcess(player).run, args=(plan.planned(), store, log)) for log in logs]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
-    assert len(played) == len(set(played)) == len(PLAN.cells)
-    assert all(log.count("finished") == len(PLAN.cells) for log in logs)
+    assert len(played) == len(set(played)) == len(plan.cells)
+    assert all(log.count("finished") == len(plan.cells) for log in logs)
     assert list(store.claims.iterdir()) == []
 
 
 @pytest.mark.parametrize("offset", [-1e6, 1e6])
-def test_a_cell_that_failed_is_tried_again_whatever_the_clock_said(store, monkeypatch, offset):
+def test_a_cell_that_failed_is_tried_again_whatever_the_clock_said(store, monkeypatch, offset, plan):
     def broken(cell, progress):
         raise RuntimeError("the solver fell over")
 
@@ -115,16 +118,16 @@ def test_a_cell_that_failed_is_tried_again_whatever_the_clock_said(store, monkey
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: truth() + offset)
         first = Log()
-        assert carry_out(PLAN, store, InProcess(broken), first).computed == 0
-        assert first.count("started") == first.count("failed") == len(PLAN.cells), "each is tried once"
+        assert carry_out(plan, store, InProcess(broken), first).computed == 0
+        assert first.count("started") == first.count("failed") == len(plan.cells), "each is tried once"
     log = Log()
-    summary = carry_out(PLAN, store, InProcess(invented.invent), log)
-    assert (summary.computed, summary.failed) == (len(PLAN.cells), {})
+    summary = carry_out(plan, store, InProcess(invented.invent), log)
+    assert (summary.computed, summary.failed) == (len(plan.cells), {})
     assert log.count("failed") == 0
 
 
-def test_what_another_process_failed_at_in_the_meantime_is_not_tried_again(store):
-    items = PLAN.planned()
+def test_what_another_process_failed_at_in_the_meantime_is_not_tried_again(store, plan):
+    items = plan.planned()
     store.create()
 
     def player(cell, progress):
@@ -137,15 +140,15 @@ def test_what_another_process_failed_at_in_the_meantime_is_not_tried_again(store
     assert log.count("started") == log.count("finished") == len(items) - 1
 
 
-def test_what_another_process_computed_in_the_meantime_is_not_counted(store):
-    items = PLAN.planned()
+def test_what_another_process_computed_in_the_meantime_is_not_counted(store, plan):
+    items = plan.planned()
 
     def player(cell, progress):
         store.put(items[-1].key, invented.invent(items[-1].cell))
         return invented.invent(cell, progress)
 
     log = Log()
-    summary = carry_out(PLAN, store, InProcess(player), log)
+    summary = carry_out(plan, store, InProcess(player), log)
     assert summary.computed == len(items) - 1
     assert log.count("finished") == len(items)
 
@@ -184,15 +187,15 @@ def test_a_cell_far_on_both_ranges_is_not_reproduced(store):
     assert verdict(store.record(key), "dfhpg", store.record(plan.second[key].key)).word == "not reproduced"
 
 
-def test_short_runs_have_no_verdict(store):
-    carry_out(PLAN, store, InProcess(far), Log())
-    record = store.record(next(iter(PLAN.cells)))
+def test_short_runs_have_no_verdict(store, plan):
+    carry_out(plan, store, InProcess(far), Log())
+    record = store.record(next(iter(plan.cells)))
     assert verdict(record, "dfhpg") is None
 
 
-def test_estimate_follows_the_machine():
-    assert all(part >= 0 for cell in PLAN.cells.values() for part in cost(cell))
-    assert sum(cost(next(iter(PLAN.cells.values())))) > 1
+def test_estimate_follows_the_machine(plan):
+    assert all(part >= 0 for cell in plan.cells.values() for part in cost(cell))
+    assert sum(cost(next(iter(plan.cells.values())))) > 1
     estimate = TimeLeft(100.0, now=0.0)
     assert estimate.left(now=0.0) == 100.0
     estimate.done = 50.0

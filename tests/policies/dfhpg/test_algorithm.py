@@ -1,5 +1,7 @@
 """DFHPG beyond its recorded rounds: what each choice does, and rounds whose total is not known."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,14 +35,14 @@ def test_constant_alpha_of_one_leaves_the_nuisance_at_its_initial_weights():
     jax.tree.map(np.testing.assert_array_equal, after.phi.layers, state.phi.layers)
 
 
+@functools.cache
 def learnt(**settings):
-    """θ after eight rounds with the same contexts, noise and costs, for other settings."""
+    """θ after eight rounds with the same contexts, noise and costs, for other settings; operations are compiled one by one."""
     policy = make("dfhpg", TOY, **{"exploration_scale": 1.0, **settings})
     contexts, noises, costs = (
         np.random.default_rng(seed).normal(size=(8, n)) for seed, n in enumerate((FEATURES, DIM, DIM))
     )
 
-    @jax.jit
     def play(state, context, noise, cost):
         decision = decided(policy, noise, state, context)
         return policy.learn(jax.random.key(2), state, decision, policy.problem.observe(decision, cost))[0]

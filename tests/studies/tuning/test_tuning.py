@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import OrderedDict
 
 import jax
 import numpy as np
@@ -13,7 +14,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from regretless.errors import SettingsError
 from regretless.report import tuning_section
 from regretless.report.tunings import Tuning
-from regretless.simulate.programs import Replicas, forget
+from regretless.simulate import programs
+from regretless.simulate.programs import Replicas
 from regretless.studies.experiment import Experiment
 from regretless.studies.outcome import run
 from regretless.studies.speed import tuning as tuning_speed
@@ -44,7 +46,7 @@ def test_one_compilation_per_combination_and_a_resumed_run_is_the_same(small, tm
         return original(self, fn, arrays, static)
 
     monkeypatch.setattr(Replicas, "_compile", counted)
-    forget()
+    monkeypatch.setattr(programs, "_cache", OrderedDict())
     whole = tune(TASK, 7, tmp_path / "whole.db", block=2)
     assert compiled.count("_play") == whole.record["programs"] == whole.record["combinations"] == 2
 
