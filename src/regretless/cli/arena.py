@@ -69,7 +69,7 @@ def arena(
         from regretless.studies.arena import contenders
         from regretless.studies.arena.outcome import outcome
         from regretless.studies.arena.plan import ArenaPlan
-        from regretless.studies.arena.study import QUICK, chosen, study
+        from regretless.studies.arena.study import QUICK, REPLICATIONS, chosen, study
         from regretless.studies.store import Store
         from regretless.studies.study import Scale
 
@@ -80,7 +80,7 @@ def arena(
         for name in imports:
             plugins.load(name)
         base = QUICK if quick else Scale()
-        scale = Scale(seeds or base.seeds, first_seed, base.horizon)
+        scale = Scale(seeds or base.seeds or REPLICATIONS, first_seed, base.horizon)
         worlds, names = chosen(world or (), quick), list(dict.fromkeys(policy or contenders.DEFAULT))
         command = "regretless " + shlex.join(sys.argv[1:])
         plan = ArenaPlan([study(worlds, names, scale)], scale, command, imports)

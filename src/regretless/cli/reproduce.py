@@ -137,8 +137,11 @@ def build_engine(name: str, jobs: int, device: Device, address: str | None, impo
         from regretless.studies.campaign import InProcess
 
         return InProcess()
+    import jax
+
     from regretless.studies.engines.processes import Processes
 
+    device = "cpu" if jax.default_backend() == "cpu" else device
     cores = max(1, usable_cores() // jobs)
     command = [sys.executable, "-P", "-m", "regretless.cli.worker", device, str(cores)]  # -P: not from this directory
     return Processes(command, jobs, imports)

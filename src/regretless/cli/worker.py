@@ -12,8 +12,10 @@ from regretless.errors import WriteError
 from regretless.startup import Device, configure
 
 
-def main(device: str, cores: str, folder: str) -> None:
+def main(device: str, cores: str, folder: str, place: str = "0") -> None:
     """Computes what the store lacks; ends at once when the process that started it does."""
+    if device == "cpu":
+        keep_to_own_cores(int(place), int(cores))
     told = sys.stdout
     sys.stdout = sys.stderr  # only events go to standard output
     configure(cast(Device, device), cores=int(cores))
@@ -34,6 +36,13 @@ def main(device: str, cores: str, folder: str) -> None:
         InProcess(compute).run(items, Store(Path(folder)), Telling(told))
     except WriteError:
         sys.exit(1)  # the process that started this one goes on, and tells why it cannot
+
+
+def keep_to_own_cores(place: int, cores: int) -> None:
+    """Each worker on cores of its own, where the system can do that: JAX starts a thread for every core that it sees."""
+    if hasattr(os, "sched_setaffinity"):
+        usable = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {usable[(place * cores + each) % len(usable)] for each in range(cores)})
 
 
 def leave_with_parent() -> None:

@@ -18,7 +18,8 @@ CELLS: TypeAdapter[list[AnyCell]] = TypeAdapter(list[AnyCell])
 
 
 class Processes:
-    """Starts workers with ``command``, hands them the cells, and finishes itself what workers that died left behind.
+    """Starts workers with ``command``, the store's folder and their number; hands them the cells, and finishes itself what
+    workers that died left behind.
 
     The dearest cells come first, so that no worker has a long one left when the others have nothing to do any more.
     """
@@ -37,8 +38,8 @@ class Processes:
         settled: set[str] = set()
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         workers = [  # in groups of their own: Ctrl-C reaches this process alone, and they leave with it
-            subprocess.Popen([*self.command, str(store.folder)], process_group=0, **pipes)
-            for _ in range(min(self.jobs, len(planned)))
+            subprocess.Popen([*self.command, str(store.folder), str(place)], process_group=0, **pipes)
+            for place in range(min(self.jobs, len(planned)))
         ]
         ears = []
         for worker in workers:
