@@ -1,10 +1,15 @@
 """All numbers of a report as Markdown: for the paper's studies, the reproduction page of the documentation."""
 
+import re
+
 from regretless.report import claims_section, deviations
 from regretless.report.gather import Page, Study
 from regretless.report.kinds import by_kind
 from regretless.report.overview import tally
 from regretless.report.words import markdown_code, markdown_text
+
+WHERE = re.compile(r" --(store|out|jobs|device|engine|address)[= ]('[^']*'|\S+)")
+"""The options of a command that tell where its results were computed and kept, not what they are."""
 
 
 def reproduction(page: Page) -> str:
@@ -40,4 +45,6 @@ def _computed_by(page: Page) -> list[str]:
 
 
 def _about(study: Study) -> str:
-    return " ".join(filter(None, (markdown_text(study.about), f"Command: {markdown_code(study.command)}.")))
+    return " ".join(
+        filter(None, (markdown_text(study.about), f"Command: {markdown_code(WHERE.sub('', study.command))}."))
+    )
