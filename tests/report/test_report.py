@@ -17,6 +17,7 @@ from regretless.report.kinds import KINDS
 from regretless.report.overview import tally
 from regretless.report.page import render
 from regretless.report.paper import configurations
+from regretless.report.reproduction import WHERE
 from regretless.report.tables import rows
 from regretless.report.writing import write_figures
 from regretless.show.series import POINTS, chosen_rounds
@@ -286,3 +287,8 @@ def test_a_preset_of_a_new_benchmark_and_model_is_shown_last(written, monkeypatc
     )
     assert "weather_&lt;1&gt;" in render(written[1])
     assert r"weather\_\textless{}1\textgreater{}" in configurations.latex("Point models")
+
+
+def test_a_command_on_the_page_tells_what_was_computed_and_not_where():
+    told = "regretless reproduce main --seeds 4 --store '/home/me/my results' --jobs 2 --device=gpu"
+    assert WHERE.sub("", told) == "regretless reproduce main --seeds 4"
