@@ -108,6 +108,24 @@ def test_scale_is_the_median_and_a_trimmed_deviation_and_stays():
 
 
 @pytest.mark.usefixtures("float64")
+def test_the_window_is_kept_in_order_and_its_scale_is_that_of_sorting_it_anew():
+    """Ties in the first column, both signs in the second, an outlier in the third; each round against plain NumPy."""
+    rng = np.random.default_rng(1)
+    rows = np.stack([rng.integers(0, 2, 30), np.round(rng.normal(size=30), 1), rng.standard_cauchy(30)], axis=1)
+    scale, after = no_scale(3), jax.jit(lambda s, row: s.after(row, True, jnp.asarray(True)))
+    for count, row in enumerate(rows, start=1):
+        scale = after(scale, jnp.asarray(row))
+        seen = np.sort(rows[:count], axis=0)
+        assert np.array_equal(scale.seen[:count], seen)
+        assert np.all(scale.seen[count:] == 0)
+        kept = count if count < scaling.FEW else min(int(np.ceil(scaling.KEPT * count)), count - 1)
+        near = np.sort(np.abs(seen - np.median(seen, axis=0)), axis=0)[:kept]
+        factor = max(1 + 2 / count, scaling.NORMAL)
+        np.testing.assert_allclose(scale.centre, np.median(seen, axis=0))
+        np.testing.assert_allclose(scale.spread, factor * np.sqrt(np.mean(near**2, axis=0)), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
 def test_constant_features_and_the_first_contexts_are_shown_as_zero():
     policy = scaled("greedy", Toy())
     state = policy.init(jax.random.key(0))

@@ -1,6 +1,8 @@
 """Cells: what their results' addresses depend on."""
 
 import ast
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from regretless import benchmarks, models, oracles, policies, surrogates
 from regretless.benchmarks import presets
+from regretless.cli.worker import keep_to_own_cores
 from regretless.errors import SettingsError
 from regretless.studies import cells, identity, sources
 from regretless.studies.campaign import Silent
@@ -124,6 +127,32 @@ def test_recorded_data_are_known_by_their_numbers(tmp_path):
         SettingsError, match=r"it holds objects, which other processes cannot be given: .* use --jobs 1"
     ):
         Processes(["no", "such", "program"], 2).run(plan.planned(), Store(tmp_path), Silent())
+
+
+WORKER = """
+import json, sys
+task = json.loads(sys.stdin.readline())
+for key in task["keys"]:
+    print(json.dumps({"what": "finished", "key": key}), flush=True)
+"""
+
+
+def test_the_dearest_cells_come_first(tmp_path):
+    cells = [Experiment(benchmark=name, policies=("dfhpg",), seeds=2) for name in ("topk", "pricing", "shortest_path")]
+    told = []
+    listener = Silent()
+    listener.finished = lambda item: told.append(item.cell.benchmark)
+    Processes([sys.executable, "-c", WORKER], 1).run(planned(*cells).planned(), Store(tmp_path), listener)
+    assert told == ["pricing", "shortest_path", "topk"]
+
+
+def test_workers_share_the_cores_and_none_has_those_of_another(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 2, 5, 7}, raising=False)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: chosen.append(cores), raising=False)
+    for place in range(3):
+        keep_to_own_cores(place, 2)
+    assert chosen == [{1, 2}, {5, 7}, {1, 2}]
 
 
 def playing(policy, benchmark="topk", **options):
