@@ -10,7 +10,7 @@ MICROSECONDS = {"topk": 45.0, "shortest_path": 50.0, "pricing": 250.0, "energy":
 
 HEAVY = {"flow": 10.0, "diffusion": 60.0}
 DEAR = {"adaptive": 20.0, "ensemble": 30.0, "dfhpg_auto": 10.0}
-"""Times that for policies which are trained on replay."""
+"""Roughly times that for policies which are trained on replay; the order of cells and the time left hang on it."""
 
 LIGHT = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1")
 USUAL_HORIZON = {"energy": 395}
