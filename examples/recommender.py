@@ -3,10 +3,11 @@
 ``data/visits.csv`` is synthetic: features of a visitor (x0 …), which articles he would click (click0 …), and the probability of
 each click (p0 …), which only the clairvoyant line knows. A click is a reward; its cost is −1.
 
-    python examples/recommender.py
+    python examples/recommender.py [VISITS]
 """
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +25,8 @@ def read(path):
     return (np.array([[float(row[name]) for name in columns(start)] for row in rows]) for start in ("x", "click", "p"))
 
 
-def main():
-    visitors, clicks, chances = read(Path(__file__).parent / "data" / "visits.csv")
+def main(visits):
+    visitors, clicks, chances = (table[:visits] for table in read(Path(__file__).parent / "data" / "visits.csv"))
     articles = clicks.shape[1]
     learner = rg.Learner(rg.oracles.top_k(articles, SHOWN), context_dim=visitors.shape[1], feedback="semi_bandit")
     spent = {name: [] for name in ("learned", "random", "best fixed", "clairvoyant")}
@@ -44,4 +45,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -18,11 +18,15 @@ import pytest
 from regretless.simulate import programs
 
 HASTY = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
+    "--xla_llvm_disable_expensive_passes=true"
 )
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # nobody reads where an operation comes from
 os.environ.setdefault("REGRETLESS_CACHE", "off")
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HASTY}"
+if HASTY not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HASTY}"
 jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_traceback_in_locations_limit", 0)
 gc.set_threshold(20_000, 10, 10)
 hypothesis.settings.register_profile("regretless", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("regretless")

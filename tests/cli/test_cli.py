@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from regretless.cli.list import KINDS
 from regretless.cli.main import app
+from regretless.studies import outcome
 from regretless.studies.speed import simulations
 from regretless.studies.store import Store
 
@@ -162,11 +163,20 @@ def test_doctor_finds_nothing_wrong():
 
 
 def test_bench_speed_measures_each_cell(monkeypatch):
+    asked = []
+
+    def run(experiment, progress):
+        """Its first rounds."""
+        asked.append(experiment)
+        return outcome.run(experiment.model_copy(update={"horizon": 20}), progress)
+
+    monkeypatch.setattr(simulations, "run", run)
     monkeypatch.setattr(simulations, "policies", SimpleNamespace(REGISTRY=["greedy", "linear_thompson"]))
     words = ["bench", "speed", "--benchmark", "topk", "--seeds", "2", "--horizon", "20", "--format", "json"]
     figures = json.loads(runner.invoke(app, words).stdout)
     assert [row["policy"] for row in figures["cells"]] == ["greedy", "linear_thompson"]
     assert figures["all_cells"]["cells"] == 6, "the published ones"
+    assert [experiment.horizon for experiment in asked if len(experiment.arms) == 6] == [None], "all of their rounds"
     assert all(row["microseconds"] > 0 for row in figures["cells"])
     assert figures["all_cells"]["ratio"] is None, "two seeds are not the authors' thirty"
 
