@@ -71,6 +71,7 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     return Adaptive(
         problem, tuple(learners.values()), number(settings.memory), number(settings.temperature),
         number(settings.margin), jnp.asarray([leads.get(name, 0.0) for name in learners]),
+        jnp.asarray([name == "networks" and not by_row and len(learners) > 1 for name in learners]),
         tuple(learners),
     )  # fmt: skip
 

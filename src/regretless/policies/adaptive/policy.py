@@ -4,6 +4,10 @@ All learn from every round. The error of a learner is a running mean of ``|predi
 floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners' predictions, weighted by
 ``error^(−1/temperature)``, and what the first learner draws around its own. A learner whose error is far above the smallest has
 no say, and some have to be better than the others by a ``lead`` before they have one, and never in the first rounds.
+
+Where noise makes most of every error, errors are nearly equal and tell little. So the say of a learner that is ``doubted`` has
+a limit: the share of it that would have mended the first one's predictions best, a regression of what that one was wrong by on
+the difference between the two, in which noise averages out.
 """
 
 from typing import Any
@@ -11,7 +15,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from regretless.policies.adaptive.measured import measured, one_by_one
 from regretless.policies.base import Policy
@@ -31,6 +35,9 @@ RANDOM_ROUNDS = 2
 EARLY = 20
 """Rounds in which no learner that needs a lead is heard: errors of so few tell little."""
 
+SHARE_WINDOW = 300
+"""Rounds that the limit of a doubted learner's say comes from."""
+
 
 class AdaptiveState(eqx.Module):
     """The learners' states and what they were wrong by."""
@@ -38,6 +45,8 @@ class AdaptiveState(eqx.Module):
     learners: tuple[Any, ...]
     errors: Float[Array, " learners"]
     biases: Float[Array, " learners"]  # of a predicted cost, on average
+    mended: Float[Array, " learners"]  # what the first was wrong by times the difference from it, on average
+    apart: Float[Array, " learners"]  # the square of that difference, on average
     size: Float[Array, ""]
     rounds: Int[Array, ""]
     version: Int[Array, ""]
@@ -51,13 +60,14 @@ class Adaptive(Policy):
     temperature: Float[Array, ""]
     margin: Float[Array, ""]  # in logarithms of the error: how far behind the best one still has a say
     lead: Float[Array, " learners"]  # the same: how much better than those without a lead each has to be
+    doubted: Bool[Array, " learners"]  # whose say has a limit; never the first
     names: tuple[str, ...] = eqx.field(static=True)
 
     def init(self, key: Key) -> AdaptiveState:
         states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
         zero = jnp.zeros((), jnp.int32)
         none = jnp.zeros(len(self.learners))
-        return AdaptiveState(states, none, none, jnp.zeros(()), zero, zero)
+        return AdaptiveState(states, none, none, none, none, jnp.zeros(()), zero, zero)
 
     @property
     def level_free(self) -> bool:
@@ -77,7 +87,16 @@ class Adaptive(Policy):
         usable = usable & ((self.lead <= 0) | leads)
         scores = jnp.where(usable, scores, -jnp.inf)
         behind = jnp.max(scores) - scores > self.margin
-        return jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
+        weights = jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
+        trusted = jnp.where(self.doubted, 0.0, weights)
+        least = jnp.where(self.doubted, jnp.minimum(weights, self._limits(state)), 0.0)
+        shared = least + trusted * (1.0 - jnp.sum(least)) / jnp.maximum(jnp.sum(trusted), 1e-30)
+        return jnp.where(jnp.sum(trusted) > 0, shared, weights)
+
+    def _limits(self, state: AdaptiveState) -> Float[Array, " learners"]:
+        """The most say that a doubted learner may have: its best share beside the first, 1 before there is much to tell."""
+        known = (state.rounds >= EARLY) & (state.apart > 0)
+        return jnp.where(known, jnp.clip(state.mended / jnp.where(known, state.apart, 1.0), 0.0, 1.0), 1.0)
 
     def mean(self, state: AdaptiveState, context: Context) -> Cost:
         return self._joined(self.weights(state), self._each(state, context))
@@ -101,11 +120,12 @@ class Adaptive(Policy):
         rate = jnp.where(jnp.any(seen.used), jnp.maximum(1.0 / self.memory, 1.0 / jnp.maximum(rounds, 1)), 0.0)
         weights = self.weights(state)
         parts = seen.weights if one_by_one(self.problem) else jnp.sum(seen.weights, axis=1)
-        states, errors, biases, predictions, finite = [], [], [], [], jnp.asarray(True)
+        states, errors, biases, predictions, told, finite = [], [], [], [], [], jnp.asarray(True)
         for i, (learner, own) in enumerate(zip(self.learners, state.learners, strict=True)):
             cost = learner.mean(own, decision.context)
             predictions.append(cost)
             shown = seen.weights * cost if one_by_one(self.problem) else seen.weights @ cost
+            told.append(shown)
             off = jnp.where(seen.used, seen.values - shown, 0.0)
             biases.append(jnp.sum(off) / jnp.where(jnp.sum(parts) == 0, 1.0, jnp.sum(parts)))
             wrong = jnp.abs(off - parts * state.biases[i]) / (
@@ -118,14 +138,22 @@ class Adaptive(Policy):
         running = state.errors + rate * (jnp.stack(errors) - state.errors)
         soon = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, LEVEL_WINDOW), 0.0)
         biased = state.biases + soon * (jnp.stack(biases) - state.biases) * self.by_row
+        first = told[0]
+        unit = jnp.abs(seen.values) + jnp.abs(first) + FLOOR * size + 1e-30
+        differences = jnp.where(seen.used, (jnp.stack(told) - first) / unit, 0.0)
+        long = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, SHARE_WINDOW), 0.0)
+        mended = jnp.sum(differences * (seen.values - first) / unit, axis=1) / used
+        apart = jnp.sum(jnp.square(differences), axis=1) / used
+        mended, apart = state.mended + long * (mended - state.mended), state.apart + long * (apart - state.apart)
         total = feedback.total()
         residual = total - self._joined(weights, predictions) @ decision.w
         more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
         more |= {f"error_{name}": running[i] for i, name in enumerate(self.names)}
         kind = state.errors.dtype
         after_all = AdaptiveState(
-            tuple(states), running.astype(kind), biased.astype(kind), size, rounds, state.version + 1
-        )
+            tuple(states), running.astype(kind), biased.astype(kind), mended.astype(kind), apart.astype(kind), size, rounds,
+            state.version + 1,
+        )  # fmt: skip
         return after_all, Info(residual, total, feedback.complete(), finite, more)
 
     def describe(self, state: AdaptiveState) -> dict[str, Array]:
