@@ -116,6 +116,18 @@ def test_log_costs_are_found_and_a_cost_of_the_other_sign_is_told():
     assert not policy.learn(jax.random.key(0), state, decision, told)[0].usable
 
 
+def test_of_logarithms_those_far_below_the_usual_size_say_little():
+    policy = build(log=True, floor=0.3)
+    *turns, (decision, told) = world(policy, 13, lambda x, rng: np.exp(rng.normal(size=DIM)))
+    state, learn = learnt(policy, turns), eqx.filter_jit(policy.learn)
+
+    def moved(times):
+        before = eqx.tree_at(lambda s: s.size, state, times * state.size)
+        return float(jnp.max(jnp.abs(learn(jax.random.key(0), before, decision, told)[0].theta - state.theta)))
+
+    assert moved(100.0) < 0.1 * moved(1.0)
+
+
 def test_an_outlier_is_cut_off():
     cut, believed = build(clipping=4.0), build()
     turns = world(cut, 60)

@@ -32,6 +32,9 @@ class AdaptiveSettings(settings.Settings):
 
 
 RIDGE, SHARED, CLIPPING, FLOOR = 0.3, 0.5, 4.0, 1.0
+LOG_FLOOR = 0.3
+"""The share that is in the networks' loss and in the errors that decide who has a say, too."""
+
 ROW_RIDGE = 3.0
 """Coefficients that all coordinates share are few and soon known: a weak prior is enough."""
 
@@ -59,7 +62,7 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     learners: dict[str, Linear | Ensemble] = {}
     if coefficients(problem) <= LIMIT:
         learners["linear"] = Linear(problem, **numbers(**own, forgetting=0.0))
-        learners["log_linear"] = Linear(problem, **numbers(**own, forgetting=0.0), log=True)
+        learners["log_linear"] = Linear(problem, **numbers(**own | {"floor": LOG_FLOOR}, forgetting=0.0), log=True)
         if settings.forgetting:
             learners["fading"] = Linear(problem, **numbers(**own, forgetting=settings.forgetting))
     if settings.networks or not learners:

@@ -6,7 +6,8 @@ same holds for ``log |c|`` where all costs have one sign, linearised around what
 from one level that all coordinates share, about which nothing is assumed: a constant in all costs changes no decision. The
 slopes of a feature have a part that all coordinates share, too. What has not been tried is believed to be ``optimism`` prior
 deviations cheaper than the level, and costs are drawn from the posterior, ``exploration`` wide. Errors beyond ``clipping``
-times their usual size are cut off, and large predictions are expected to err more.
+times their usual size are cut off. A prediction is expected to err by a share of itself and of the usual size (``floor``):
+large ones err more, and the logarithm of a small one tells little.
 """
 
 import math
@@ -183,13 +184,15 @@ class Linear(Policy):
         size = jnp.where(
             jnp.any(used), state.size + rate * (jnp.sum(share) / jnp.maximum(jnp.sum(used), 1) - state.size), state.size
         )
+        floor = self.floor * size
         if self.log:
             value = jnp.maximum(seen.values * state.sign, 1e-3 * predicted)
-            error, scale = jnp.log(value / predicted), jnp.ones_like(predicted)
+            error, near = jnp.log(value / predicted), (1.0 + self.floor) * predicted / (predicted + floor)
         else:
-            near = (1.0 + self.floor) * size / (jnp.minimum(jnp.abs(predicted), 1e6) + self.floor * size + 1e-30)
-            scale = jnp.where((state.rows < RANDOM_ROUNDS) | (self.floor <= 0), 1.0, jnp.minimum(near, 3.0))
-            error, phi = (seen.values - predicted) * scale, phi * scale[:, None]
+            error = seen.values - predicted
+            near = (1.0 + self.floor) * size / (jnp.minimum(jnp.abs(predicted), 1e6) + floor + 1e-30)
+        scale = jnp.where((state.rows < RANDOM_ROUNDS) | (self.floor <= 0), 1.0, jnp.minimum(near, 3.0))
+        error, phi = error * scale, phi * scale[:, None]
         error, phi = jnp.where(used, error, 0.0), jnp.where(used[:, None], phi, 0.0)
 
         F = jnp.einsum("bn,bnk->bk", phi, state.factor)
