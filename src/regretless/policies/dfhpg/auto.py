@@ -79,6 +79,10 @@ class AutoDFHPG(AskingPolicy):
     replayed: int = eqx.field(static=True)
     context_batch: int = eqx.field(static=True)
 
+    @property
+    def level_free(self) -> bool:
+        return True  # the networks' last biases do not decay
+
     def init(self, key: Key) -> AutoState:
         theta_key, phi_key = jax.random.split(key)
         theta = self.model.init(theta_key)

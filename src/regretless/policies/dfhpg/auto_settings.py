@@ -31,7 +31,9 @@ class AutoSettings(Settings):
     late_clip: float = Field(10.0, gt=0, description="largest density ratio of a late score term")
     late_limit: float = Field(100.0, ge=0, description="age in learning steps beyond which a score term is left out")
     exploration: float = Field(
-        0.3, gt=0, description="σ at the start, as a share of the spread of the costs predicted for the context"
+        0.3,
+        gt=0,
+        description="σ at the start, as a share of the predicted costs' spread; a third of it with feature rows",
     )
     exploration_rounds: float = Field(100.0, gt=0, description="τ of σ's fall, √(τ / (τ + t)), in rounds")
     width: int = Field(64, ge=1, description="units of both hidden layers of every network")
@@ -61,6 +63,9 @@ class AutoSettings(Settings):
         return found
 
 
+ROW_EXPLORATION = 1 / 3
+"""How much of ``exploration`` there is with feature rows: the few coefficients that all of them share are soon known."""
+
 SEARCH_SPACE = {
     "exploration": ("log", 0.01, 1.0),
     "rate": ("log", 3e-4, 3e-3),
@@ -89,7 +94,7 @@ def dfhpg_auto(problem: Problem, settings: AutoSettings, surrogate: Surrogate | 
         momentum=number(settings.baseline_momentum),
         late_clip=number(settings.late_clip),
         late_limit=number(settings.late_limit),
-        exploration=number(settings.exploration),
+        exploration=number(settings.exploration * (ROW_EXPLORATION if rows else 1.0)),
         exploration_rounds=number(settings.exploration_rounds),
         rate=number(settings.hybrid_rate),
         baseline=settings.baseline,
