@@ -1,0 +1,52 @@
+"""How soon a policy has learnt anew after an abrupt change: ``python tools/after_change.py [POLICY …]``, a table in Markdown.
+
+Thirty items, of which five are chosen; in the middle of the run all coefficients are drawn anew (the arena's ``lin30drift``,
+seeds 1000 to 1029). A row is the mean regret of a round, in units of that of the best fixed decision of the new regime.
+"""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regretless.startup import configure
+
+SEEDS, WINDOW, SHOWN = range(1000, 1030), 50, 400
+
+
+def main(names: list[str]) -> None:
+    """Prints a row for each window of rounds after the change."""
+    configure("auto")
+    from regretless import policies
+    from regretless.policies.scaling import Scaled
+    from regretless.simulate.simulation import simulate_all
+    from regretless.simulate.stream import Game, draw_and_solve
+    from regretless.studies.arena.worlds import WORLDS
+
+    world = WORLDS["lin30drift"]
+    benchmark, half = world.make(), world.horizon // 2
+    problem = benchmark.problem("bandit")
+    played = {name: Scaled(problem, policies.build(name, problem)) for name in names}
+    traces = simulate_all(played, benchmark, seeds=SEEDS, **world.play).traces
+
+    def fixed(seed: jax.Array) -> jax.Array:
+        """Regret of each round of the best decision that does not change, of those after the change."""
+        segment = draw_and_solve(Game(benchmark), jax.random.key(seed), jnp.int32(half), half)
+        costs = jax.vmap(benchmark.judged)(segment.rounds)
+        return costs @ benchmark.oracle.solve(jnp.sum(costs, axis=0)[None], None).w[0] - segment.best
+
+    best = np.asarray(jax.jit(jax.vmap(fixed))(jnp.asarray(SEEDS))).mean(axis=1)
+    print(f"| rounds after the change | {' | '.join(f'`{name}`' for name in names)} |")
+    print(f"| --- |{' --- |' * len(names)}")
+    for start in range(0, SHOWN, WINDOW):
+        cells = []
+        for name in names:
+            rounds = traces[name].regret[:, half + start : half + start + WINDOW].mean(axis=1)
+            ratios = rounds / best.mean()
+            cells.append(f"{ratios.mean():.2f} ± {ratios.std(ddof=1) / len(ratios) ** 0.5:.2f}")
+        print(f"| {start + 1}–{start + WINDOW} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["adaptive", "linear_thompson"])
