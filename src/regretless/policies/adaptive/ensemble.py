@@ -10,13 +10,13 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
 from regretless import draws, nets, replay, settings
 from regretless.bypass import Bypassed, Weights
 from regretless.parts import number
-from regretless.policies.base import Policy
+from regretless.policies.adaptive.base import Learning
 from regretless.problem import Problem
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
@@ -57,7 +57,7 @@ class EnsembleSettings(settings.Settings):
     floor: float = Field(0.3, gt=0, description="share of the usual size in the loss's denominator")
 
 
-class Ensemble(Policy):
+class Ensemble(Learning):
     """Plays the decision that is best for the mean prediction of its networks."""
 
     Settings = EnsembleSettings
@@ -91,6 +91,14 @@ class Ensemble(Policy):
         memory = replay.empty(example, self.capacity)
         size, version = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
         return EnsembleState(weights, nets.adam_init(weights), memory, size, version)
+
+    def restarted(self, key: Key, state: EnsembleState, anew: Bool[Array, ""]) -> EnsembleState:
+        """The state, or if ``anew`` one with fresh networks and an empty memory."""
+        weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
+        fresh = weights, nets.adam_init(weights), jnp.zeros_like(state.memory.added)
+        own = state.weights, state.adam, state.memory.added
+        weights, adam, added = jax.tree.map(lambda fresh, own: jnp.where(anew, fresh, own), fresh, own)
+        return EnsembleState(weights, adam, replay.Replay(state.memory.records, added), state.size, state.version)
 
     def mean(self, state: EnsembleState, context: Context) -> Cost:
         each = jax.vmap(lambda weights: self.net.apply(weights, context))(state.weights)

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless import draws
+from regretless.policies.adaptive.base import Learning
 from regretless.policies.adaptive.measured import Measured, measured
-from regretless.policies.base import Policy
 from regretless.problem import Problem
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
@@ -53,7 +53,7 @@ class LinearState(eqx.Module):
     version: Int[Array, ""]
 
 
-class Linear(Policy):
+class Linear(Learning):
     """One learner; its numbers are leaves. Single precision will do: the factor's condition is a root of the covariance's."""
 
     intercept_ridge: Float[Array, ""]  # prior precision of intercepts: noise variance over that of the deviations

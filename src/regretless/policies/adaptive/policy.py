@@ -8,6 +8,8 @@ no say, and some have to be better than the others by a ``lead`` before they hav
 Where noise makes most of every error, errors are nearly equal and tell little. So the say of a learner that is ``doubted`` has
 a limit: the share of it that would have mended the first one's predictions best, a regression of what that one was wrong by on
 the difference between the two, in which noise averages out.
+
+When recent errors are far above what was usual, the world has changed, and what was learnt misleads: all learners start anew.
 """
 
 from typing import Any
@@ -17,7 +19,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless.policies.adaptive.measured import measured, one_by_one
+from regretless.policies.adaptive.base import Learning
+from regretless.policies.adaptive.measured import Measured, measured, one_by_one
 from regretless.policies.base import Policy
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
@@ -39,6 +42,13 @@ SHARE_WINDOW = 300
 """Rounds that the limit of a doubted learner's say comes from."""
 
 
+RECENT, USUAL = 10, 100
+"""Rounds over which the joint prediction's recent and usual errors are averaged."""
+
+CHANGED, CUT = 2.0, 4.0
+"""Recent over usual error that tells of a change; one error counts as no more than so many usual ones."""
+
+
 class AdaptiveState(eqx.Module):
     """The learners' states and what they were wrong by."""
 
@@ -47,15 +57,18 @@ class AdaptiveState(eqx.Module):
     biases: Float[Array, " learners"]  # of a predicted cost, on average
     mended: Float[Array, " learners"]  # what the first was wrong by times the difference from it, on average
     apart: Float[Array, " learners"]  # the square of that difference, on average
+    recent: Float[Array, ""]  # error of the joint prediction
+    usual: Float[Array, ""]
     size: Float[Array, ""]
-    rounds: Int[Array, ""]
+    rounds: Int[Array, ""]  # learnt from since the start, or since all started anew
+    restarts: Int[Array, ""]
     version: Int[Array, ""]
 
 
 class Adaptive(Policy):
     """Plays the decision that is best for the joint prediction of ``learners``, called ``names``."""
 
-    learners: tuple[Policy, ...]
+    learners: tuple[Learning, ...]
     memory: Float[Array, ""]  # rounds over which errors are averaged
     temperature: Float[Array, ""]
     margin: Float[Array, ""]  # in logarithms of the error: how far behind the best one still has a say
@@ -67,7 +80,8 @@ class Adaptive(Policy):
         states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
         zero = jnp.zeros((), jnp.int32)
         none = jnp.zeros(len(self.learners))
-        return AdaptiveState(states, none, none, none, none, jnp.zeros(()), zero, zero)
+        one = jnp.zeros(())
+        return AdaptiveState(states, none, none, none, none, one, one, one, zero, zero, zero)
 
     @property
     def level_free(self) -> bool:
@@ -149,17 +163,38 @@ class Adaptive(Policy):
         residual = total - self._joined(weights, predictions) @ decision.w
         more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
         more |= {f"error_{name}": running[i] for i, name in enumerate(self.names)}
+        more |= {"restarts": state.restarts}
         kind = state.errors.dtype
+        recent, usual = self._joint_errors(state, seen, self._joined(weights, told), size, rounds)
+        changed = (rounds >= USUAL) & (recent > CHANGED * usual) & (not self.by_row)
+        anew = tuple(
+            learner.restarted(jax.random.fold_in(key, i), own, changed)
+            for i, (learner, own) in enumerate(zip(self.learners, states, strict=True))
+        )
+        kept = lambda number: jnp.where(changed, 0.0, number).astype(kind)  # noqa: E731
         after_all = AdaptiveState(
-            tuple(states), running.astype(kind), biased.astype(kind), mended.astype(kind), apart.astype(kind), size, rounds,
-            state.version + 1,
+            anew, kept(running), kept(biased), kept(mended), kept(apart), kept(recent), kept(usual), size,
+            jnp.where(changed, 0, rounds), state.restarts + changed, state.version + 1,
         )  # fmt: skip
         return after_all, Info(residual, total, feedback.complete(), finite, more)
+
+    def _joint_errors(
+        self, state: AdaptiveState, seen: Measured, told: Array, size: Array, rounds: Array
+    ) -> tuple[Array, Array]:
+        """The joint prediction's recent and usual error after this round."""
+        wrong = jnp.abs(seen.values - told) / (jnp.abs(seen.values) + jnp.abs(told) + FLOOR * size + 1e-30)
+        wrong = jnp.sum(jnp.where(seen.used, wrong, 0.0)) / jnp.maximum(jnp.sum(seen.used), 1)
+        wrong = jnp.where(rounds > RECENT, jnp.minimum(wrong, CUT * state.usual), wrong)
+        after = lambda mean, window: (  # noqa: E731
+            mean + jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, window), 0.0) * (wrong - mean)
+        )
+        return after(state.recent, RECENT), after(state.usual, USUAL)
 
     def describe(self, state: AdaptiveState) -> dict[str, Array]:
         weights = self.weights(state)
         told = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
-        return told | {f"error_{name}": state.errors[i] for i, name in enumerate(self.names)}
+        told |= {f"error_{name}": state.errors[i] for i, name in enumerate(self.names)}
+        return told | {"restarts": state.restarts}
 
     def _each(self, state: AdaptiveState, context: Context) -> list[Cost]:
         """What each learner expects the costs to be."""
