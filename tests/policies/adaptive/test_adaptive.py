@@ -46,6 +46,42 @@ def test_with_feature_rows_the_linear_learner_leads():
     np.testing.assert_allclose(early, [0.5, 0.0, 0.5, 0.0], err_msg="who needs a lead is not heard in the first rounds")
 
 
+def test_networks_have_no_more_say_than_would_have_mended_the_linear_predictions():
+    policy = build()
+    state = with_errors(policy, [0.1, 0.1, 0.1, 0.1])
+    mends = lambda share: eqx.tree_at(  # noqa: E731
+        lambda s: (s.mended, s.apart), state, (jnp.full(4, share * 0.2), jnp.full(4, 0.2))
+    )
+    even = np.asarray(policy.weights(state))
+    np.testing.assert_allclose(even, [1 / 3, 1 / 3, 0, 1 / 3], rtol=1e-5, err_msg="nothing known of it yet")
+    np.testing.assert_allclose(policy.weights(mends(0.1)), [0.45, 0.45, 0, 0.1], rtol=1e-5)
+    np.testing.assert_allclose(policy.weights(mends(-0.5)), [0.5, 0.5, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(policy.weights(mends(0.7)), even, rtol=1e-5, err_msg="a limit, not a weight")
+
+
+def after(costs, changed):
+    """A policy's state after rounds with these totals, and after ``changed`` ones."""
+    policy = build(networks=0, forgetting=0.0)
+    learn, w = eqx.filter_jit(policy.learn), jnp.array([1.0, 1.0, 0.0, 0.0])
+    state = policy.init(jax.random.key(0))
+    for t, cost in enumerate([*costs, *changed]):
+        decision = policy.problem.decision(w, jnp.ones(3))
+        state, _ = learn(jax.random.key(t), state, decision, policy.problem.observe(decision, jnp.full(4, cost)))
+    return state
+
+
+def test_a_change_makes_all_learners_start_anew_and_wrong_entries_do_not():
+    rng = np.random.default_rng(0)
+    usual = 3 + 0.3 * rng.normal(size=110)
+    changed = after(usual, 6 + 0.3 * rng.normal(size=10))
+    assert (int(changed.restarts), int(changed.rounds) < 10) == (1, True)
+    assert float(changed.learners[0].rows) < 10, "what was learnt before is gone"
+    assert int(changed.version) == 120
+    wrong = usual.copy()
+    wrong[[104, 106]] *= 50
+    assert int(after(wrong, usual[:10]).restarts) == 0
+
+
 @pytest.mark.parametrize("costs", [(1.0, 1.0, -1.0, 1.0), (0.0, 1.0, 1.0)], ids=["negative", "zero"])
 def test_a_cost_of_the_other_sign_silences_the_log_linear_learner(costs):
     policy = build()
@@ -57,7 +93,7 @@ def test_a_cost_of_the_other_sign_silences_the_log_linear_learner(costs):
     assert info.finite
     assert np.all(np.isfinite(policy.mean(state, jnp.ones(3))))
     told = policy.describe(state)
-    assert set(told) == {f"{what}_{name}" for what in ("weight", "error") for name in policy.names}
+    assert set(told) == {"restarts", *(f"{what}_{name}" for what in ("weight", "error") for name in policy.names)}
 
 
 def test_too_many_coefficients_leave_the_networks(monkeypatch):
