@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test extras lint docs pages mutants soak lock clean
+.PHONY: help demo test pytest extras lint docs pages mutants soak lock clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -30,7 +30,10 @@ demo: .venv/ready ## play all policies on top-k, print the table, draw the regre
 	$(BIN)/regretless run topk --out demo
 	@echo "open demo/regret.png for the regret curves"
 
-test: lint .venv/docs-ready ## check style, types and layers, then run every test, those of the pages too
+test: .venv/docs-ready ## check style, types and layers, and run every test, those of the pages too
+	@$(MAKE) --no-print-directory -j 2 lint pytest
+
+pytest: .venv/docs-ready
 	$(BIN)/pytest -n 2 --dist loadfile
 
 extras: .venv/extras-ready ## install the optional dependencies; without them their tests are skipped

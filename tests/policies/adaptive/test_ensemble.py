@@ -70,3 +70,14 @@ def test_the_loss_is_relative():
     np.testing.assert_allclose(policy._loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)
     nothing = replay.Seen(rows.context, rows.weights, jnp.zeros((1, 1)), rows.used)
     assert np.all(jax.grad(policy._loss)(weights, nothing, jnp.zeros(())) == 0)
+
+
+def test_starting_anew_empties_the_memory_and_the_networks():
+    policy = build(memory=4)
+    state, rng = policy.init(jax.random.key(0)), np.random.default_rng(0)
+    decision, told = turn(policy, rng, lambda x: np.ones(5))
+    state, _ = eqx.filter_jit(policy.learn)(jax.random.key(0), state, decision, told)
+    same, fresh = (policy.restarted(jax.random.key(1), state, jnp.asarray(anew)) for anew in (False, True))
+    assert eqx.tree_equal(same, state)
+    assert (int(fresh.memory.size), int(fresh.adam.count.sum()), int(fresh.version)) == (0, 0, 1)
+    assert not np.allclose(fresh.weights, state.weights)
