@@ -8,6 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from regretless import __version__
 from regretless.cli import doctor_checks
 from regretless.cli.main import app
 
@@ -100,6 +101,11 @@ def test_an_ordinary_session_loads_only_what_it_uses():
     assert int(count) <= 125
     for names, absent in ((learner, (*ELSEWHERE, *NOT_LIVE)), (loaded, ELSEWHERE)):
         assert [part for part in absent if any(f"{name}.".startswith(f"{part}.") for name in names.split())] == []
+
+
+def test_the_version_is_told():
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"regretless {__version__}\n")
 
 
 def test_without_words_the_command_shows_where_to_start():

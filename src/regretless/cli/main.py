@@ -2,6 +2,7 @@
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -56,8 +57,14 @@ In Python: import regretless as rg   Completion: regretless --install-completion
 
 
 @app.callback()
-def start(context: typer.Context) -> None:
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Say which version this is.")] = False,
+) -> None:
     """On-policy decision-focused learning: predict costs, solve, act, learn from partial feedback."""
+    if version:
+        print(f"regretless {__version__}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         print(PAGE.format(version=__version__), end="")
 
