@@ -209,7 +209,8 @@ def test_the_default_tells_who_decides_and_why():
         learner.learn(choice.id, total=float((x[0] + np.arange(1.0, 5.0)) @ choice.w))
     told, health = learner.explain(choice).details, learner.health()
     names = ("linear", "log_linear", "fading", "networks")
-    assert set(told) == {f"{what}_{name}" for what in ("weight", "error") for name in names}
+    assert set(told) == {"restarts", *(f"{what}_{name}" for what in ("weight", "error") for name in names)}
+    assert told["restarts"] == 0
     assert told == health.details
     assert sum(told[f"weight_{name}"] for name in names) == pytest.approx(1.0)
     first = max(names, key=lambda name: told[f"weight_{name}"])
