@@ -56,7 +56,7 @@ def blocks(page: Page) -> tuple[Made, list[str]]:
         "simple": (BOTH, lambda have: simple_baseline(*(have[name] for name in BOTH))),
         "theory": (("theory",), lambda have: theorems(have["theory"])),
         "models": (("models",), lambda have: comparison(have["models"])),
-        "reproduction": (TABLES, lambda have: reproduction(page)),
+        "reproduction": (TABLES, lambda have: reproduction(papers(page))),
         "claims": (TABLES, lambda have: claims_section.words(page.claims) + "\n"),
         "arena": ((ARENA,), lambda have: came_out(read_arena(have[ARENA]))),
         "readme_arena": ((ARENA,), lambda have: in_short(read_arena(have[ARENA]))),
@@ -73,14 +73,26 @@ def blocks(page: Page) -> tuple[Made, list[str]]:
     return made, left
 
 
+def papers(page: Page) -> Page:
+    """The page with the paper's studies alone: the arena has one of its own."""
+    own = [study for study in page.studies if study.name != ARENA]
+    return page._replace(studies=own, code=codes(own))
+
+
+def codes(studies: Sequence[Study]) -> list[str]:
+    """The versions that computed these studies."""
+    return sorted({cell.record["code"] for study in studies for panel in study.panels for cell in panel.cells})
+
+
 def version(studies: Sequence[Study]) -> str:
     """What computed these studies, in words."""
-    codes = sorted({cell.record["code"] for study in studies for panel in study.panels for cell in panel.cells})
     at = subprocess.run(
         ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     commit = f" at commit `{at.stdout.strip()}`" if at.returncode == 0 else ""
-    return f"*Made by `make pages`{commit}, from results of the code {', '.join(f'`{code}`' for code in codes)}.*"
+    return (
+        f"*Made by `make pages`{commit}, from results of the code {', '.join(f'`{code}`' for code in codes(studies))}.*"
+    )
 
 
 def of_this_code(page: Page) -> list[str]:
