@@ -82,6 +82,11 @@ def test_a_change_makes_all_learners_start_anew_and_wrong_entries_do_not():
     assert int(after(wrong, usual[:10]).restarts) == 0
 
 
+def test_without_noise_a_trifle_is_no_change():
+    assert int(after([3.0] * 700, [3.003] * 10).restarts) == 0
+    assert int(after([3.0] * 110, [6.0] * 10).restarts) == 1
+
+
 @pytest.mark.parametrize("costs", [(1.0, 1.0, -1.0, 1.0), (0.0, 1.0, 1.0)], ids=["negative", "zero"])
 def test_a_cost_of_the_other_sign_silences_the_log_linear_learner(costs):
     policy = build()

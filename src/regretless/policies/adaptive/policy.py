@@ -41,7 +41,6 @@ EARLY = 20
 SHARE_WINDOW = 300
 """Rounds that the limit of a doubted learner's say comes from."""
 
-
 RECENT, USUAL = 10, 100
 """Rounds over which the joint prediction's recent and usual errors are averaged."""
 
@@ -80,8 +79,8 @@ class Adaptive(Policy):
         states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
         zero = jnp.zeros((), jnp.int32)
         none = jnp.zeros(len(self.learners))
-        one = jnp.zeros(())
-        return AdaptiveState(states, none, none, none, none, one, one, one, zero, zero, zero)
+        nothing = jnp.zeros(())
+        return AdaptiveState(states, none, none, none, none, nothing, nothing, nothing, zero, zero, zero)
 
     @property
     def level_free(self) -> bool:
@@ -166,7 +165,7 @@ class Adaptive(Policy):
         more |= {"restarts": state.restarts}
         kind = state.errors.dtype
         recent, usual = self._joint_errors(state, seen, self._joined(weights, told), size, rounds)
-        changed = (rounds >= USUAL) & (recent > CHANGED * usual) & (not self.by_row)
+        changed = (rounds >= USUAL) & (recent > CHANGED * (usual + TINY)) & (not self.by_row)
         anew = tuple(
             learner.restarted(jax.random.fold_in(key, i), own, changed)
             for i, (learner, own) in enumerate(zip(self.learners, states, strict=True))
@@ -184,7 +183,7 @@ class Adaptive(Policy):
         """The joint prediction's recent and usual error after this round."""
         wrong = jnp.abs(seen.values - told) / (jnp.abs(seen.values) + jnp.abs(told) + FLOOR * size + 1e-30)
         wrong = jnp.sum(jnp.where(seen.used, wrong, 0.0)) / jnp.maximum(jnp.sum(seen.used), 1)
-        wrong = jnp.where(rounds > RECENT, jnp.minimum(wrong, CUT * state.usual), wrong)
+        wrong = jnp.where(rounds > RECENT, jnp.minimum(wrong, CUT * (state.usual + TINY)), wrong)
         after = lambda mean, window: (  # noqa: E731
             mean + jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, window), 0.0) * (wrong - mean)
         )
