@@ -4,11 +4,12 @@ from typing import Literal, Self
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field, model_validator
 
 from regretless import settings
-from regretless.parts import Part, fields
+from regretless.parts import Part, fields, number
 
 Scalar = Float[Array, ""]
 OFFSET = 100.0
@@ -86,14 +87,16 @@ class Mixing(Part):
     time_scale: Scalar
     decay: Scalar
     rate: Scalar
-    warmup: int = eqx.field(static=True)
-    gate: Literal["warmup", "exponential"] = eqx.field(static=True)
+    warmup: Scalar
+    gradual: Bool[Array, ""]  # the gate is ``exponential``: a number, so that a constant α shares the program of either gate
     target: Literal["reliability", "minimum"] = eqx.field(static=True)
 
     @classmethod
     def build(cls, settings: "Mixing.Settings | None" = None) -> "Mixing":
         """The schedule with these settings."""
-        return cls(**fields(settings or cls.Settings()))
+        own = fields(settings or cls.Settings())
+        numbers = {"warmup": number(own.pop("warmup")), "gradual": np.asarray(own.pop("gate") == "exponential")}
+        return cls(**own, **numbers)
 
     def init(self) -> MixingState:
         zero = jnp.zeros(())
@@ -106,18 +109,13 @@ class Mixing(Part):
         residual_square = self._average(state.residual_square, jnp.square(residual), first)
         total_square = self._average(state.total_square, jnp.square(total), first)
         r = residual_square / jnp.maximum(total_square, 1e-8)
-        if self.gate == "warmup":
-            opened = jnp.where(t <= self.warmup, 0.0, 1.0)
-            reference = jnp.where(t <= self.warmup, jnp.maximum(state.reference, r), state.reference)
-        else:
-            closed = jnp.exp(-(t - 1) / self.time_scale)
-            opened = 1.0 - closed
-            reference = jnp.where(first, r, state.reference + closed * jnp.maximum(r - state.reference, 0.0))
+        closed = jnp.where(self.gradual, jnp.exp(-(t - 1) / self.time_scale), t <= self.warmup)
+        reference = state.reference + closed * jnp.maximum(r - state.reference, 0.0)
         span = self.max - self.min
         goal = self.min
         if self.target == "reliability":
             goal = self.min + span * jnp.clip(r / jnp.maximum(reference, 1e-30), 0.0, 1.0)
-        target = (1.0 - opened) * self.max + opened * goal
+        target = closed * self.max + (1.0 - closed) * goal
         alpha = jnp.clip((1.0 - self.rate) * state.alpha + self.rate * target, self.min, self.max)
         return MixingState(alpha, residual_square, total_square, reference, t)
 

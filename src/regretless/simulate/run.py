@@ -52,10 +52,13 @@ def groups(policies: Mapping[str, Policy], merge: bool) -> list[Group]:
     return found
 
 
+def _programs(members: Sequence[Group]) -> list[Program]:
+    return [group.program for group in members]
+
+
 def carries_of(members: Sequence[Group], game: Game) -> list[Any]:
     """Shapes and types of what one replication of each group takes from round to round."""
-    key = jax.random.key(0)
-    return [jax.eval_shape(lambda key, group=group: _begin((group.program, game), key), key) for group in members]
+    return jax.eval_shape(lambda key: _begin((_programs(members), game), key), jax.random.key(0))
 
 
 def memory_limit(states: Sequence[Any], game: Game, length: int) -> int:
@@ -89,10 +92,11 @@ def _draw_and_solve(shared: tuple[Game, Any, int], own: Any) -> stream.Segment:
     return stream.draw_and_solve(game, own, start, length)
 
 
-def _begin(shared: tuple[Program, Game], own: Any) -> rounds.Carry:
-    (policy, several), game = shared
+def _begin(shared: tuple[list[Program], Game], own: Any) -> list[rounds.Carry]:
+    # One program for all groups: what they draw alike, such as a network's weights, is compiled and drawn once.
+    programs, game = shared
     one = lambda policy: rounds.begin(policy, game, own)  # noqa: E731
-    return jax.vmap(one)(policy) if several else one(policy)
+    return [jax.vmap(one)(policy) if several else one(policy) for policy, several in programs]
 
 
 def _play(shared: tuple[Program, Game, Any], own: Any) -> tuple[rounds.Carry, rounds.Record]:
@@ -148,9 +152,9 @@ class Run:
                 continue
             keys = self._keys(chunk.seeds)
             self._prepare(keys)
-            carries = [self.replicas.place(carry) for carry in chunk.carries] or [
-                self.replicas.run(_begin, (group.program, self.game), keys) for group in self.groups
-            ]
+            carries = [self.replicas.place(carry) for carry in chunk.carries] or self.replicas.run(
+                *self._beginning(keys)
+            )
             while chunk.segments < last:
                 self._play_segment(keys, carries, chunk, chunks)
                 if watch is not None and self._told(watch, chunk):
@@ -195,8 +199,7 @@ class Run:
         return watch.callback(measured(chunk, names, played, horizon, time.perf_counter() - self.began)) is True
 
     def _carry_shapes(self, seeds: Sequence[int]) -> list[Any]:
-        keys = self._keys(seeds[:1])
-        return [self.replicas.shapes(_begin, (group.program, self.game), keys) for group in self.groups]
+        return self.replicas.shapes(*self._beginning(self._keys(seeds[:1])))
 
     def describe(self) -> dict[str, Any]:
         """What a saved run must have been asked for to be this one: everything that its bits depend on."""
@@ -220,6 +223,10 @@ class Run:
         keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
         return keys if self.replicas.vectorized else keys[0]
 
+    def _beginning(self, keys: Any) -> Call:
+        """The program that begins every group's play."""
+        return _begin, (_programs(self.groups), self.game), keys
+
     def _prepare(self, keys: Any) -> None:
         """Compiles all programs of a chunk side by side, from the shapes of what they hand to each other.
 
@@ -228,9 +235,9 @@ class Run:
         if self.on_host:
             return
         start = jnp.int32(0)
-        begin = [(_begin, (group.program, self.game), keys) for group in self.groups]
-        carries = [self.replicas.shapes(*call) for call in begin]
-        calls: list[Call] = [*begin]
+        begin = self._beginning(keys)
+        carries = self.replicas.shapes(*begin)
+        calls: list[Call] = [begin]
         for length in dict.fromkeys(self.lengths):
             draw = (_draw_and_solve, (self.game, start, length), keys)
             segment = self.replicas.shapes(*draw)
