@@ -18,8 +18,6 @@ from regretless.types import SOLVED, Instance, Solution
 if TYPE_CHECKING:
     from regretless.oracles.scheduling.milp import ScheduleSolver
 
-UNROLL = 16
-
 
 class Scheduling(Oracle):
     """``S``: the load profiles ``w[slot] = Σ over running tasks of power × hours`` of all schedules that fit the machines.
@@ -114,7 +112,7 @@ def cheapest_starts(plant: Plant, costs: Float[Array, "b d"]) -> Int[Array, "b n
     start, as far as rounding leaves them ties.
     """
     add = lambda total, price: (total + price, total + price)  # noqa: E731
-    _, sums = jax.lax.scan(add, jnp.zeros_like(costs[:, 0]), costs.T, unroll=UNROLL)
+    _, sums = jax.lax.scan(add, jnp.zeros_like(costs[:, 0]), costs.T)
     prefix = jnp.pad(sums.T, ((0, 0), (1, 0)))
     choice = np.arange(max(task.starts for task in plant.tasks))
     begin = plant.column("earliest")[:, None] + choice
