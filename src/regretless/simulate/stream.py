@@ -66,7 +66,7 @@ def draw_and_solve(game: Game, seed_key: Key, start: Int[Array, ""], length: int
     """The next segment in one program, for an oracle that is pure JAX."""
     drawn = draw(game, seed_key, start, length)
     solve = lambda costs: game.benchmark.oracle.solve(costs, drawn.rounds.instance).w  # noqa: E731
-    return conclude(game, drawn, jnp.stack([solve(costs) for costs in drawn.costs]))
+    return conclude(game, drawn, jax.vmap(solve)(drawn.costs))
 
 
 def first_round(game: Game, seed_key: Key) -> tuple[PyTree, Round, Array]:
