@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from regretless.benchmarks.base import Round
-from regretless.keys import DECIDE, ENVIRONMENT, LEARN, MISSING, START, purpose_key
+from regretless.keys import DECIDE, LEARN, MISSING, START, purpose_key
 from regretless.policies.base import Policy
 from regretless.simulate.stream import Game, Segment, first_round
 from regretless.types import Decision, Feedback, Info, Key, Sample, Solution
@@ -127,13 +127,12 @@ def play_segment(
     policy: Policy, game: Game, carry: Carry, seed_key: Key, segment: Segment, start: Int[Array, ""]
 ) -> tuple[Carry, Record]:
     """Plays a segment in one program, with an oracle that is pure JAX."""
-    environment = game.benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
 
     def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, Any]:
         t, played, best = now
-        sample = draw_sample(policy, game, carry.state, seed_key, environment, played, t)
+        sample = draw_sample(policy, game, carry.state, seed_key, segment.environment, played, t)
         solution = policy.oracle.solve_one(sample.cost, played.instance)
-        decision, feedback = act(policy, game, seed_key, environment, played, sample, solution, t)
+        decision, feedback = act(policy, game, seed_key, segment.environment, played, sample, solution, t)
         arrival = arrive(game, carry, decision, feedback, t)
         key = purpose_key(seed_key, LEARN, t)
         state, info = policy.learn(key, carry.state, arrival.decision, arrival.feedback)

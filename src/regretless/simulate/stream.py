@@ -28,6 +28,7 @@ class Game(eqx.Module):
 class Drawn(NamedTuple):
     """Rounds ``start + 1 … start + length`` of one replication, and the costs to be solved for its reference lines."""
 
+    environment: PyTree  # the benchmark's, the same in all rounds
     rounds: Round  # leading axis of rounds
     costs: Float[Array, "lines length d"]
     unusable: Int[Array, ""]  # first round that holds a non-finite number, 0 if none does
@@ -36,6 +37,7 @@ class Drawn(NamedTuple):
 class Segment(NamedTuple):
     """The same, solved."""
 
+    environment: PyTree
     rounds: Round
     best: Float[Array, " length"]  # min c·w of each round
     tally: Tally
@@ -52,14 +54,15 @@ def draw(game: Game, seed_key: Key, start: Int[Array, ""], length: int) -> Drawn
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
         finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
-    return Drawn(rounds, questions(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds), unusable)
+    costs = questions(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds)
+    return Drawn(environment, rounds, costs, unusable)
 
 
 def conclude(game: Game, drawn: Drawn, w: Float[Array, "lines length d"]) -> Segment:
     """The segment with the solutions of its reference lines."""
     costs = jax.vmap(game.benchmark.judged)(drawn.rounds)
     sums = tally(game.benchmark, drawn.rounds, costs, w)
-    return Segment(drawn.rounds, jnp.sum(costs * w[0], axis=1), sums, drawn.unusable)
+    return Segment(drawn.environment, drawn.rounds, jnp.sum(costs * w[0], axis=1), sums, drawn.unusable)
 
 
 def draw_and_solve(game: Game, seed_key: Key, start: Int[Array, ""], length: int) -> Segment:
