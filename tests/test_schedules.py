@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -71,3 +72,12 @@ def test_equal_bounds_make_a_constant(value):
     for t in range(150):
         assert float(state.alpha) == value
         state = mixing.update(state, jnp.asarray(1.0 + t), jnp.asarray(3.0))
+
+
+def test_a_constant_shares_the_program_of_either_gate():
+    gates = [
+        Mixing.Settings(max=0.5, gate="exponential", time_scale=40.0),
+        Mixing.Settings(max=0.0, min=0.0, warmup=30),
+    ]
+    first, second = (jax.tree.structure(Mixing.build(settings)) for settings in gates)
+    assert first == second

@@ -88,7 +88,9 @@ class Mixing(Part):
     decay: Scalar
     rate: Scalar
     warmup: Scalar
-    gradual: Bool[Array, ""]  # the gate is ``exponential``: a number, so that a constant α shares the program of either gate
+    gradual: Bool[
+        Array, ""
+    ]  # the gate is ``exponential``: a number, so that a constant α shares the program of either gate
     target: Literal["reliability", "minimum"] = eqx.field(static=True)
 
     @classmethod
