@@ -12,6 +12,7 @@ from regretless.show.style import Palette
 from regretless.show.words import distinct
 from regretless.studies.claims.evaluate import Outcome, evaluate
 from regretless.studies.forms import PanelPlan, PlanFile, ScalePlan, StudyPlan
+from regretless.studies.joining import Source, joined, sources
 from regretless.studies.store import Store
 from regretless.studies.verdicts import Verdict, verdict
 
@@ -86,7 +87,8 @@ class Panel(NamedTuple):
     zoom: int | None
     cells: list[Shown]
     beside: list[Shown]
-    absent: list[str]  # names of cells without a result
+    lenders: list[Shown]  # cells that some of its arms are borrowed from
+    absent: list[str]  # names of cells without a result, lenders included
     palette: Palette  # the page's
     undrawn: bool = False  # whether no other panel of the page draws the curves of its cells
 
@@ -153,8 +155,8 @@ class Page(NamedTuple):
     claims: Sequence[Outcome] = ()  # the paper's, where some study of it is on the page
 
     def shown(self) -> dict[str, Shown]:
-        """Every cell that is shown, by key."""
-        return {cell.key: cell for _, panel in self.panels() for cell in panel.cells}
+        """Every cell that is shown or lends an arm, by key."""
+        return {cell.key: cell for _, panel in self.panels() for cell in [*panel.cells, *panel.lenders]}
 
     def panels(self) -> Iterator[tuple[Study, Panel]]:
         """Every panel with its study, in order."""
@@ -210,13 +212,13 @@ def with_curves(studies: Sequence[Study]) -> list[Study]:
 
 def judged_claims(store: Store, studies: Sequence[StudyPlan]) -> list[Outcome]:
     """The claims of the paper's text by the results of its studies; none without any."""
-    keys = {
-        (study.name, panel.title, label): key
+    cells = {
+        (study.name, panel.title, label): source
         for study in studies
         for panel in study.panels
-        for label, key in panel.cells
+        for label, source in sources(panel)
     }
-    return evaluate(keys, store.load) if keys else []
+    return evaluate(cells, store.load) if cells else []
 
 
 def _newest(plans: list[PlanFile]) -> dict[str, tuple[StudyPlan, PlanFile]]:
@@ -235,12 +237,12 @@ def _newest(plans: list[PlanFile]) -> dict[str, tuple[StudyPlan, PlanFile]]:
 
 
 class _Reader:
-    """Reads every result once, keeps its summary, and drops its numbers."""
+    """Reads the arms of every cell once, keeps their summary, and drops their numbers."""
 
     def __init__(self, store: Store):
         self.store = store
         self.palette = Palette()
-        self.known: dict[str, tuple[dict[str, Any], dict[str, ArmSummary]] | None] = {}
+        self.known: dict[Source, tuple[dict[str, Any], dict[str, ArmSummary]] | None] = {}
 
     def study(self, study: StudyPlan, plan: PlanFile, place: str) -> Study:
         names = places((panel.title for panel in study.panels), place)
@@ -249,32 +251,34 @@ class _Reader:
         return Study(*about, panels, plan.scale, plan.command)
 
     def panel(self, panel: PanelPlan, study: StudyPlan, plan: PlanFile, place: str) -> Panel:
-        cells = [self.cell(label, key, study.paper, plan) for label, key in panel.cells]
-        beside = [self.cell("", key, False, plan) for key in panel.beside]
-        pairs = zip(panel.cells, cells, strict=True)
-        absent = [plan.cells.get(key, key[:12]) for (_, key), cell in pairs if cell is None]
-        there = [cell for cell in cells if cell is not None]
-        about = (panel.title, panel.kind or study.kind, place, panel.zoom, there)
-        return Panel(*about, [cell for cell in beside if cell is not None], absent, self.palette)
+        cells = [(source.key, self.cell(label, source, study.paper, plan)) for label, source in sources(panel)]
+        beside = [(key, self.cell("", Source(key), False, plan)) for key in panel.beside]
+        lending = dict.fromkeys(each.key for each in panel.borrowed)
+        lenders = [(key, self.cell("", Source(key), study.paper, plan)) for key in lending]
+        absent = [plan.cells.get(key, key[:12]) for key, cell in [*cells, *lenders] if cell is None]
+        shown, near, lent = ([cell for _, cell in each if cell is not None] for each in (cells, beside, lenders))
+        about = (panel.title, panel.kind or study.kind, place, panel.zoom)
+        return Panel(*about, shown, near, lent, absent, self.palette)
 
-    def cell(self, label: str, key: str, paper: bool, plan: PlanFile) -> Shown | None:
-        found = self.load(key)
+    def cell(self, label: str, source: Source, paper: bool, plan: PlanFile) -> Shown | None:
+        found = self.load(source)
         if found is None:
             return None
         record, arms = found
-        again = plan.second.get(key)
+        again = plan.second.get(source.key)
         second = None if again is None else self.store.record(again)
-        judged = {name: verdict(record, name, second) for name in arms} if paper else {}
+        own = [name for name in arms if name in record["arms"]]
+        judged = {name: verdict(record, name, second) for name in own} if paper else {}
         known = {name: each for name, each in judged.items() if each is not None}
-        return Shown(label, key, record, arms, known, second)
+        return Shown(label, source.key, record, arms, known, second)
 
-    def load(self, key: str) -> tuple[dict[str, Any], dict[str, ArmSummary]] | None:
-        if key not in self.known:
+    def load(self, source: Source) -> tuple[dict[str, Any], dict[str, ArmSummary]] | None:
+        if source not in self.known:
             try:
-                result = self.store.load(key)
+                result = joined(source, self.store.load)
             except (FileNotFoundError, DamagedError):
-                self.known[key] = None
+                self.known[source] = None
             else:
                 worlds = {line.get("world", "") for line in result.record.get("references", [])}
-                self.known[key] = (result.record, summarise(result.traces, len(worlds) <= 1))
-        return self.known[key]
+                self.known[source] = (result.record, summarise(result.traces, len(worlds) <= 1))
+        return self.known[source]

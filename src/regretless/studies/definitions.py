@@ -1,13 +1,14 @@
 """Every table and figure of the paper as data: which cells it needs and how it is shown.
 
 Cells are shared: the convergence curves are those of the main table, the feedback figure reuses both tables, and degree 8 is
-the main table again.
+the main table again. The heat maps and the mixing weights borrow from the main table the arms that it has.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from regretless.registry import require_known
+from regretless.studies.borrowing import borrowing
 from regretless.studies.cells import TheoryCell
 from regretless.studies.experiment import PUBLISHED_DEGREE, Arm, Experiment
 from regretless.studies.study import QUICK as QUICK
@@ -128,7 +129,8 @@ def surrogate_heat_maps(scale: Scale) -> list[Panel]:
                 for policy in ("dfhpg", "dfhpg_0")
             ]
             cells.append((f"{some[0]} to {some[-1]}", cell(scale, name, both)))
-        panels.append(Panel(name, tuple(cells), (bandit(scale, name),)))
+        lender = bandit(scale, name)
+        panels.append(borrowing(Panel(name, tuple(cells), (lender,)), lender))
     return panels
 
 
@@ -139,7 +141,11 @@ def alpha(scale: Scale) -> list[Panel]:
         for value in ALPHAS
     ]
     mixing = [Arm(label="schedule", policy="dfhpg"), *fixed]
-    return [Panel(name, (("", cell(scale, name, mixing)),), (bandit(scale, name),)) for name in BENCHMARKS]
+    lenders = {name: bandit(scale, name) for name in BENCHMARKS}
+    return [
+        borrowing(Panel(name, (("", cell(scale, name, mixing)),), (lender,)), lender)
+        for name, lender in lenders.items()
+    ]
 
 
 def degree(scale: Scale) -> list[Panel]:

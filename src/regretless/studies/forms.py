@@ -26,6 +26,18 @@ class FailureForm(Form):
     id: str
 
 
+class BorrowedPlan(Form):
+    """An arm that one of a panel's cells shows and another cell has played."""
+
+    model_config = ConfigDict(frozen=True)
+
+    into: str
+    place: int
+    label: str
+    key: Key
+    arm: str
+
+
 class PanelPlan(Form):
     """One table or chart of a study."""
 
@@ -34,6 +46,7 @@ class PanelPlan(Form):
     zoom: int | None
     cells: list[tuple[str, Key]]
     beside: list[Key]
+    borrowed: list[BorrowedPlan] = []
 
 
 class StudyPlan(Form):
@@ -73,6 +86,7 @@ class PlanFile(Form):
     def _names_every_cell(self) -> Self:
         panels = [panel for study in self.studies for panel in study.panels]
         shown = {key for panel in panels for _, key in panel.cells} | {key for panel in panels for key in panel.beside}
+        shown |= {each.key for panel in panels for each in panel.borrowed}
         if not shown | self.second.keys() <= self.cells.keys():
             raise ValueError("expected the name of every cell that is shown")
         return self

@@ -86,6 +86,7 @@ def read(path: Path, scale: Scale) -> tuple[Study, tuple[str, ...]]:
         panel._replace(
             cells=tuple((label, _scaled(cell, scale)) for label, cell in panel.cells),
             beside=tuple(_scaled(cell, scale) for cell in panel.beside),
+            borrowed=tuple(each._replace(cell=_scaled(each.cell, scale)) for each in panel.borrowed),
         )
         for panel in found.panels
     )

@@ -108,6 +108,16 @@ class Plan:
             "zoom": panel.zoom,
             "cells": [[label, self._key(cell)] for label, cell in panel.cells],
             "beside": [self._key(cell) for cell in panel.beside],
+            "borrowed": [
+                {
+                    "into": each.into,
+                    "place": each.place,
+                    "label": each.label,
+                    "key": self._key(each.cell),
+                    "arm": each.arm,
+                }
+                for each in panel.borrowed
+            ],
         }
 
     def write(self, store: Store) -> None:

@@ -12,14 +12,25 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 QUICK_SEEDS, QUICK_HORIZON = 3, 200
 
 
+class Borrowed(NamedTuple):
+    """An arm of a panel that a cell of another panel plays already."""
+
+    into: str  # label of the panel's cell that shows it
+    place: int  # among all arms that this cell shows
+    label: str
+    cell: AnyCell  # the one that plays it
+    arm: str  # its label there
+
+
 class Panel(NamedTuple):
-    """One table or chart: cells by label, and cells whose linear_thompson is drawn beside them."""
+    """One table or chart: cells by label, cells whose linear_thompson is drawn beside them, and arms of other cells."""
 
     title: str
     cells: tuple[tuple[str, AnyCell], ...]
     beside: tuple[AnyCell, ...] = ()
     zoom: int | None = None
     kind: Kind | None = None  # another one than the study's
+    borrowed: tuple[Borrowed, ...] = ()
 
 
 class Study(NamedTuple):
@@ -34,10 +45,11 @@ class Study(NamedTuple):
     paper: bool = False
 
     def cells(self) -> Iterator[AnyCell]:
-        """Every cell, those beside included; the same one may come several times."""
+        """Every cell, those beside and those that lend arms included; the same one may come several times."""
         for panel in self.panels:
             yield from (cell for _, cell in panel.cells)
             yield from panel.beside
+            yield from (each.cell for each in panel.borrowed)
 
 
 class Scale(NamedTuple):

@@ -54,7 +54,7 @@ def ran(panels: Sequence[Panel]) -> str:
     seeds = sorted({seed for cell in cells for seed in cell.seeds})
     counts = sorted({cell.replications for cell in cells if cell.replications})
     rounds = sorted({int(cell.record["horizon"]) for cell in cells if "horizon" in cell.record})
-    code = sorted({str(cell.record["code"]) for cell in cells})
+    code = sorted({str(cell.record["code"]) for panel in panels for cell in [*panel.cells, *panel.lenders]})
     words = []
     if counts and seeds:
         plural = "" if counts == [1] else "s"

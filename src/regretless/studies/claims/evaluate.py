@@ -13,6 +13,7 @@ from regretless.studies.claims.forms import Arm, Calmer, Line, Quieter, Untested
 from regretless.studies.claims.lines import lines
 from regretless.studies.claims.names import SURROGATES
 from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPEN, Finding, judge
+from regretless.studies.joining import Source, joined
 from regretless.trace import Trace
 
 VERDICTS = (AGREES, DISAGREES, OPEN, NOT_RUN)
@@ -53,16 +54,16 @@ class Outcome(NamedTuple):
 
 
 def evaluate(
-    keys: Mapping[Place, str], load: Callable[[str], Result], given: Sequence[Line] | None = None
+    cells: Mapping[Place, Source], load: Callable[[str], Result], given: Sequence[Line] | None = None
 ) -> list[Outcome]:
-    """The outcome of every claim; ``keys`` says where each cell is stored, ``load`` reads it."""
+    """The outcome of every claim; ``cells`` says where the arms of each are stored, ``load`` reads a result."""
     read = functools.cache(load)
     outcomes = []
     for line in lines() if given is None else given:
         if isinstance(line.test, Untested):
             outcomes.append(Outcome(line, None, line.test.why))
             continue
-        found = {arm: _trace(keys, read, arm, line) for arm in arms_of(line.test)}
+        found = {arm: _trace(cells, read, arm, line) for arm in arms_of(line.test)}
         traces = {arm: trace for arm, trace in found.items() if not isinstance(trace, str)}
         missing = next((why for why in found.values() if isinstance(why, str)), "")
         if len({tuple(sorted(trace.seeds)) for trace in traces.values()}) > 1:
@@ -89,30 +90,32 @@ def _place(arm: Arm, line: Line) -> str:
     return arm.benchmark or line.benchmark
 
 
-def _heat_map(keys: Mapping[Place, str], arm: Arm, line: Line) -> str | None:
+def _heat_map(cells: Mapping[Place, Source], arm: Arm, line: Line) -> Source | None:
     """The cell of the heat map that holds a surrogate: its label names the first and the last of several."""
     name = arm.label.split("/")[0]
-    for (study, panel, label), key in keys.items():
+    for (study, panel, label), source in cells.items():
         ends = label.split(" to ")
         if (study, panel) != (arm.study, _place(arm, line)) or len(ends) != 2 or not {*ends, name} <= {*SURROGATES}:
             continue
         first, last, own = (SURROGATES.index(each) for each in (*ends, name))
         if first <= own <= last:
-            return key
+            return source
     return None
 
 
-def _trace(keys: Mapping[Place, str], load: Callable[[str], Result], arm: Arm, line: Line) -> Trace | str:
+def _trace(cells: Mapping[Place, Source], load: Callable[[str], Result], arm: Arm, line: Line) -> Trace | str:
     """What an arm left behind; or what is missing."""
     place = _place(arm, line)
     where = f"{arm.study} on {place}"
-    key = keys.get((arm.study, place, arm.cell)) or _heat_map(keys, arm, line)
-    if key is None:
+    source = cells.get((arm.study, place, arm.cell)) or _heat_map(cells, arm, line)
+    if source is None:
         return f"{where} is not in the store"
     try:
-        trace = load(key).traces.get(arm.label)
+        trace = joined(source, load).traces.get(arm.label)
     except (FileNotFoundError, DamagedError):
         return f"{where} is not computed yet"
+    if trace is None and any(each.label == arm.label for each in source.borrowed):
+        return f"{arm.label} in {where} is not computed yet"
     if trace is None:
         return f"{arm.label} was not played in {where}"
     wanted = ROUNDS.get(place, LONG if arm.study == "models" else SHORT)
