@@ -14,6 +14,7 @@ from regretless.errors import SettingsError
 from regretless.report import overview, presets_section
 from regretless.report.gather import gather
 from regretless.report.kinds import KINDS
+from regretless.report.kinds.heatmap import grid
 from regretless.report.overview import tally
 from regretless.report.page import render
 from regretless.report.paper import configurations
@@ -176,13 +177,35 @@ def test_the_lowest_mean_is_bold_with_ten_replications_only(tmp_path, written):
     assert "Bold: the lowest mean, of 10 replications or more." in many
 
 
+def test_borrowed_arms_are_shown_as_if_they_were_played(written):
+    studies = {study.name: study for study in written[1].studies}
+    for main, alpha, heat in zip(*(studies[name].panels for name in ("main", "alpha", "surrogates")), strict=True):
+        played = main.cells[0].arms
+        bars = alpha.arms()
+        assert list(bars) == ["schedule", "α = 0", "α = 0.25", "α = 0.5", "α = 0.75", "α = 1"]
+        assert bars["schedule"].final.tolist() == played["dfhpg"].final.tolist()
+        assert {arm.anchor for arm in bars.values()} == {"schedule"}
+        found = grid(heat)
+        assert [len(arms) for arms in found.columns.values()] == [18, 18]
+        assert list(found.columns) == ["dfhpg", "dfhpg_0"]
+        (surrogate,) = {row for row, arm in found.columns["dfhpg"].items() if arm.mean == played["dfhpg"].mean}
+        assert found.columns["dfhpg_0"][surrogate].mean == played["dfhpg_0"].mean
+        assert [cell.key for cell in (*alpha.lenders, *heat.lenders)] == [main.cells[0].key] * 2
+
+
 def test_what_is_not_computed_is_named(tmp_path):
     store = Store(tmp_path / "store")
     plan = invented.fill(store, ["main", "alpha"], QUICK)
     for key in list(plan.cells)[:2]:
         store.path(key).unlink()
     page = gather(store)
-    assert sum(len(study.absent) for study in page.studies) == 2
+    main, alpha = page.studies
+    assert len(main.absent) == 2
+    assert alpha.absent == main.absent, "they play the schedule"
+    assert [("schedule" in panel.arms(), len(panel.arms())) for panel in alpha.panels] == [(False, 5)] * 2 + [
+        (True, 6)
+    ] * 2
+    assert "schedule in alpha on topk is not computed yet" in {outcome.why for outcome in page.claims}
     text = render(page)
     assert "not computed yet" in text
     assert "regretless reproduce" in text

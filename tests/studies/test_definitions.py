@@ -46,8 +46,9 @@ def test_the_tables_hold_every_published_cell():
 
 
 def test_heat_maps_have_the_papers_eighteen_surrogates():
-    labels = {arm.label for cell in dict(study("surrogates", Scale()).panels[0].cells).values() for arm in cell.arms}
-    assert len(labels) == 36
+    panel = study("surrogates", Scale()).panels[0]
+    labels = [arm.label for _, cell in panel.cells for arm in cell.arms] + [each.label for each in panel.borrowed]
+    assert len(labels) == len(set(labels)) == 36
     assert "mse/dfhpg" not in labels
 
 
@@ -67,8 +68,10 @@ def test_the_comparison_of_models_is_whole():
 
 
 def test_fixed_alpha_keeps_the_presets_baseline_and_shares_the_schedules_program():
-    cell = study("alpha", Scale()).panels[0].cells[0][1]
-    names = [each.names() for each in settle(cell)]
+    panel = study("alpha", Scale()).panels[0]
+    (schedule,) = panel.borrowed
+    lender = {each.arm.label: each for each in settle(schedule.cell)}
+    names = [each.names() for each in (lender[schedule.arm], *settle(panel.cells[0][1]))]
     assert [each["alpha.max"] for each in names] == [0.3, 0.0, 0.25, 0.5, 0.75, 1.0]
     assert len({tuple(each[name] for name in STATIC) for each in names}) == 1
 

@@ -35,6 +35,7 @@ from regretless.studies.claims.lines import lines
 from regretless.studies.claims.methods import BASELINES, ORACLE_CALLS
 from regretless.studies.claims.names import SURROGATES
 from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPEN, judge
+from regretless.studies.joining import Source
 from regretless.studies.store import Store
 from regretless.studies.study import Scale
 from regretless.trace import Trace
@@ -51,6 +52,8 @@ def test_every_line_is_about_cells_that_the_studies_have():
         for panel in definitions.study(name, Scale()).panels:
             for label, cell in panel.cells:
                 known.setdefault((name, panel.title, label), set()).update(arm.label for arm in cell.arms)
+            for each in panel.borrowed:
+                known[name, panel.title, each.into].add(each.label)
     assert SURROGATES == definitions.SURROGATES
     for line in lines():
         for arm in arms_of(line.test):
@@ -161,11 +164,11 @@ def test_cells_with_different_seeds_are_not_compared():
         count = {"one": 3, "other": 4}[key]
         return Result({"dfhpg": Trace(np.ones((count, 2000)), {}, np.zeros(count, int), tuple(range(count)), {})}, {})
 
-    keys = {("main", "topk", ""): "one", ("semi_bandit", "topk", ""): "other"}
+    cells = {("main", "topk", ""): Source("one"), ("semi_bandit", "topk", ""): Source("other")}
     test = Ratio((Arm("dfhpg", "semi_bandit"),), (Arm("dfhpg"),), 0.5, 2.0)
-    (outcome,) = evaluate(keys, load, [Line(335, "half", "topk", test)])
+    (outcome,) = evaluate(cells, load, [Line(335, "half", "topk", test)])
     assert (outcome.verdict, outcome.why) == (NOT_RUN, "its cells have different seeds")
-    (outcome,) = evaluate(keys, load, [Line(1626, "calmer", "topk", Calmer(Arm("dfhpg")))])
+    (outcome,) = evaluate(cells, load, [Line(1626, "calmer", "topk", Calmer(Arm("dfhpg")))])
     assert outcome.why == "dfhpg in main on topk did not record its baseline"
 
 
@@ -193,8 +196,8 @@ def test_a_short_run_and_a_lost_result_are_not_judged(tmp_path):
     plan = invented.fill(store, ["main"], Scale(seeds=3, horizon=50))
     line = [Line(335, "DFHPG is lower", "topk", Lower((((Arm("dfhpg"),), (Arm("greedy"),)),)))]
     (key,) = [item.key for item in plan.planned() if item.cell.benchmark == "topk"]
-    (outcome,) = evaluate({("main", "topk", ""): key}, store.load, line)
+    (outcome,) = evaluate({("main", "topk", ""): Source(key)}, store.load, line)
     assert (outcome.verdict, outcome.why) == (NOT_RUN, "main on topk is a short run: 50 of 2,000 rounds")
     store.path(key).unlink()
-    (outcome,) = evaluate({("main", "topk", ""): key}, store.load, line)
+    (outcome,) = evaluate({("main", "topk", ""): Source(key)}, store.load, line)
     assert (outcome.verdict, outcome.why) == (NOT_RUN, "main on topk is not computed yet")
