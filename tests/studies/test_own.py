@@ -129,6 +129,21 @@ def test_a_python_file_is_a_study(write):
     assert (study.name, study.kind, study.paper) == ("rates", "bars", False)
 
 
+def test_cells_that_lend_an_arm_have_the_same_scale(write):
+    text = (
+        "from regretless.studies import Experiment, Panel, Study\n"
+        "from regretless.studies.study import Borrowed\n"
+        "one, other = (Experiment(benchmark='topk', policies=name, seeds=2) for name in ('greedy', 'thompson'))\n"
+        "lent = Borrowed('', 0, 'lent', other, 'thompson')\n"
+        "study = Study('loans', 'bars', 'Loans', '', (Panel('', (('', one),), borrowed=(lent,)),))\n"
+    )
+    study, _ = own.read(write(text, "own_loans.py"), Scale(seeds=3, horizon=20))
+    assert [(cell.seeds, cell.horizon) for cell in study.cells()] == [((0, 1, 2), 20)] * 2
+    plan = Plan([study], Scale(seeds=3, horizon=20))
+    (loan,) = plan.to_dict()["studies"][0]["panels"][0]["borrowed"]
+    assert loan == {"into": "", "place": 0, "label": "lent", "key": list(plan.cells)[1], "arm": "thompson"}
+
+
 NAMED, PANEL = 'name = "mine"\n', '[[panels]]\nsweep = {setting = "benchmark.k", values = [1]}\n'
 DEFAULTS = '[defaults]\nbenchmark = "topk"\n'
 WRONG = [
