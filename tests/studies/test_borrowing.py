@@ -67,7 +67,8 @@ def test_a_borrowed_arm_alone_has_the_address_of_the_one_that_is_not_played(name
 
 def test_nothing_else_is_borrowed():
     lender = bandit(QUICK, "topk")
-    mixed = (DFHPG, Arm(label="other", policy="dfhpg", settings={"alpha.max": 0.7}))
+    changes = {"other": {"alpha.max": 0.7}, "scaled": {"scaling": True}}
+    mixed = (DFHPG, *(Arm(label=label, policy="dfhpg", settings=each) for label, each in changes.items()))
     assert [each.label for each in borrowing(Panel("", (("", cell(QUICK, "topk", mixed)),)), lender).borrowed] == [
         "dfhpg"
     ]
@@ -77,6 +78,7 @@ def test_nothing_else_is_borrowed():
         cell(QUICK, "topk", mixed).changed(seeds=range(1, 4)),
         cell(QUICK, "topk", mixed).changed(horizon=100),
         cell(QUICK, "topk", mixed).changed(delay=1),
+        cell(QUICK, "topk", mixed).changed(missing=0.1),
         cell(QUICK, "pricing", mixed),
         cell(QUICK, "topk", [DFHPG]),  # nothing would be left
     ]
