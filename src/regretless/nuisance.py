@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
 from regretless import nets, settings
@@ -48,6 +48,12 @@ class Nuisance(Part):
     def step(self, state: Any, context: Context, feedback: Feedback) -> tuple[Any, Float[Array, ""]]:
         """One step on this round's loss: the new state and the norm of the gradient (before clipping)."""
 
+    def predict_and_step(
+        self, state: Any, context: Context, feedback: Feedback, whole: Bool[Array, ""]
+    ) -> tuple[Cost, Any, Float[Array, ""]]:
+        """``f_φ(x)`` before the step, then the step; unless ``whole``, coordinates that were not chosen may come as zeros."""
+        return self.predict(state, context), *self.step(state, context, feedback)
+
 
 class MLPState(eqx.Module):
     """Weights and Adam's moments."""
@@ -60,7 +66,7 @@ class MLPNuisance(Nuisance):
     """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
 
     It computes in single precision, as in the published runs, unless ``precision`` and the program allow more. With feature
-    rows back-propagation leaves out what ``support`` says has no say. ``loss="sum"`` is the paper's ``‖v − H f_φ(x)‖²`` and not
+    rows a step leaves out what ``support`` says has no say. ``loss="sum"`` is the paper's ``‖v − H f_φ(x)‖²`` and not
     half the mean, ``optimiser="sgd"`` its plain step.
     """
 
@@ -93,12 +99,19 @@ class MLPNuisance(Nuisance):
         return nets.apply(state.layers, self._cast(context)).reshape(self.dim).astype(jnp.result_type(float))
 
     def step(self, state: MLPState, context: Context, feedback: Feedback) -> tuple[MLPState, Float[Array, ""]]:
-        output, inputs = nets.forward(state.layers, self._cast(context))
-        prediction = output.reshape(self.dim).astype(jnp.result_type(float))
+        return self.predict_and_step(state, context, feedback, jnp.asarray(False))[1:]
+
+    def predict_and_step(
+        self, state: MLPState, context: Context, feedback: Feedback, whole: Bool[Array, ""]
+    ) -> tuple[Cost, MLPState, Float[Array, ""]]:
+        rows = self._chosen_rows(feedback)
+        prediction, inputs = self._looked(state.layers, self._cast(context), rows, whole)
         slope = feedback.loss_gradient(prediction) if self.loss == "half_mean" else feedback.sum_gradient(prediction)
         cotangent = self._cast(slope)
+        if rows is not None:
+            cotangent = jnp.take(cotangent, rows, fill_value=0.0)
         if len(self.context_shape) == 2:
-            cotangent, inputs = self._relevant_rows(cotangent[:, None], inputs)
+            cotangent = cotangent[:, None]
         factors = nets.backward(state.layers, inputs, cotangent)
         if len(self.context_shape) == 1:
             # One sample: ‖h δᵀ‖ = ‖h‖‖δ‖, so that the gradient itself never has to be stored.
@@ -112,24 +125,37 @@ class MLPNuisance(Nuisance):
         scale = nets.clip_factor(norm, self._cast(self.clip))
         if self.optimiser == "sgd":
             layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
-            return MLPState(layers, nets.AdamState(state.adam.first, state.adam.second, count)), norm
+            return prediction, MLPState(layers, nets.AdamState(state.adam.first, state.adam.second, count)), norm
         layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale)
-        return MLPState(layers, adam), norm
+        return prediction, MLPState(layers, adam), norm
 
     def _cast(self, tree: Any) -> Any:
         """Arrays in the precision that this network computes in."""
         kind = jnp.result_type(float) if self.precision == "double" else jnp.float32
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), tree)
 
-    def _relevant_rows(self, cotangent: Array, inputs: list[Array]) -> tuple[Array, list[Array]]:
-        """Only the rows whose cotangent is not zero, as many as ``support`` promises at most."""
-        if self.support is None or self.support >= self.dim:
-            return cotangent, inputs
-        rows = jnp.nonzero(cotangent[:, 0], size=self.support, fill_value=self.dim)[0]
-        # A row that does not exist (padding) gets the last row's input and a cotangent of zero.
-        return jnp.take(cotangent, rows, axis=0, fill_value=0.0), [
-            jnp.take(h, rows, axis=0, mode="clip") for h in inputs
-        ]
+    def _chosen_rows(self, feedback: Feedback) -> Int[Array, " support"] | None:
+        """The feature rows of what was chosen, ``dim`` where there are fewer than ``support``; None: all may have a say."""
+        if len(self.context_shape) == 1 or self.support is None or self.support >= self.dim:
+            return None
+        w = feedback.operator.rmatvec(feedback.linkage)  # H(w)ᵀ e(w) = w
+        return jnp.nonzero(w, size=self.support, fill_value=self.dim)[0]
+
+    def _looked(
+        self, layers: nets.Layers, context: Context, rows: Int[Array, " support"] | None, whole: Bool[Array, ""]
+    ) -> tuple[Cost, list[Array]]:
+        """The prediction, and the inputs of each layer for ``rows``, to which the prediction keeps unless it is ``whole``."""
+
+        def all_rows() -> tuple[Cost, list[Array]]:
+            output, inputs = nets.forward(layers, context)
+            kept = inputs if rows is None else [jnp.take(h, rows, axis=0, mode="clip") for h in inputs]
+            return output.reshape(self.dim).astype(jnp.result_type(float)), kept
+
+        def chosen_rows() -> tuple[Cost, list[Array]]:
+            output, inputs = nets.forward(layers, jnp.take(context, rows, axis=0, mode="clip"))
+            return jnp.zeros(self.dim).at[rows].set(output[:, 0].astype(jnp.result_type(float)), mode="drop"), inputs
+
+        return all_rows() if rows is None else jax.lax.cond(whole, all_rows, chosen_rows)
 
 
 class LinearState(eqx.Module):

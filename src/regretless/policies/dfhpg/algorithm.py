@@ -118,10 +118,11 @@ class DFHPG(AskingPolicy):
 
     def ask(self, key: Key, state: DFHPGState, decision: Decision, feedback: Feedback) -> Question:
         x, theta = decision.context, state.theta
-        before = self._costs(state.phi, x, feedback)  # f_φ(x) with the old φ
         phi, phi_norm = state.phi, jnp.zeros(())
-        if self.nuisance is not None:
-            phi, phi_norm = self.nuisance.step(phi, x, feedback)  # nuisance update: φ_{t+1}
+        if self.nuisance is None:
+            before = self._costs(phi, x, feedback)
+        else:  # f_φ(x) with the old φ, and the nuisance update: φ_{t+1}
+            before, phi, phi_norm = self.nuisance.predict_and_step(phi, x, feedback, self._needs_all())
         after = self._costs(phi, x, feedback) if self.nuisance_at == "after" else before  # f_φ(x) of the (1 − α) branch
 
         costs, points = jnp.zeros((0, self.problem.dim)), jnp.zeros((0, self.problem.dim))
@@ -181,6 +182,12 @@ class DFHPG(AskingPolicy):
         more = {"alpha": alpha, "baseline": b, "nuisance_norm": half.phi_norm, "trust": trust, **norms}
         after = DFHPGState(theta, state.phi, mixing, average, memory, version, optimiser)
         return after, Info(residual, y, known, finite, more)
+
+    def _needs_all(self) -> Bool[Array, ""]:
+        """Whether ``f_φ(x)`` of the old φ is needed beyond what was chosen: its baseline has no say where α stays at 0."""
+        if self.nuisance_at == "before":
+            return jnp.asarray(True)
+        return (self.mixing.max > 0) & (self.baseline == "nuisance_induced")
 
     def _costs(self, phi: Any, context: Context, feedback: Feedback) -> Cost:
         """``f_φ(x)``; without a nuisance, what was seen of the cost (all of it under full feedback)."""
