@@ -54,6 +54,21 @@ def test_step_is_adam_on_the_clipped_gradient_of_the_stated_loss(mode, shape):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-10), state.layers, layers)
 
 
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])
+def test_the_prediction_before_a_step_is_whole_or_keeps_to_what_was_chosen(mode):
+    model = built(MLPNuisance, SHAPES["rows"], mode, precision="double")
+    state, context = model.init(jax.random.key(0)), jax.random.normal(jax.random.key(1), SHAPES["rows"])
+    got = seen(feedback.REGISTRY[mode], SHAPES["rows"], 2)
+    chosen = np.asarray(got.operator.rmatvec(got.linkage)) != 0
+    expected = np.asarray(model.predict(state, context))
+    whole, after_whole, _ = model.predict_and_step(state, context, got, jnp.asarray(True))
+    part, after_part, _ = model.predict_and_step(state, context, got, jnp.asarray(False))
+    np.testing.assert_allclose(whole, expected, rtol=1e-12)
+    np.testing.assert_allclose(part, np.where(chosen | (mode == "full"), expected, 0.0), rtol=1e-12)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), after_whole, after_part)
+
+
 def test_rows_that_cannot_matter_may_be_left_out():
     context, got = jax.random.normal(jax.random.key(0), SHAPES["rows"]), seen(feedback.Bandit(), SHAPES["rows"], 1)
     states = []

@@ -96,7 +96,7 @@ class MLPNuisance(Nuisance):
         return MLPState(layers, nets.adam_init(layers))
 
     def predict(self, state: MLPState, context: Context) -> Cost:
-        return nets.apply(state.layers, self._cast(context)).reshape(self.dim).astype(jnp.result_type(float))
+        return self._forward(state.layers, self._cast(context))[0]
 
     def step(self, state: MLPState, context: Context, feedback: Feedback) -> tuple[MLPState, Float[Array, ""]]:
         return self.predict_and_step(state, context, feedback, jnp.asarray(False))[1:]
@@ -145,17 +145,23 @@ class MLPNuisance(Nuisance):
         self, layers: nets.Layers, context: Context, rows: Int[Array, " support"] | None, whole: Bool[Array, ""]
     ) -> tuple[Cost, list[Array]]:
         """The prediction, and the inputs of each layer for ``rows``, to which the prediction keeps unless it is ``whole``."""
+        if rows is None:
+            return self._forward(layers, context)
 
         def all_rows() -> tuple[Cost, list[Array]]:
-            output, inputs = nets.forward(layers, context)
-            kept = inputs if rows is None else [jnp.take(h, rows, axis=0, mode="clip") for h in inputs]
-            return output.reshape(self.dim).astype(jnp.result_type(float)), kept
+            prediction, inputs = self._forward(layers, context)
+            return prediction, [jnp.take(h, rows, axis=0, mode="clip") for h in inputs]
 
         def chosen_rows() -> tuple[Cost, list[Array]]:
-            output, inputs = nets.forward(layers, jnp.take(context, rows, axis=0, mode="clip"))
-            return jnp.zeros(self.dim).at[rows].set(output[:, 0].astype(jnp.result_type(float)), mode="drop"), inputs
+            prediction, inputs = self._forward(layers, jnp.take(context, rows, axis=0, mode="clip"))
+            return jnp.zeros(self.dim).at[rows].set(prediction, mode="drop"), inputs
 
-        return all_rows() if rows is None else jax.lax.cond(whole, all_rows, chosen_rows)
+        return jax.lax.cond(whole, all_rows, chosen_rows)
+
+    def _forward(self, layers: nets.Layers, context: Context) -> tuple[Cost, list[Array]]:
+        """The prediction, in the program's precision, and the inputs of each layer."""
+        output, inputs = nets.forward(layers, context)
+        return output.reshape(-1).astype(jnp.result_type(float)), inputs
 
 
 class LinearState(eqx.Module):

@@ -88,9 +88,7 @@ class Mixing(Part):
     decay: Scalar
     rate: Scalar
     warmup: Scalar
-    gradual: Bool[
-        Array, ""
-    ]  # the gate is ``exponential``: a number, so that a constant α shares the program of either gate
+    gradual: Bool[Array, ""]  # gate ``exponential``; no static field, so that a constant α shares either gate's program
     target: Literal["reliability", "minimum"] = eqx.field(static=True)
 
     @classmethod
@@ -112,7 +110,8 @@ class Mixing(Part):
         total_square = self._average(state.total_square, jnp.square(total), first)
         r = residual_square / jnp.maximum(total_square, 1e-8)
         closed = jnp.where(self.gradual, jnp.exp(-(t - 1) / self.time_scale), t <= self.warmup)
-        reference = state.reference + closed * jnp.maximum(r - state.reference, 0.0)
+        above = jnp.maximum(r - state.reference, 0.0)
+        reference = state.reference + jnp.where(closed > 0, closed * above, 0.0)  # an infinite r may come later
         span = self.max - self.min
         goal = self.min
         if self.target == "reliability":

@@ -70,7 +70,11 @@ def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float
     double = {"nuisance.precision": "double"}
     both = {name: tuned(name, benchmark_name, benchmark, **double) for name in ("dfhpg", "dfhpg_0")}
     batched = simulate_all(both, benchmark, seeds=range(2), horizon=100, keep_decisions=True)
+    assert batched.compiled <= 1
     for name, policy in both.items():
+        alone = simulate_all({name: policy}, benchmark, seeds=range(2), horizon=100, keep_decisions=True)
+        assert alone.compiled == 0, "two large policies of one structure share the program of each alone"
+        assert np.array_equal(batched.traces[name].regret, alone.traces[name].regret)
         alone = simulate(policy, benchmark, seeds=range(2), horizon=100, keep_decisions=True, vectorized=False)
         assert np.array_equal(batched.traces[name].decisions, alone.decisions)
         np.testing.assert_allclose(batched.traces[name].regret, alone.regret, rtol=1e-9, atol=1e-6)

@@ -76,9 +76,8 @@ class Replicas:
     def prepare(self, calls: Sequence[Call], progress: Progress = lambda what, done, total: None) -> None:
         """Compiles what these calls need and is not known yet, side by side; Ctrl-C is heard while that goes on."""
         parts = [(fn, *eqx.partition((shared, own), _is_array)) for fn, shared, own in calls]
-        missing = [
-            part for part in reversed(parts) if self._cache_key(*part) not in _cache
-        ]  # rounds, the longest, first
+        asked = {self._cache_key(*part): part for part in reversed(parts)}  # rounds, the longest, first; each once
+        missing = {key: part for key, part in asked.items() if key not in _cache}
         if not missing:
             return
         keep_programs()
@@ -91,13 +90,13 @@ class Replicas:
 
         pool = ThreadPoolExecutor(max_workers=max(2, usable_cores()))
         try:
-            futures = [pool.submit(compile_one, *part) for part in missing]
+            futures = [pool.submit(compile_one, *part) for part in missing.values()]
             waiting = set(futures)
             while waiting:
                 progress("compiling", len(futures) - len(waiting), len(futures))
                 _, waiting = wait(waiting, timeout=0.2)
-            for part, future in zip(missing, futures, strict=True):
-                _cache[self._cache_key(*part)] = future.result()
+            for (key, part), future in zip(missing.items(), futures, strict=True):
+                _cache[key] = future.result()
                 self.compiled[part[0].__name__] += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -23,6 +23,8 @@ from regretless.types import SOLVED
 
 CPU_BYTES = 24 * 2**20
 GPU_SHARE = 0.4
+LARGE = 2**16
+"""Bytes of state from which on a CPU gains nothing by playing several policies at once."""
 
 
 class Group(NamedTuple):
@@ -38,11 +40,12 @@ class Group(NamedTuple):
 
 
 def groups(policies: Mapping[str, Policy], merge: bool) -> list[Group]:
-    """Policies that differ in numbers only, together."""
+    """Policies that differ in numbers only, together where that is quicker; alone they share a program, too."""
     by_structure: dict[Any, list[tuple[str, Policy]]] = {}
     for name, policy in policies.items():
         leaves, structure = jax.tree.flatten(policy)
-        key = (structure, tuple(np.shape(leaf) for leaf in leaves)) if merge else name
+        together = merge and not _better_alone(policy)
+        key = (structure, tuple(np.shape(leaf) for leaf in leaves)) if together else name
         by_structure.setdefault(key, []).append((name, policy))
     found = []
     for members in by_structure.values():
@@ -50,6 +53,13 @@ def groups(policies: Mapping[str, Policy], merge: bool) -> list[Group]:
         alike = [jax.tree.map(jnp.asarray, policy) for _, policy in members]
         found.append(Group(names, alike[0] if len(alike) == 1 else jax.tree.map(lambda *x: jnp.stack(x), *alike)))
     return found
+
+
+def _better_alone(policy: Policy) -> bool:
+    """Whether a policy is large, on a CPU; a solver on the host is called less often for several at once."""
+    if policy.oracle.on_host or jax.local_devices()[0].platform != "cpu":
+        return False
+    return leaf_bytes(jax.eval_shape(policy.init, jax.random.key(0))) >= LARGE
 
 
 def _programs(members: Sequence[Group]) -> list[Program]:
