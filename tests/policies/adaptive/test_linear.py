@@ -13,8 +13,8 @@ from regretless.problem import Problem
 pytestmark = pytest.mark.usefixtures("float64")
 DIM, FEATURES = 5, 3
 PLAIN = {
-    "intercept_ridge": 0.5, "slope_ridge": 2.0, "shared": 0.0, "forgetting": 0.0, "exploration": 0.3, "optimism": 1.0,
-    "clipping": 0.0, "floor": 0.0,
+    "intercept_ridge": 0.5, "slope_ridge": 2.0, "mean_ridge": 0.7, "shared": 0.0, "forgetting": 0.0, "exploration": 0.3,
+    "optimism": 1.0, "clipping": 0.0, "floor": 0.0,
 }  # fmt: skip
 GROUPS = feedback.Linear(
     lambda w, aux: jnp.array([[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]]) * w,
@@ -76,7 +76,7 @@ def test_is_least_squares_around_a_level_that_nothing_is_known_about(rule, shape
             values.append(float(told.values[k]))
     rows, values = np.array(rows), np.array(values)
     # β = deviations + level · m: a column for m without a prior; feature rows share one intercept, which is the level.
-    one = [1e12, *[2.0] * (2 * FEATURES)] if by_row else [0.5, *[2.0 * FEATURES] * FEATURES]
+    one = [1e12, *[2.0] * FEATURES, *[0.7 * FEATURES] * FEATURES] if by_row else [0.5, *[2.0 * FEATURES] * FEATURES]
     prior = float(state.weight) * np.array(one if by_row else one * DIM)
     level = np.tile([1.0, *[0.0] * (len(one) - 1)], 1 if by_row else DIM)
     wide = np.column_stack([rows, rows @ level])

@@ -7,6 +7,7 @@ from regretless import settings
 from regretless.parts import number
 from regretless.policies.adaptive.ensemble import Ensemble, EnsembleSettings
 from regretless.policies.adaptive.linear import Linear, coefficients, numbers
+from regretless.policies.adaptive.measured import one_by_one
 from regretless.policies.adaptive.policy import Adaptive
 from regretless.policies.base import Recipe
 from regretless.problem import Problem
@@ -33,36 +34,40 @@ class AdaptiveSettings(settings.Settings):
 
 RIDGE, SHARED, CLIPPING, FLOOR = 0.3, 0.5, 4.0, 1.0
 LOG_FLOOR = 0.3
-"""The share that is in the networks' loss and in the errors that decide who has a say, too."""
+"""The share that is in the networks' loss and in the errors that decide who has a say, too; where only totals are seen."""
 
-ROW_RIDGE = 3.0
+ROW_RIDGE, MEAN_RIDGE = 3.0, 0.15
 """Coefficients that all coordinates share are few and soon known: a weak prior is enough."""
 
 
 def row_exploration(features: int) -> float:
-    """How much more of feature rows is explored: little where few coefficients are soon known, much where some never are."""
-    return min(max(features / 20, 0.4), 4.0)
+    """The share of the exploration that feature rows need: little where few coefficients are soon known."""
+    return min(max(features / 60, 0.1), 1.0)
 
 
 LEADS = {"fading": 0.3}
-ROW_LEADS = {"log_linear": 0.01, "networks": 0.1}
-"""How much smaller (a logarithm) some learners' errors have to be before they have a say. Context vectors: the fading one's,
-with much to forget. Feature rows: the log-linear one's and the networks', which may predict a total better and decide worse."""
+ROW_LEADS = {"log_linear": 0.01}
+"""How much smaller (a logarithm) some learners' errors have to be before they have a say: the fading one's, which has much to
+forget of context vectors, and the log-linear one's of feature rows, which may predict a total better and decide worse."""
+
+APART = 2.0
+"""How much more optimism where every row measures one coordinate: of what was not chosen nothing was seen."""
 
 
 def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     """Linear, log-linear and fading linear learners and a small ensemble of networks; their joint prediction decides."""
     by_row = len(problem.context_shape) == 2
-    wider = row_exploration(problem.context_shape[-1]) if by_row else 1.0
+    share = row_exploration(problem.context_shape[-1]) if by_row else 1.0
     own = {
-        "intercept_ridge": RIDGE, "slope_ridge": ROW_RIDGE if by_row else RIDGE, "shared": 0.0 if by_row else SHARED,
-        "clipping": CLIPPING, "exploration": settings.exploration * wider,
-        "optimism": settings.optimism, "floor": FLOOR,
+        "intercept_ridge": RIDGE, "slope_ridge": ROW_RIDGE if by_row else RIDGE, "mean_ridge": MEAN_RIDGE,
+        "shared": 0.0 if by_row else SHARED, "clipping": CLIPPING, "exploration": settings.exploration * share,
+        "optimism": settings.optimism * (APART if one_by_one(problem) else 1.0), "floor": FLOOR,
     }  # fmt: skip
+    log_floor = LOG_FLOOR if problem.feedback.total_only else FLOOR
     learners: dict[str, Linear | Ensemble] = {}
     if coefficients(problem) <= LIMIT:
         learners["linear"] = Linear(problem, **numbers(**own, forgetting=0.0))
-        learners["log_linear"] = Linear(problem, **numbers(**own | {"floor": LOG_FLOOR}, forgetting=0.0), log=True)
+        learners["log_linear"] = Linear(problem, **numbers(**own | {"floor": log_floor}, forgetting=0.0), log=True)
         if settings.forgetting:
             learners["fading"] = Linear(problem, **numbers(**own, forgetting=settings.forgetting))
     if settings.networks or not learners:
@@ -74,7 +79,7 @@ def adaptive(problem: Problem, settings: AdaptiveSettings) -> Adaptive:
     return Adaptive(
         problem, tuple(learners.values()), number(settings.memory), number(settings.temperature),
         number(settings.margin), jnp.asarray([leads.get(name, 0.0) for name in learners]),
-        jnp.asarray([name == "networks" and not by_row and len(learners) > 1 for name in learners]),
+        jnp.asarray([name == "networks" and len(learners) > 1 for name in learners]),
         tuple(learners),
     )  # fmt: skip
 

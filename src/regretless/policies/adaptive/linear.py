@@ -57,7 +57,8 @@ class Linear(Learning):
     """One learner; its numbers are leaves. Single precision will do: the factor's condition is a root of the covariance's."""
 
     intercept_ridge: Float[Array, ""]  # prior precision of intercepts: noise variance over that of the deviations
-    slope_ridge: Float[Array, ""]  # the same for all slopes of a coordinate together
+    slope_ridge: Float[Array, ""]  # the same for all slopes of a coordinate together; of feature rows, for each slope
+    mean_ridge: Float[Array, ""]  # the same for all slopes in the round's mean row together
     shared: Float[Array, ""]  # variance of the shared part of slopes, in that of the deviations
     forgetting: Float[Array, ""]
     exploration: Float[Array, ""]
@@ -252,10 +253,13 @@ class Linear(Learning):
 
     def _deviations(self) -> Float[Array, " features"]:
         """Prior standard deviations of the coefficients of one coordinate; feature rows have one intercept, the level."""
-        slopes = self.features - 1
-        own = 0.0 if self.by_row else 1.0 / jnp.sqrt(self.intercept_ridge)
-        each = 1.0 / jnp.sqrt(self.slope_ridge * (1 if self.by_row else slopes))
-        return jnp.concatenate([jnp.full(1, own), jnp.full(slopes, each)]).astype(jnp.float32)
+        p = self.problem.context_shape[-1]
+        if self.by_row:
+            own, ridges = jnp.zeros(()), [self.slope_ridge, self.mean_ridge * p]
+        else:
+            own, ridges = 1.0 / jnp.sqrt(self.intercept_ridge), [self.slope_ridge * p]
+        slopes = [jnp.full(p, 1.0 / jnp.sqrt(ridge)) for ridge in ridges]
+        return jnp.concatenate([own[None], *slopes]).astype(jnp.float32)
 
     def _shared(self) -> Float[Array, " features"]:
         """Variance of what all coordinates share, in that of their own deviations; the level is learnt without a prior."""

@@ -6,8 +6,8 @@ floor · usual size)`` of what was measured; the costs that are solved are the m
 no say, and some have to be better than the others by a ``lead`` before they have one, and never in the first rounds.
 
 Where noise makes most of every error, errors are nearly equal and tell little. So the say of a learner that is ``doubted`` has
-a limit: the share of it that would have mended the first one's predictions best, a regression of what that one was wrong by on
-the difference between the two, in which noise averages out.
+a limit: the share of it that would have mended the first one's predictions best (``share.py``). However small its error, it
+drives nobody else out.
 
 When recent errors are far above what was usual, the world has changed, and what was learnt misleads: all learners start anew.
 """
@@ -21,6 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regretless.policies.adaptive.base import Learning
 from regretless.policies.adaptive.measured import Measured, measured, one_by_one
+from regretless.policies.adaptive.share import Moments, nothing
 from regretless.policies.base import Policy
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
@@ -54,8 +55,7 @@ class AdaptiveState(eqx.Module):
     learners: tuple[Any, ...]
     errors: Float[Array, " learners"]
     biases: Float[Array, " learners"]  # of a predicted cost, on average
-    mended: Float[Array, " learners"]  # what the first was wrong by times the difference from it, on average
-    apart: Float[Array, " learners"]  # the square of that difference, on average
+    moments: Moments  # of how each differs from the first
     recent: Float[Array, ""]  # error of the joint prediction
     usual: Float[Array, ""]
     size: Float[Array, ""]
@@ -78,9 +78,9 @@ class Adaptive(Policy):
     def init(self, key: Key) -> AdaptiveState:
         states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
         zero = jnp.zeros((), jnp.int32)
-        none = jnp.zeros(len(self.learners))
-        nothing = jnp.zeros(())
-        return AdaptiveState(states, none, none, none, none, nothing, nothing, nothing, zero, zero, zero)
+        count, none = len(self.learners), jnp.zeros(())
+        each = jnp.zeros(count)
+        return AdaptiveState(states, each, each, nothing(count), none, none, none, zero, zero, zero)
 
     @property
     def level_free(self) -> bool:
@@ -99,7 +99,8 @@ class Adaptive(Policy):
         leads = (scores >= plain + self.lead) & ((state.rounds >= EARLY) | jnp.isneginf(plain))
         usable = usable & ((self.lead <= 0) | leads)
         scores = jnp.where(usable, scores, -jnp.inf)
-        behind = jnp.max(scores) - scores > self.margin
+        best = jnp.where(self.doubted, jnp.max(scores), jnp.max(jnp.where(self.doubted, -jnp.inf, scores)))
+        behind = best - scores > self.margin
         weights = jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
         trusted = jnp.where(self.doubted, 0.0, weights)
         least = jnp.where(self.doubted, jnp.minimum(weights, self._limits(state)), 0.0)
@@ -107,9 +108,8 @@ class Adaptive(Policy):
         return jnp.where(jnp.sum(trusted) > 0, shared, weights)
 
     def _limits(self, state: AdaptiveState) -> Float[Array, " learners"]:
-        """The most say that a doubted learner may have: its best share beside the first, 1 before there is much to tell."""
-        known = (state.rounds >= EARLY) & (state.apart > 0)
-        return jnp.where(known, jnp.clip(state.mended / jnp.where(known, state.apart, 1.0), 0.0, 1.0), 1.0)
+        """The most say that a doubted learner may have. Before there is much to tell, a learner of feature rows has none."""
+        return jnp.where(state.rounds >= EARLY, state.moments.share(), 0.0 if self.by_row else 1.0)
 
     def mean(self, state: AdaptiveState, context: Context) -> Cost:
         return self._joined(self.weights(state), self._each(state, context))
@@ -151,13 +151,7 @@ class Adaptive(Policy):
         running = state.errors + rate * (jnp.stack(errors) - state.errors)
         soon = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, LEVEL_WINDOW), 0.0)
         biased = state.biases + soon * (jnp.stack(biases) - state.biases) * self.by_row
-        first = told[0]
-        unit = jnp.abs(seen.values) + jnp.abs(first) + FLOOR * size + 1e-30
-        differences = jnp.where(seen.used, (jnp.stack(told) - first) / unit, 0.0)
-        long = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, SHARE_WINDOW), 0.0)
-        mended = jnp.sum(differences * (seen.values - first) / unit, axis=1) / used
-        apart = jnp.sum(jnp.square(differences), axis=1) / used
-        mended, apart = state.mended + long * (mended - state.mended), state.apart + long * (apart - state.apart)
+        moments = self._moments_after(state, seen, told, predictions, size, rounds)
         total = feedback.total()
         residual = total - self._joined(weights, predictions) @ decision.w
         more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
@@ -172,10 +166,23 @@ class Adaptive(Policy):
         )
         kept = lambda number: jnp.where(changed, 0.0, number).astype(kind)  # noqa: E731
         after_all = AdaptiveState(
-            anew, kept(running), kept(biased), kept(mended), kept(apart), kept(recent), kept(usual), size,
+            anew, kept(running), kept(biased), jax.tree.map(kept, moments), kept(recent), kept(usual), size,
             jnp.where(changed, 0, rounds), state.restarts + changed, state.version + 1,
         )  # fmt: skip
         return after_all, Info(residual, total, feedback.complete(), finite, more)
+
+    def _moments_after(
+        self, state: AdaptiveState, seen: Measured, told: list[Array], costs: list[Cost], size: Array, rounds: Array
+    ) -> Moments:
+        """How the learners differ from the first after this round, in units of what is measured."""
+        unit = jnp.abs(seen.values) + jnp.abs(told[0]) + FLOOR * size + 1e-30
+        parts = seen.weights if one_by_one(self.problem) else jnp.sum(seen.weights, axis=1)
+        means = jnp.stack([jnp.mean(cost) for cost in costs])
+        wrong = jnp.where(seen.used, (seen.values - told[0]) / unit, 0.0)
+        whole = jnp.where(seen.used, (jnp.stack(told) - told[0]) / unit, 0.0)
+        level = jnp.where(seen.used, (means - means[0])[:, None] * parts / unit, 0.0)
+        rate = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, SHARE_WINDOW), 0.0)
+        return state.moments.after(wrong, whole - level, level, jnp.maximum(jnp.sum(seen.used), 1), rate)
 
     def _joint_errors(
         self, state: AdaptiveState, seen: Measured, told: Array, size: Array, rounds: Array
