@@ -42,7 +42,7 @@ ROW_RIDGE, MEAN_RIDGE = 3.0, 0.15
 
 def row_exploration(features: int) -> float:
     """The share of the exploration that feature rows need: little where few coefficients are soon known."""
-    return min(max(features / 60, 0.1), 1.0)
+    return min(max(features / 120, 0.1), 1.0)
 
 
 LEADS = {"fading": 0.3}
