@@ -200,9 +200,26 @@ CONTRACT = {
     ),
 }  # fmt: skip
 
+ADAPTIVE = "src/regretless/policies/adaptive"
+JOINED = "tests/policies/adaptive/test_adaptive.py"
+
+DEFAULT = {
+    "share_of_whoever_knows_the_level": Mutant(
+        f"{ADAPTIVE}/share.py", "self.wrong_contrast - self.wrong_level * self.both / levels", "self.wrong_contrast",
+        "tests/policies/adaptive/test_share.py",
+    ),
+    "doubted_without_a_limit": Mutant(
+        f"{ADAPTIVE}/policy.py", "jnp.minimum(weights, self._limits(state))", "weights", JOINED
+    ),
+    "doubted_drive_others_out": Mutant(
+        f"{ADAPTIVE}/policy.py", "jnp.max(jnp.where(self.doubted, -jnp.inf, scores)))", "jnp.max(scores))", JOINED
+    ),
+    "no_one_starts_anew": Mutant(f"{ADAPTIVE}/policy.py", "(recent > CHANGED * (usual + TINY))", "(recent > jnp.inf)", JOINED),
+}  # fmt: skip
+
 SIGN_MUTANTS = {f"sign_of_{name}": mutant for name, mutant in SIGNS.items()}
 MORE = {name: Mutant(*parts) for name, parts in {**LIVE, **RELIABILITY}.items()}
-MUTANTS = {**POLICY, **CONTRACT, **GENERATIVE, **SIGN_MUTANTS, **STUDIES, **MORE}
+MUTANTS = {**POLICY, **CONTRACT, **DEFAULT, **GENERATIVE, **SIGN_MUTANTS, **STUDIES, **MORE}
 
 
 def survives(name: str, mutant: Mutant) -> bool:
