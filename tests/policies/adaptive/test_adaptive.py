@@ -147,3 +147,12 @@ def test_learns_what_nobody_tuned_for(sign):
 def test_chunks_do_not_change_decisions():
     whole, cut = (run.traces["adaptive"].decisions for run in (played(1), played(1, chunk=2, horizon=100)))
     assert np.array_equal(whole[:, :100], cut)
+
+
+def test_rows_that_are_believed_to_cost_the_same_are_told_apart_by_the_key_and_not_by_rounding():
+    bench = benchmarks.build("pricing")
+    problem = bench.problem("bandit")
+    one = Scaled(problem, policies.build("adaptive", problem, {"networks": 0}))
+    play = functools.partial(simulate_all, {"own": one}, bench, seeds=4, horizon=40, keep_decisions=True)
+    whole, cut = (play(chunk=chunk).traces["own"].decisions for chunk in (4, 1))
+    assert np.array_equal(whole, cut)

@@ -240,7 +240,10 @@ class Linear(Learning):
 
     def _costs(self, state: LinearState, theta: Array, context: Context) -> Array:
         features = self._features(context)
-        linear = features @ theta[0] if self.by_row else theta.reshape(self.problem.dim, -1) @ features
+        if self.by_row:  # in double precision: rows whose features differ alike shall differ alike in their costs
+            linear = features.astype(float) @ theta[0].astype(float)
+        else:
+            linear = theta.reshape(self.problem.dim, -1) @ features
         return state.sign * _exp(linear) if self.log else linear
 
     def _features(self, context: Context) -> Array:

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from regretless import draws
 from regretless.policies.adaptive.base import Learning
 from regretless.policies.adaptive.measured import Measured, measured, one_by_one
 from regretless.policies.adaptive.share import Moments, nothing
@@ -38,6 +39,9 @@ TINY = 1e-3
 RANDOM_ROUNDS = 2
 EARLY = 20
 """Rounds in which no learner that needs a lead is heard: errors of so few tell little."""
+
+TIED = 1e-9
+"""Share of the largest cost by which rows that are believed to cost the same are told apart: the key does it, not rounding."""
 
 SHARE_WINDOW = 300
 """Rounds that the limit of a doubted learner's say comes from."""
@@ -118,6 +122,8 @@ class Adaptive(Policy):
         weights, each = self.weights(state), self._each(state, context)
         drawn = self.learners[0].sample(key, state.learners[0], context, instance).cost
         cost = jnp.where(state.version < RANDOM_ROUNDS, drawn, self._joined(weights, each) + drawn - each[0])
+        if self.by_row:
+            cost = cost + TIED * jnp.max(jnp.abs(cost)) * draws.normal(jax.random.fold_in(key, 1), cost.shape)
         return Sample(cost, state.version, member=jnp.argmax(weights).astype(jnp.int32))
 
     def learn(
