@@ -1,16 +1,16 @@
-"""What can go wrong, by kind: every error of this package is a RegretlessError."""
+"""The errors that this package raises; all of them are a RegretlessError."""
 
 
 class RegretlessError(Exception):
-    """Anything that this package refuses or fails at; the message says what was expected, what came and what to do."""
+    """Base class of all errors of this package; the message says what was expected, what was given and what to do."""
 
 
 class SettingsError(RegretlessError, ValueError):
-    """Input that cannot be used; says what was expected, what came and the nearest valid choice."""
+    """Input that cannot be used, such as an unknown name or a number out of range."""
 
 
 class FeedbackError(RegretlessError, ValueError):
-    """Feedback that cannot be used: about an unknown decision, contradictory, or of the wrong form. Nothing was learnt."""
+    """Feedback that cannot be used: about an unknown decision, contradictory, or of the wrong form; nothing was learned."""
 
 
 class OracleError(RegretlessError, RuntimeError):
@@ -18,7 +18,7 @@ class OracleError(RegretlessError, RuntimeError):
 
 
 class CheckpointError(RegretlessError, ValueError):
-    """A file that is no checkpoint of this program, is damaged, or belongs to another learner."""
+    """A file that is not a checkpoint of this program, is damaged, or belongs to another learner."""
 
 
 class LogError(RegretlessError):
@@ -26,8 +26,12 @@ class LogError(RegretlessError):
 
 
 class WriteError(RegretlessError):
-    """A file that cannot be written, such as on a full disk; the old one, if there was one, is as it was."""
+    """A file that cannot be written, such as on a full disk; an existing file is unchanged."""
 
 
 class DamagedError(RegretlessError, ValueError):
     """A stored result that cannot be read, or whose numbers are not those that were written."""
+
+
+class MissingExtraError(RegretlessError, ImportError):
+    """An optional package that is not installed; the message names the command that installs it."""
