@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regretless import benchmarks, feedback, models, oracles, policies, surrogates
+    from regretless.columns import Columns
     from regretless.errors import RegretlessError
-    from regretless.live.columns import Columns
     from regretless.live.evaluation.evaluate import evaluate
     from regretless.live.history import History
     from regretless.live.learner import Learner
@@ -52,7 +52,7 @@ PARTS = ("benchmarks", "feedback", "models", "oracles", "policies", "surrogates"
 
 
 HOMES = {
-    "Columns": "regretless.live.columns",
+    "Columns": "regretless.columns",
     "Decision": "regretless.types",
     "Experiment": "regretless.studies.experiment",
     "Feedback": "regretless.types",

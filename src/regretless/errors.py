@@ -1,5 +1,10 @@
 """The errors that this package raises; all of them are a RegretlessError."""
 
+from typing import Any
+
+MAX_REPR_LENGTH = 60
+"""Characters of a value that an error message repeats."""
+
 
 class RegretlessError(Exception):
     """Base class of all errors of this package; the message says what was expected, what was given and what to do."""
@@ -10,7 +15,7 @@ class SettingsError(RegretlessError, ValueError):
 
 
 class FeedbackError(RegretlessError, ValueError):
-    """Feedback that cannot be used: about an unknown decision, contradictory, or of the wrong form; nothing was learned."""
+    """Feedback for an unknown decision, contradictory or of the wrong form; nothing was learned."""
 
 
 class OracleError(RegretlessError, RuntimeError):
@@ -35,3 +40,12 @@ class DamagedError(RegretlessError, ValueError):
 
 class MissingExtraError(RegretlessError, ImportError):
     """An optional package that is not installed; the message names the command that installs it."""
+
+
+def short_repr(value: Any) -> str:
+    """Return a value as an error message repeats it: cut to a line, and safe if its own ``repr`` fails."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= MAX_REPR_LENGTH else f"{text[:MAX_REPR_LENGTH]} …"

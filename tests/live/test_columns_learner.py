@@ -6,8 +6,8 @@ import pytest
 
 import regretless as rg
 from live.logs import DIM, ORACLE, make
+from regretless.columns import Columns
 from regretless.errors import CheckpointError, LogError, SettingsError
-from regretless.live.columns import Columns
 
 COLUMNS = Columns(numbers=["hour"], categories={"sky": ["clear", "rain"]})
 OTHERS = Columns(numbers=["hour"], categories={"sky": ["clear", "snow"]})

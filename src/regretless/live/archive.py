@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import checkpoint
+from regretless.columns import Columns
 from regretless.errors import CheckpointError, SettingsError
 from regretless.live import health_record
 from regretless.live.assembly import Options, config_entry
 from regretless.live.books import LearnerState
-from regretless.live.columns import Columns
 from regretless.live.framing import Position
 from regretless.live.inputs import LAST_ID, said
 from regretless.live.kernel import Kernel

@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from regretless import feedback as feedbacks
 from regretless import policies
+from regretless.columns import Columns
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, RowsTold
 from regretless.live import inputs
-from regretless.live.columns import Columns
 from regretless.live.inputs import said
 from regretless.live.kernel import Kernel
 from regretless.models.base import Model

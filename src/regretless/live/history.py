@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
+from regretless.columns import Columns
 from regretless.errors import SettingsError
 from regretless.live import inputs
-from regretless.live.columns import Columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,15 +7,13 @@ import jax
 import numpy as np
 
 from regretless.errors import FeedbackError, RegretlessError, SettingsError
+from regretless.errors import short_repr as said
 from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.types import Instance
 
 if TYPE_CHECKING:
-    from regretless.live.columns import Columns
-
-LONGEST = 60
-"""Characters of a value that an error repeats."""
+    from regretless.columns import Columns
 
 LAST_ID = 2**31 - 1
 
@@ -105,15 +103,6 @@ def whole(given: Any) -> int:
     if abs(id) > LAST_ID:
         raise FeedbackError(f"unknown decision: expected an id of at most {LAST_ID}, got a larger number")
     return id
-
-
-def said(value: Any) -> str:
-    """A value as an error repeats it: not for ever, and whatever its ``repr`` does."""
-    try:
-        text = repr(value)
-    except Exception:
-        return f"a {type(value).__name__}"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
 def _plain(leaf: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Never
 
+from regretless.columns import Columns
 from regretless.feedback import Measurement
 from regretless.live import (
     archive,
@@ -23,7 +24,6 @@ from regretless.live import (
 )  # fmt: skip
 from regretless.live.arrivals import RawFeedback
 from regretless.live.assembly import Options, Plan
-from regretless.live.columns import Columns
 from regretless.live.core import Core
 from regretless.live.health import Health
 from regretless.live.history import History

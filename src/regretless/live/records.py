@@ -4,8 +4,8 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from regretless.columns import Columns
 from regretless.errors import SettingsError
-from regretless.live.columns import Columns
 
 
 class Choice(NamedTuple):

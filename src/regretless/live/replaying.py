@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from regretless.columns import Columns
 from regretless.errors import CheckpointError, LogError, RegretlessError, SettingsError
 from regretless.live import archive, learning, rollout, updating, warm_start
 from regretless.live.arrivals import Arrival
-from regretless.live.columns import Columns
 from regretless.live.core import Core
 from regretless.live.framing import Position, Record
 from regretless.live.kernel import Kernel

@@ -1,7 +1,7 @@
 """Histories from tables and back: columns by name, and errors that say which row and which column."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from regretless.errors import SettingsError
 from regretless.registry import require_known
 
 if TYPE_CHECKING:
-    from regretless.live.columns import Columns
+    from regretless.columns import Columns
     from regretless.live.history import History
 
 WORDS = {"totals": "total", "instances": "instance", "times": "time", "propensities": "propensity"}
@@ -54,33 +54,6 @@ def contexts(frame: pd.DataFrame, columns: "Columns", dim: int) -> np.ndarray:
         return columns.encode(_chosen(frame, {name: name for name in columns.names}), "history")
     tables = [_chosen(frame, {f"{name}_{i}": name for name in columns.names}) for i in range(dim)]
     return np.stack([columns.encode(table, "history") for table in tables], axis=1)
-
-
-def declared(frame: Any, may_miss: Collection[str]) -> dict[str, Any]:
-    """What the columns of a table are, as arguments of Columns."""
-    if not isinstance(frame, pd.DataFrame):
-        raise SettingsError(f"columns: expected a pandas DataFrame, got a {type(frame).__name__}")
-    for name in may_miss:
-        require_known("column", name, map(str, frame.columns), " of the table")
-    found: dict[str, Any] = {"numbers": [], "booleans": [], "categories": {}, "fill": {}, "may_miss": []}
-    for name in frame.columns:
-        column, gaps = frame[name], name in may_miss or bool(frame[name].isna().any())
-        kind = pd.api.types.infer_dtype(column, skipna=True)
-        if kind == "boolean":
-            found["booleans"].append(name)
-        elif pd.api.types.is_numeric_dtype(column):
-            found["numbers"].append(name)
-            found["fill"] |= {name: float(column.mean())} if gaps else {}
-            continue
-        elif kind in ("string", "categorical"):
-            levels = column.cat.categories if kind == "categorical" else column.dropna().unique()
-            found["categories"][name] = levels.tolist()
-        else:
-            raise SettingsError(
-                f"columns: column {name!r}: expected numbers, booleans or text, got {kind}; make it such, or leave it out"
-            )
-        found["may_miss"] += [name] if gaps else []
-    return found
 
 
 def csv(path: str | os.PathLike[str]) -> pd.DataFrame:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from regretless.columns import Columns
 from regretless.errors import FeedbackError, RegretlessError, SettingsError
 from regretless.live import inputs
 from regretless.live.arrivals import Arrival, RawFeedback
-from regretless.live.columns import Columns
 from regretless.live.core import Core
 from regretless.live.deciding import foreign
 from regretless.live.framing import Position, Record

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from regretless.columns import Columns
 from regretless.errors import SettingsError
-from regretless.live.columns import Columns
 from regretless.live.history import History
 
 SKY = {"sky": ["rain", "clear"]}
@@ -30,7 +30,7 @@ def test_encodes_and_shows_again():
     assert EVERY.decode(np.array(ENCODED)) == FULL
     shown = EVERY.decode(np.array(ENCODED_GAPS))
     assert shown == {"hour": 6, "load": None, "feast": None, "sky": None, "zone": "other"}
-    assert EVERY.encode([shown]).tolist() == [ENCODED_GAPS], "what is shown can be told again"
+    assert EVERY.encode([shown]).tolist() == [ENCODED_GAPS], "decoded cells can be encoded again"
     assert EVERY.decode(EVERY.encode([{**FULL, "sky": "hail", "feast": 0}])[0])["sky"] == "other"
 
 
@@ -42,7 +42,7 @@ def test_tables_and_their_marks_for_missing_cells():
     frame["load"] = pd.array([35, None], dtype="Int64")
     assert EVERY.encode(frame.drop(columns="feast")).tolist()[1] == ENCODED_GAPS, "a whole column may be absent"
     floats = pd.DataFrame({**{name: [cell] for name, cell in FULL.items()}, "zone": [7.0]})
-    assert EVERY.encode(floats).tolist() == [ENCODED], "integers beside missing cells are floats in a table"
+    assert EVERY.encode(floats).tolist() == [ENCODED], "integers are floats in a table with missing cells"
 
 
 def test_declared_by_a_table():
@@ -77,7 +77,8 @@ def test_a_declaration_is_json_and_its_order_does_not_matter():
         ({"hour": 6}, "column 'sky': expected a level, got none; .* may_miss="),
         ({"hour": 6, "sky": "rian"}, "expected one of 'clear', 'rain', got 'rian'; did you mean 'rain'"),
         ({"hour": 6, "sky": ["rain"]}, "column 'sky': expected one of 'clear', 'rain', got"),
-        ({"hour": 6, "sky": 5}, "got 5; let other levels in by other="),
+        ({"hour": 6, "sky": 5}, "got 5; levels are text"),
+        ({"hour": 6, "sky": "fog"}, "got 'fog'; allow other levels by other="),
         ({"hour": "6", "sky": "rain"}, "column 'hour': expected a number, got '6'"),
         ({"hour": True, "sky": "rain"}, "column 'hour': expected a number, got True"),
         ({"hour": 10**400, "sky": "rain"}, "column 'hour': expected a finite number"),
@@ -88,7 +89,20 @@ def test_refuses_rows(row, message):
         PLAIN.encode([row])
 
 
-def test_says_which_row():
+@pytest.mark.parametrize("cell", ["1", True, np.bool(True), [1], {}, 3.5, pd.Timestamp("2024-01-01"), 1j, b"x"])
+def test_other_is_an_undeclared_value_of_the_right_type(cell):
+    zone, sky = Columns(categories={"zone": [1, 7]}, other=["zone"]), Columns(categories=SKY, other=["sky"])
+    for value in (5, np.int64(5), 5.0, "other"):
+        assert zone.encode([{"zone": value}]).tolist() == [[0, 0, 1]]
+    assert sky.encode([{"sky": "hail"}]).tolist() == [[0, 0, 1]]
+    with pytest.raises(SettingsError, match="column 'zone': expected one of 1, 7, got"):
+        zone.encode([{"zone": cell}])
+    if cell != "1":
+        with pytest.raises(SettingsError, match="column 'sky': expected one of 'clear', 'rain', got"):
+            sky.encode([{"sky": cell}])
+
+
+def test_error_names_the_row():
     good = {"hour": 6, "sky": "rain"}
     with pytest.raises(SettingsError, match="context: column 'hour', row 1: expected a finite number, got inf"):
         PLAIN.encode([good, {**good, "hour": np.inf}])

@@ -1,0 +1,531 @@
+"""Named columns of a context, declared once and encoded to numbers."""
+
+import dataclasses
+import functools
+import math
+import numbers
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regretless.errors import SettingsError, short_repr
+from regretless.registry import nearest, require_known
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OTHER = "other"
+"""How a level that was not declared is shown."""
+
+MAX_LISTED_LEVELS = 12
+"""Levels that an error message lists."""
+
+Cell = Any
+"""A number, a level, True or False; None, NaN and the missing values of pandas mean that the cell is missing."""
+
+
+class Columns:
+    """Named columns of a context: numbers, booleans and categories.
+
+    The order of names and levels does not matter. A number that may be missing and a boolean or category that may be
+    missing get one more encoded number each, which is 1 where the cell is missing.
+
+    Parameters
+    ----------
+    numbers : collection of str
+        Columns of finite numbers.
+    booleans : collection of str
+        Columns of True and False (or 1 and 0).
+    categories : mapping of str to levels
+        Columns of categories with their levels, all text or all integers.
+    fill : mapping of str to float
+        Numbers that may be missing, each with the value that replaces a missing one, such as the mean.
+    may_miss : collection of str
+        Booleans and categories that may be missing.
+    other : collection of str
+        Categories that may have levels which were not declared. All of these are encoded as one level. A value whose
+        type is not that of the declared levels is still refused.
+    per_coordinate : bool, default False
+        If True, a context is a table with one row for each coordinate of the decision.
+
+    Raises
+    ------
+    SettingsError
+        If a name is declared twice, or a level or an option does not fit.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> sky = {"sky": ["clear", "rain"]}
+    >>> columns = rg.Columns(numbers=["hour", "load"], categories=sky, fill={"load": 40.0}, other=["sky"])
+    >>> columns.encode([{"hour": 6.0, "load": 35.0, "sky": "rain"}, {"hour": 7.5, "sky": "hail"}]).tolist()
+    [[6.0, 35.0, 0.0, 0.0, 1.0, 0.0], [7.5, 40.0, 1.0, 0.0, 0.0, 1.0]]
+    >>> columns.decode(columns.encode([{"hour": 7.5, "sky": "hail"}])[0])
+    {'hour': 7.5, 'load': None, 'sky': 'other'}
+    """
+
+    def __init__(
+        self,
+        *,
+        numbers: Collection[str] = (),
+        booleans: Collection[str] = (),
+        categories: Mapping[str, Collection[str] | Collection[int]] | None = None,
+        fill: Mapping[str, float] | None = None,
+        may_miss: Collection[str] = (),
+        other: Collection[str] = (),
+        per_coordinate: bool = False,
+    ):
+        levels = {name: _check_levels(name, given) for name, given in _check_mapping("categories", categories).items()}
+        fills = {name: _check_fill(name, value) for name, value in _check_mapping("fill", fill).items()}
+        number_names, boolean_names = _check_names("numbers", numbers), _check_names("booleans", booleans)
+        category_names = _check_names("categories", levels)
+        names = number_names + boolean_names + category_names
+        _require_unique(names)
+        if not names:
+            raise SettingsError("columns: expected at least one of numbers, booleans and categories, got none")
+        missing_names, other_names = _check_names("may_miss", may_miss), _check_names("other", other)
+        _require_declared("fill", list(fills), number_names, "number")
+        _require_declared("may_miss", missing_names, boolean_names + category_names, "boolean or category")
+        _require_declared("other", other_names, category_names, "category")
+        for name in other_names:
+            if OTHER in levels[name]:
+                raise SettingsError(f"columns: {name!r} has a level {OTHER!r} already: remove that level, or other=")
+        if not isinstance(per_coordinate, bool):
+            raise SettingsError(
+                f"columns: expected per_coordinate to be True or False, got {short_repr(per_coordinate)}"
+            )
+        self.per_coordinate = per_coordinate
+        self._columns: dict[str, NumberColumn | BooleanColumn | CategoryColumn] = {
+            **{name: NumberColumn(fills.get(name)) for name in number_names},
+            **{name: BooleanColumn(name in missing_names) for name in boolean_names},
+            **{
+                name: CategoryColumn(levels[name], name in missing_names, name in other_names)
+                for name in category_names
+            },
+        }
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: "pd.DataFrame",
+        *,
+        may_miss: Collection[str] = (),
+        other: Collection[str] = (),
+        per_coordinate: bool = False,
+    ) -> "Columns":
+        """Declare the columns of a table by their types.
+
+        Text and pandas categories become categories with the levels of the table. A column with missing cells may be
+        missing; a number's mean then replaces a missing one.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            A table of contexts.
+        may_miss : collection of str
+            Further columns that may be missing.
+        other, per_coordinate
+            As in ``Columns``.
+
+        Returns
+        -------
+        Columns
+        """
+        import pandas as pd
+
+        if not isinstance(frame, pd.DataFrame):
+            raise SettingsError(f"columns: expected a pandas DataFrame, got a {type(frame).__name__}")
+        for name in may_miss:
+            require_known("column", name, map(str, frame.columns), " of the table")
+        numbers, booleans, missing = [], [], []
+        categories: dict[str, Any] = {}
+        fill: dict[str, float] = {}
+        for name in frame.columns:
+            column, has_gaps = frame[name], name in may_miss or bool(frame[name].isna().any())
+            kind = pd.api.types.infer_dtype(column, skipna=True)
+            if kind != "boolean" and pd.api.types.is_numeric_dtype(column):
+                numbers.append(name)
+                if has_gaps:
+                    fill[name] = float(column.mean())
+                continue
+            if kind == "boolean":
+                booleans.append(name)
+            elif kind in ("string", "categorical"):
+                levels = column.cat.categories if kind == "categorical" else column.dropna().unique()
+                categories[name] = levels.tolist()
+            else:
+                raise SettingsError(
+                    f"columns: column {name!r}: expected numbers, booleans or text, got {kind}; convert or drop it"
+                )
+            if has_gaps:
+                missing.append(name)
+        return cls(
+            numbers=numbers,
+            booleans=booleans,
+            categories=categories,
+            fill=fill,
+            may_miss=missing,
+            other=other,
+            per_coordinate=per_coordinate,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns in the order in which they are encoded."""
+        return list(self._columns)
+
+    @property
+    def width(self) -> int:
+        """Length of an encoded row."""
+        return sum(column.width for column in self._columns.values())
+
+    def declaration(self) -> dict[str, Any]:
+        """Return the arguments that make equal columns, as JSON data.
+
+        Returns
+        -------
+        dict
+            For ``Columns(**declaration)``.
+        """
+        categories = {name: column for name, column in self._columns.items() if isinstance(column, CategoryColumn)}
+        booleans = {name: column for name, column in self._columns.items() if isinstance(column, BooleanColumn)}
+        numbers = {name: column for name, column in self._columns.items() if isinstance(column, NumberColumn)}
+        return {
+            "numbers": list(numbers),
+            "booleans": list(booleans),
+            "categories": {name: list(column.levels) for name, column in categories.items()},
+            "fill": {name: column.fill for name, column in numbers.items() if column.fill is not None},
+            "may_miss": [name for name, column in (booleans | categories).items() if column.may_miss],
+            "other": [name for name, column in categories.items() if column.other],
+            "per_coordinate": self.per_coordinate,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Columns) and self.declaration() == other.declaration()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        arguments = (f"{part}={value!r}" for part, value in self.declaration().items() if value)
+        return f"Columns({', '.join(arguments)})"
+
+    def difference(self, other: "Columns | None") -> str:
+        """Describe how another declaration differs.
+
+        Parameters
+        ----------
+        other : Columns or None
+            The columns to compare with.
+
+        Returns
+        -------
+        str
+            A description; empty if the declarations are equal.
+        """
+        if other is None:
+            return f"expected {self}, got no columns"
+        expected, actual = self.declaration(), other.declaration()
+        return "; ".join(
+            f"{part}: expected {expected[part]!r}, got {actual[part]!r}"
+            for part in expected
+            if expected[part] != actual[part]
+        )
+
+    def encode(self, rows: "Sequence[Mapping[str, Any]] | pd.DataFrame", name: str = "context") -> np.ndarray:
+        """Encode rows as numbers.
+
+        Parameters
+        ----------
+        rows : sequence of mappings, or pandas.DataFrame
+            Cells by the names of the columns. A column that may be missing may be left out.
+        name : str, default "context"
+            What an error message calls the rows.
+
+        Returns
+        -------
+        numpy.ndarray of shape ``(n, width)``
+
+        Raises
+        ------
+        SettingsError
+            If a column is unknown, or a cell does not fit its column.
+        """
+        cells = self._cells(rows, name)
+        encoded = np.zeros((len(rows), self.width))
+        start = 0
+        for column_name, column in self._columns.items():
+            for row, cell in enumerate(cells[column_name]):
+                try:
+                    encoded[row, start : start + column.width] = column.encode(cell)
+                except SettingsError as error:
+                    place = f", row {row}" if len(rows) > 1 else ""
+                    raise SettingsError(f"{name}: column {column_name!r}{place}: {error}") from None
+            start += column.width
+        return encoded
+
+    def decode(self, context: np.ndarray) -> Any:
+        """Return the cells of an encoded context.
+
+        Parameters
+        ----------
+        context : numpy.ndarray of shape ``(width,)`` or ``(d, width)``
+            An encoded context.
+
+        Returns
+        -------
+        dict, or list of dict
+            Cells by name; a list if the context has a row for each coordinate.
+        """
+        if context.ndim > 1:
+            return [self.decode(row) for row in context]
+        cells, start = {}, 0
+        for name, column in self._columns.items():
+            cells[name] = column.decode(context[start : start + column.width])
+            start += column.width
+        return cells
+
+    def contexts(self, given: Any, shape: tuple[int, ...], name: str = "context") -> tuple[np.ndarray, bool]:
+        """Encode one or several contexts.
+
+        Parameters
+        ----------
+        given : mapping, sequence of mappings, or pandas.DataFrame
+            One context or several; with ``per_coordinate`` a table is one context.
+        shape : tuple of int
+            Shape of one encoded context.
+        name : str, default "context"
+            What an error message calls the contexts.
+
+        Returns
+        -------
+        contexts : numpy.ndarray of shape ``(n, *shape)``
+        several : bool
+            Whether several contexts were given.
+        """
+        if not self.per_coordinate:
+            several = not _is_row(given)
+            return self.encode(given if several else [given], name), several
+        several = isinstance(given, list | tuple) and not any(_is_row(table) for table in given)
+        tables = given if several else [given]
+        for table in tables:
+            if not _is_row(table) and hasattr(table, "__len__") and len(table) != shape[0]:
+                raise SettingsError(f"{name}: expected {shape[0]} rows, one for each coordinate, got {len(table)}")
+        if not tables:
+            return np.zeros((0, *shape)), several
+        return np.stack([self.encode(table, name) for table in tables]), several
+
+    def _cells(self, rows: Any, name: str) -> dict[str, Sequence[Any]]:
+        """Return the cells of each column; refuse columns that were not declared."""
+        if _is_frame(rows):
+            self._require_columns(rows.columns, name)
+            absent = [None] * len(rows)
+            return {column: rows[column].tolist() if column in rows.columns else absent for column in self._columns}
+        if not isinstance(rows, list | tuple) or not all(_is_row(row) for row in rows):
+            raise SettingsError(
+                f"{name}: expected a dictionary of the columns {', '.join(self._columns)}; a list of them, or a "
+                f"DataFrame, for several rows; got {short_repr(rows)}"
+            )
+        for row in rows:
+            self._require_columns(row.keys(), name)
+        return {column: [row.get(column) for row in rows] for column in self._columns}
+
+    def _require_columns(self, given: Iterable[Any], name: str) -> None:
+        names = list(given)
+        unknown = [column for column in names if column not in self._columns]
+        if unknown:
+            near = nearest(unknown[0], self._columns)
+            hint = f"did you mean {near!r}?" if near is not None else f"expected {', '.join(self._columns)}"
+            plural = "s" if len(unknown) > 1 else ""
+            raise SettingsError(f"{name}: unknown column{plural} {', '.join(map(repr, unknown))}; {hint}")
+        if len(set(names)) != len(names):
+            raise SettingsError(f"{name}: expected each column once, got {', '.join(map(str, names))}")
+
+
+@dataclasses.dataclass(frozen=True)
+class NumberColumn:
+    """A finite number; if it may be missing, ``fill`` replaces it and a second number is 1."""
+
+    fill: float | None = None
+
+    @property
+    def width(self) -> int:
+        return 1 if self.fill is None else 2
+
+    def encode(self, cell: Cell) -> list[float]:
+        if _is_missing(cell):
+            if self.fill is None:
+                raise SettingsError("expected a number, got none; declare what replaces it by fill={name: number}")
+            return [self.fill, 1.0]
+        value = _real(cell)
+        return [value] if self.fill is None else [value, 0.0]
+
+    def decode(self, numbers: np.ndarray) -> float | None:
+        return None if self.fill is not None and numbers[1] == 1.0 else float(numbers[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class BooleanColumn:
+    """1 for True, 0 for False; if it may be missing, a second number is 1 and the first 0."""
+
+    may_miss: bool = False
+
+    @property
+    def width(self) -> int:
+        return 1 + self.may_miss
+
+    def encode(self, cell: Cell) -> list[float]:
+        if _is_missing(cell):
+            if not self.may_miss:
+                raise SettingsError(
+                    "expected True or False, got none; declare that it may be missing by may_miss=[name]"
+                )
+            return [0.0, 1.0]
+        if not isinstance(cell, bool | np.bool | numbers.Real) or cell not in (0, 1):
+            raise SettingsError(f"expected True or False, or 1 or 0, got {short_repr(cell)}")
+        return [float(cell), 0.0][: self.width]
+
+    def decode(self, numbers: np.ndarray) -> bool | None:
+        return None if self.may_miss and numbers[1] == 1.0 else bool(numbers[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class CategoryColumn:
+    """One-hot levels; then one number for other levels and one for a missing cell, where declared."""
+
+    levels: tuple[str, ...] | tuple[int, ...]
+    may_miss: bool = False
+    other: bool = False
+
+    @functools.cached_property
+    def places(self) -> dict[Any, int]:
+        return {level: place for place, level in enumerate(self.levels)}
+
+    @property
+    def width(self) -> int:
+        return len(self.levels) + self.other + self.may_miss
+
+    def encode(self, cell: Cell) -> list[float]:
+        encoded = [0.0] * self.width
+        encoded[self._place(cell)] = 1.0
+        return encoded
+
+    def decode(self, numbers: np.ndarray) -> str | int | None:
+        place = int(np.argmax(numbers))
+        if place < len(self.levels):
+            return self.levels[place]
+        return OTHER if self.other and place == len(self.levels) else None
+
+    def _place(self, cell: Cell) -> int:
+        if _is_missing(cell):
+            if not self.may_miss:
+                raise SettingsError("expected a level, got none; declare that it may be missing by may_miss=[name]")
+            return self.width - 1
+        place = self.places.get(cell) if self._has_right_type(cell) else None
+        if place is not None:
+            return place
+        if not self.other or not self._has_right_type(cell):
+            raise SettingsError(self._refusal(cell))
+        return len(self.levels)
+
+    def _has_right_type(self, cell: Cell) -> bool:
+        """Return whether a cell can be a level; integers are floats in a table where other cells are missing."""
+        if isinstance(self.levels[0], str):
+            return isinstance(cell, str)
+        if isinstance(cell, bool | np.bool):
+            return False
+        is_integer = isinstance(cell, float | np.floating) and float(cell).is_integer()
+        return isinstance(cell, int | np.integer) or is_integer or (self.other and type(cell) is str and cell == OTHER)
+
+    def _refusal(self, cell: Cell) -> str:
+        texts = {str(level): repr(level) for level in self.levels}
+        more = f" and {len(texts) - MAX_LISTED_LEVELS} more" if len(texts) > MAX_LISTED_LEVELS else ""
+        near = nearest(cell, texts)
+        if near is not None:
+            hint = f"did you mean {texts[near]}?"
+        elif not self._has_right_type(cell):
+            hint = "levels are text" if isinstance(self.levels[0], str) else "levels are integers"
+        else:
+            hint = "allow other levels by other=[name]"
+        listed = ", ".join(list(texts.values())[:MAX_LISTED_LEVELS])
+        return f"expected one of {listed}{more}, got {short_repr(cell)}; {hint}"
+
+
+def _is_missing(cell: Cell) -> bool:
+    if isinstance(cell, float | np.floating):
+        return math.isnan(cell)
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def _real(cell: Cell) -> float:
+    """Return a finite number; refuse text, dates, complex numbers and booleans."""
+    if isinstance(cell, bool | np.bool) or not isinstance(cell, numbers.Real):
+        raise SettingsError(f"expected a number, got {short_repr(cell)}")
+    try:
+        value = float(cell)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise SettingsError(f"expected a finite number, got {short_repr(cell)}")
+    return value
+
+
+def _check_mapping(part: str, given: Any) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise SettingsError(f"columns: {part}: expected a dictionary by the names of columns, got {short_repr(given)}")
+    return dict(given or {})
+
+
+def _check_names(part: str, given: Any) -> list[str]:
+    is_list = isinstance(given, Collection) and not isinstance(given, str)
+    if not is_list or not all(type(name) is str and name for name in given):
+        raise SettingsError(f"columns: {part}: expected a list of names, got {short_repr(given)}")
+    _require_unique(list(given))
+    return sorted(given)
+
+
+def _check_levels(name: str, given: Any) -> Any:
+    is_list = isinstance(given, Collection) and not isinstance(given, str)
+    levels = [level.item() if isinstance(level, np.generic) else level for level in given] if is_list else []
+    if not levels or len({type(level) for level in levels}) > 1 or type(levels[0]) not in (str, int):
+        raise SettingsError(
+            f"columns: levels of {name!r}: expected a list of texts, or of integers, got {short_repr(given)}"
+        )
+    if len(set(levels)) != len(levels):
+        raise SettingsError(f"columns: levels of {name!r}: expected each once, got {short_repr(given)}")
+    return tuple(sorted(levels))
+
+
+def _check_fill(name: str, given: Any) -> float:
+    if _is_missing(given):
+        raise SettingsError(f"columns: fill of {name!r}: expected a number, got {short_repr(given)}")
+    try:
+        return _real(given)
+    except SettingsError as error:
+        raise SettingsError(f"columns: fill of {name!r}: {error}") from None
+
+
+def _require_unique(names: Sequence[str]) -> None:
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise SettingsError(f"columns: expected each name once, got {', '.join(map(repr, repeated))} twice")
+
+
+def _require_declared(part: str, names: Sequence[str], declared: Sequence[str], kind: str) -> None:
+    for name in names:
+        if name not in declared:
+            hint = "; a number may be missing by fill={name: number}" if part == "may_miss" else ""
+            choices = ", ".join(declared) or "there is none"
+            raise SettingsError(f"columns: {part}: expected the name of a {kind} ({choices}), got {name!r}{hint}")
+
+
+def _is_frame(given: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(given, pandas.DataFrame)
+
+
+def _is_row(given: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return isinstance(given, Mapping) or (pandas is not None and isinstance(given, pandas.Series))
