@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test pytest extras lint docs pages mutants soak lock clean
+.PHONY: help demo check fast test pytest extras lint docs pages soak lock clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -44,18 +44,18 @@ lint: .venv/ready ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-mutants: .venv/ready ## break one line at a time and demand that a test fails (some minutes)
-	$(BIN)/python tools/mutants.py
+check: .venv/ready ## style, types, layers and the fast tests (two minutes)
+	@$(MAKE) --no-print-directory -j 2 lint fast
 
-soak: .venv/ready ## try to break it: random calls of learners, malformed commands, interrupted runs, honest intervals (two hours)
-	REGRETLESS_INTERLEAVINGS=10000 $(BIN)/pytest tests/live/test_interleavings.py
-	$(BIN)/python tools/fuzz_learner.py --calls 10000
-	$(BIN)/python tools/kill_logs.py --kills 100 --damage 300
-	$(BIN)/python tools/kill_simulations.py --kills 20
-	$(BIN)/python tools/no_stalls.py --calls 10000
-	$(BIN)/python tools/coverage.py --logs 500
-	$(BIN)/python tools/fuzz_cli.py --commands 1000
-	$(BIN)/python tools/interrupt_runs.py --runs 300
+fast: .venv/ready
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not soak"
+
+soak: .venv/ready ## random calls, kills, damage and interrupts at length, and the coverage of intervals (two hours)
+	REGRETLESS_INTERLEAVINGS=10000 REGRETLESS_SOAK_CALLS=10000 REGRETLESS_SOAK_KILLS=100 REGRETLESS_SOAK_DAMAGE=300 \
+	REGRETLESS_SOAK_SIMULATION_KILLS=20 REGRETLESS_SOAK_STALL_CALLS=10000 REGRETLESS_SOAK_LOGS=500 \
+	REGRETLESS_SOAK_COMMANDS=1000 REGRETLESS_SOAK_INTERRUPTS=300 REGRETLESS_SOAK_SEED=0 \
+	REGRETLESS_SOAK_CAMPAIGN_KILLS=20 REGRETLESS_SOAK_RAY_KILLS=4 \
+	$(BIN)/pytest -m "soak or not soak" tests/soak tests/live/test_interleavings.py
 
 docs: .venv/docs-ready ## build the documentation into site/, offline
 	PYTHONPATH=tools $(BIN)/zensical build --strict --clean

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regretless.trace import Trace
     from regretless.types import Decision, Feedback
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "Columns",

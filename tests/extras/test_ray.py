@@ -25,7 +25,7 @@ extra.required("ray")
 
 @pytest.fixture
 def plan():
-    """Four cells that share a program. The quick campaign: tools/kill_ray_workers.py."""
+    """Four cells that share a program. The quick campaign: tests/soak/test_kill_campaign.py."""
     cells = [
         (str(d), Experiment(benchmark="topk", policies="greedy", degree=d, seeds=3, horizon=400)) for d in range(1, 5)
     ]

@@ -2,9 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +12,6 @@ from regretless.errors import LogError, RegretlessError
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.live.log import Reader
-
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "kill_logs.py"
 
 
 @pytest.fixture(scope="module")
@@ -184,10 +179,3 @@ def test_a_damaged_log_says_how_far_it_is_good(plant, tmp_path):
     with pytest.raises(LogError, match="the log is damaged"):
         History.from_log(tmp_path / "log")
     assert len(History.from_log(tmp_path / "log", until=good)) > 5
-
-
-def test_three_killed_learners_lose_nothing():
-    command = [sys.executable, TOOL, "--kills", "3", "--damage", "15", "--seed", "3"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=os.environ)
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert result.stdout.splitlines()[-1] == "3 kills, 15 damaged logs, 0 findings"

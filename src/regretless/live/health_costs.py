@@ -3,7 +3,7 @@
 What was paid is known. What the incumbent pays is known in its own rounds. What fixed or random decisions would have paid is a
 model's estimate (``health_model.py``) from the first and the last totals since the start or the last change of the world: the
 first ones, because that is when decisions differ most. Its intervals are widened by ``WIDER``, which makes them right on the
-arena's worlds (``tools/health_worlds.py``); the luck of a few rounds is in them too.
+arena's worlds (``benchmarks/health_worlds.py``); the luck of a few rounds is in them too.
 """
 
 from collections.abc import Callable

@@ -20,7 +20,7 @@ MEMORY = 200
 """Errors that a usual one is taken from, at most."""
 
 CUT, ALLOWED, LIMIT = 1.5, 0.5, 8.0
-"""Seen on seeds from 100,000 of the arena's worlds (``tools/health_worlds.py``): sums of at most 5.1 while nothing changes."""
+"""Measured on seeds from 100,000 of the arena (``benchmarks/health_worlds.py``): sums of at most 5.1 while nothing changes."""
 
 
 class DriftAlarm(NamedTuple):

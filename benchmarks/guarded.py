@@ -1,6 +1,6 @@
 """Plays a guarded policy on ten worlds of the arena and tells how much it cost beyond the incumbent.
 
-    python tools/guarded.py --runs 200
+    python benchmarks/guarded.py --runs 200
 
 The incumbent is the best fixed decision of the first 200 rounds, seed by seed. Excess is what was paid beyond it, as a share of
 what it would have paid, over the whole run; on the worlds' own mean costs, which no policy sees. The last quarter is judged by

@@ -1,23 +1,25 @@
 """Malformed commands, one after another: each must end soon, with a plain message, an exit code that is not 0, and no litter.
 
-Run with ``python tools/fuzz_cli.py --commands 1000 --seed 0``; part of ``make soak``. Every command runs in a child of this
-process, which has loaded the program once, in a folder of its own below a temporary one.
+Run as a script, this file loads the program once and forks for every command, in a new folder each time.
 """
 
-import argparse
 import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-from malformed import KINDS
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
 
-from regretless.cli.main import main
+from regretless.cli.main import main  # noqa: E402
+from soak.malformed import KINDS  # noqa: E402
+from soak.sizes import size  # noqa: E402
 
 SECONDS = 20.0
 """How long a command may take on a machine that does nothing else; on a busy one longer, by its load."""
@@ -114,9 +116,14 @@ def report(found: list[Finding], commands: int) -> int:
     return 1 if found else 0
 
 
+def test_malformed_commands_end_with_a_message():
+    commands, seed = size("commands", 12), size("seed", 3)
+    command = [sys.executable, __file__, str(commands), str(seed)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.splitlines()[-1] == f"{commands} malformed commands, 0 findings"
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--commands", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    sys.exit(report(fuzz(options.commands, options.seed), options.commands))
+    number = int(sys.argv[1])
+    sys.exit(report(fuzz(number, int(sys.argv[2])), number))

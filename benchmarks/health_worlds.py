@@ -1,6 +1,6 @@
 """Measures on the arena's worlds how true the verdicts of a learner's health are, and when it tells that the world has changed.
 
-    python tools/health_worlds.py --worlds relu30out lin30drift --seeds 1000 --runs 30
+    python benchmarks/health_worlds.py --worlds relu30out lin30drift --seeds 1000 --runs 30
 
 Runs are played as a live learner would play them, and their rounds given to the recorder that a learner has. Every ``EVERY``
 rounds costs are compared; what they truly are is known from the worlds' mean costs. ``covered`` is the share of the 95 %

@@ -1,6 +1,6 @@
 """The first thousand days of a live learner that takes over from a person, with and without guard and history.
 
-    python tools/first_days.py --seeds 5
+    python benchmarks/first_days.py --seeds 5
 
 The arena's 12 × 12 assignment, totals only, a day late, a tenth lost. The person decides the same every day: the assignment
 that is best under a fixed misjudgement of the mean costs, set so that it costs 1.15 times the best fixed decision. 600 of these

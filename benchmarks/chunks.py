@@ -1,4 +1,4 @@
-"""How far results depend on how replications are cut: ``python tools/chunks.py [BENCHMARK …]``, a table in Markdown.
+"""How far results depend on how replications are cut: ``python benchmarks/chunks.py [BENCHMARK …]``, a table in Markdown.
 
 The same seeds are played all at once, in chunks of two, and beside another policy. Programs for other sizes add up in another
 order, and a decision between two that are nearly as cheap may fall otherwise; from there on the replication goes another way.

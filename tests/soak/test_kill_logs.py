@@ -1,20 +1,16 @@
 """Kills a learner that writes a log at random moments, damages logs, and checks what can be read of them.
 
-    python tools/kill_logs.py --kills 100 --damage 300
-
 Every call that returned must be in the log; the learner that a log gives must be, by the hash of its file, the one that a
 checkpoint of the same moment holds, from the start as well as from another checkpoint on. Then bits are turned over and tails
-torn off: noticed, the good part kept. Exit code 1 if anything is otherwise.
+torn off: noticed, the good part kept. The process that is killed runs this file as a script.
 """
 
-import argparse
 import hashlib
 import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -26,6 +22,9 @@ from regretless import oracles
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.live.log import Reader, places
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from soak.sizes import size
 
 DIM, FEATURES = 4, 3
 ORACLE = oracles.top_k(DIM, 2)
@@ -100,7 +99,7 @@ def one_call(learner: Learner, rng: np.random.Generator) -> None:
 
 def killed(folder: Path, seed: int, rng: random.Random) -> list[str]:
     """Starts a process that plays, kills it at a random moment, and returns what it said."""
-    command = [sys.executable, __file__, "--play", str(folder), "--seed", str(seed)]
+    command = [sys.executable, __file__, str(folder), str(seed)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = [process.stdout.readline() for _ in range(rng.choice([1, 5, 50, 100]))]
@@ -164,33 +163,19 @@ def damaged(folder: Path, count: int, rng: random.Random) -> list[str]:
     return found
 
 
-def main() -> int:
-    """Runs the checks; 0 if all is as it should be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--damage", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--play", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.play:
-        play(Path(options.play), options.seed)
-    rng, found, calls = random.Random(options.seed), [], 0
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for number in range(options.kills):
-            if number % 10 == 0:  # a log of its own for ten kills
-                folder = Path(place) / f"{number}"
-                folder.mkdir()
-            said = killed(folder, options.seed + number, rng)
-            calls += len(said)
-            found += [f"kill {number + 1}: {problem}" for problem in check(folder, said)]
-            print(f"{number + 1} kills, {calls} calls, {len(found)} findings", flush=True)
-        found += damaged(folder, options.damage, rng)
-    for problem in found:
-        print(problem)
-    print(f"{options.kills} kills, {options.damage} damaged logs, {len(found)} findings")
-    return 1 if found else 0
+def test_killed_learners_lose_nothing_and_damage_is_noticed(tmp_path):
+    kills, seed = size("kills", 3), size("seed", 3)
+    rng, findings = random.Random(seed), []
+    folder = tmp_path
+    for number in range(kills):
+        if number % 10 == 0:  # a new log for ten kills
+            folder = tmp_path / f"{number}"
+            folder.mkdir()
+        output = killed(folder, seed + number, rng)
+        findings += [f"kill {number + 1}: {problem}" for problem in check(folder, output)]
+    findings += damaged(folder, size("damage", 15), rng)
+    assert not findings, "\n".join(findings)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    play(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,16 +1,14 @@
 """Random calls of live learners, sensible and senseless ones, against a plain NumPy model of their books.
 
-Run with ``python tools/fuzz_learner.py --calls 10000 --seed 0``; part of ``make soak``. Only a RegretlessError may come out of
+Only a RegretlessError may come out of
 a call; a call that is rejected leaves the saved state byte for byte as it was; after one that is accepted the learner says what
 the model says: ids, decisions, rows and their values, totals, counts, scales.
 """
 
-import argparse
 import copy
 import hashlib
 import itertools
 import random
-import sys
 import tempfile
 import traceback
 from collections import Counter
@@ -19,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from learner_feedback import told_about
-from learner_kinds import DIM, Kind, kinds
-from nonsense import nonsense
 
 from regretless.errors import OracleError, RegretlessError
 from regretless.live.learner import Learner
+from soak.learner_feedback import told_about
+from soak.learner_kinds import DIM, Kind, kinds
+from soak.nonsense import nonsense
+from soak.sizes import size
 
 EPISODE = 400
 """Calls of one learner before the next one has its turn: enough for scales to come to rest, after 64 learnt rounds."""
@@ -232,10 +231,10 @@ class Episode:
         self.check()
 
 
-def fuzz(calls: int, seed: int, each: int, names: list[str]) -> tuple[list[str], Counter[str]]:
+def fuzz(calls: int, seed: int, each: int) -> tuple[list[str], Counter[str]]:
     """The findings among so many calls, and how many of them were accepted and rejected."""
     rng = random.Random(seed)
-    chosen = itertools.cycle([kind for kind in kinds() if not names or kind.name in names])
+    chosen = itertools.cycle(kinds())
     found: list[str] = []
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as place:
@@ -253,18 +252,9 @@ def fuzz(calls: int, seed: int, each: int, names: list[str]) -> tuple[list[str],
     return found, counts
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--episode", type=int, default=EPISODE, help="calls of one learner before the next one has its turn"
-    )
-    parser.add_argument("--kind", action="append", default=[], help="kinds of learners; all of them without it")
-    options = parser.parse_args()
-    findings, counted = fuzz(options.calls, options.seed, options.episode, options.kind)
-    for finding in findings:
-        print(finding)
-    told = ", ".join(f"{count} {what}" for what, count in sorted(counted.items()))
-    print(f"{options.calls} calls of learners ({told}), {len(findings)} findings")
-    sys.exit(1 if findings else 0)
+def test_learners_agree_with_the_model_after_random_calls():
+    calls, seed = size("calls", 176), size("seed", 3)
+    findings, counts = fuzz(calls, seed, EPISODE if calls > 2000 else 44)
+    assert not findings, "\n".join(findings)
+    assert counts["accepted"] > 0
+    assert counts["rejected"] > 0

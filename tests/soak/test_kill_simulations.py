@@ -1,20 +1,16 @@
-"""Kills a simulation that is saved at random moments, goes on, and compares the end with an undisturbed one, bit by bit.
+"""Kills a simulation that is saved at random moments, goes on, and compares the end with an undisturbed one, bit by bit."""
 
-    python tools/kill_simulations.py --kills 20
-
-Exit code 1 if a bit differs, or if a file that a kill left behind cannot be read.
-"""
-
-import argparse
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+from soak.sizes import size
 
 CHILD = """
 import sys
@@ -53,32 +49,18 @@ def played(path: Path, cache: Path) -> float:
     return time.monotonic() - began
 
 
-def main() -> None:
-    """Kills, goes on, compares."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=20)
-    kills = parser.parse_args().kills
-    rng = random.Random(0)
-    with tempfile.TemporaryDirectory() as folder:
-        whole, killed, cache = Path(folder) / "whole", Path(folder) / "killed", Path(folder) / "programs"
-        seconds = played(whole, cache)
-        done = 0
-        while done < kills and not killed.with_name("killed.npz").exists():
-            with started(killed, cache) as process:
-                assert process.stdout is not None
-                first = process.stdout.readline().strip()
-                time.sleep(rng.uniform(0.0, 2.0 * seconds / kills))
-                process.send_signal(signal.SIGKILL)
-            done += process.returncode == -signal.SIGKILL
-            print(f"kill {done}: went on at round, seed {first or 'the end'}", flush=True)
-        played(killed, cache)
-        with np.load(f"{whole}.npz") as one, np.load(f"{killed}.npz") as other:
-            differ = [name for name in one if one[name].tobytes() != other[name].tobytes()]
-    print(
-        f"{done} kills, {seconds:.1f} s undisturbed: " + (f"{', '.join(differ)} differ" if differ else "the same bits")
-    )
-    sys.exit(bool(differ))
-
-
-if __name__ == "__main__":
-    main()
+@pytest.mark.soak
+def test_killed_simulations_end_with_the_same_bits(tmp_path):
+    kills, rng = size("simulation_kills", 3), random.Random(0)
+    whole, disturbed, cache = tmp_path / "whole", tmp_path / "killed", tmp_path / "programs"
+    seconds, done = played(whole, cache), 0
+    while done < kills and not disturbed.with_name("killed.npz").exists():
+        with started(disturbed, cache) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(rng.uniform(0.0, 2.0 * seconds / kills))
+            process.send_signal(signal.SIGKILL)
+        done += process.returncode == -signal.SIGKILL
+    played(disturbed, cache)
+    with np.load(f"{whole}.npz") as one, np.load(f"{disturbed}.npz") as other:
+        assert [name for name in one if one[name].tobytes() != other[name].tobytes()] == []

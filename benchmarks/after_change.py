@@ -1,4 +1,4 @@
-"""How soon a policy has learnt anew after an abrupt change: ``python tools/after_change.py [POLICY …]``, a table in Markdown.
+"""Print how fast policies recover from an abrupt change: ``python benchmarks/after_change.py [POLICY …]``.
 
 Thirty items, of which five are chosen; in the middle of the run all coefficients are drawn anew (the arena's ``lin30drift``,
 seeds 1000 to 1029). A row is the mean regret of a round, in units of that of the best fixed decision of the new regime.

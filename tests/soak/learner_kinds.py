@@ -1,15 +1,15 @@
-"""The learners that ``fuzz_learner.py`` tries: feedback regimes, oracles in JAX and on the host, policies, options."""
+"""The learners that ``test_fuzz_learner.py`` tries: feedback regimes, oracles in JAX and on the host, policies, options."""
 
 import itertools
 import random
 from typing import Any, NamedTuple
 
 import numpy as np
-from learner_model import GROUPS, Model
 
 from regretless import oracles
 from regretless.feedback import Linear
 from regretless.live.learner import Learner
+from soak.learner_model import GROUPS, Model
 
 DIM, FEATURES, ROWS = 4, 3, 3
 EDGES = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]

@@ -4,8 +4,9 @@ import random
 from typing import Any
 
 import numpy as np
-from learner_kinds import DIM, EDGES, ROWS, Kind
-from learner_model import Taken, measured, taken, taken_rows
+
+from soak.learner_kinds import DIM, EDGES, ROWS, Kind
+from soak.learner_model import Taken, measured, taken, taken_rows
 
 
 def told_about(

@@ -1,11 +1,10 @@
 """Runs that are interrupted at random moments: one line, exit code 130, no partial file, nothing said that is untrue.
 
-Run with ``python tools/interrupt_runs.py --runs 300``; part of ``make soak``. A third of the runs is interrupted in the first
+A third of the runs is interrupted in the first
 two seconds, a third while files are written (a spy in the child slows the atomic writer down and tells when it begins), a
 third at any moment in between.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -13,10 +12,11 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from soak.sizes import size
 
 SPY = """
 import os, sys, time
@@ -105,30 +105,15 @@ def _whole(path: Path) -> bool:
     return True
 
 
-def main(runs: int, seed: int) -> int:
-    """Interrupts so many runs and prints what went wrong."""
-    rng = random.Random(seed)
-    found = []
-    with tempfile.TemporaryDirectory() as place:
-        cache = Path(place) / "cache"
-        for number in range(runs):
-            if number and number % 50 == 0:
-                print(f"{number} of {runs} runs, {len(found)} findings", file=sys.stderr, flush=True)
-            folder = Path(place) / f"{number:04d}"
-            folder.mkdir()
-            finding = interrupted(rng, number % 3, folder, cache)
-            if finding is not None:
-                found.append(finding)
-                print(
-                    f"{finding.what} after {finding.after:.2f} s: {' '.join(finding.command)}\n    {finding.output[-400:]}"
-                )
-    print(f"{runs} interrupted runs, {len(found)} findings")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    sys.exit(main(options.runs, options.seed))
+def test_interrupted_runs_leave_no_partial_file(tmp_path):
+    runs, rng = size("interrupts", 2), random.Random(size("seed", 3))
+    findings = []
+    for number in range(runs):
+        folder = tmp_path / f"{number:04d}"
+        folder.mkdir()
+        finding = interrupted(rng, number % 3, folder, tmp_path / "cache")
+        if finding is not None:
+            findings.append(
+                f"{finding.what} after {finding.after:.2f} s: {' '.join(finding.command)}\n    {finding.output[-400:]}"
+            )
+    assert not findings, "\n".join(findings)

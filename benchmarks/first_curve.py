@@ -1,6 +1,6 @@
 """How long a newcomer waits: from ``import regretless`` to the first curve of four policies over 500 rounds, nothing compiled.
 
-python tools/first_curve.py            the figures of one cold and one warm start, each in a fresh process
+python benchmarks/first_curve.py            the figures of one cold and one warm start, each in a fresh process
 """
 
 import json
