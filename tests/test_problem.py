@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import regretless as rg
 from regretless import feedback, oracles, policies
 from regretless.errors import SettingsError
 from regretless.problem import Problem, form_of, form_words
@@ -102,10 +103,15 @@ def test_forms_of_instances():
     ("given", "message"),
     [
         (("top_k", (3,)), "expected an oracle"),
-        ((ORACLE, ()), r"expected contexts of shape \(p,\) or \(4, p\)"),
+        (
+            (ORACLE, ()),
+            r"expected contexts of shape \(p,\) or \(4, p\), a row per cost coordinate, or Columns, got \(\)",
+        ),
         ((ORACLE, (0,)), r"got \(0,\)"),
         ((ORACLE, (3, 2)), "a row per cost coordinate"),
         ((ORACLE, (2.5,)), "expected contexts"),
+        ((ORACLE, True), "expected contexts"),
+        ((ORACLE, None), "expected contexts"),
         ((ORACLE, (3,), "bandits"), "did you mean 'bandit'"),
         ((ORACLE, (3,), 7), "expected feedback to be a name or a Measurement, got 7"),
     ],
@@ -113,6 +119,52 @@ def test_forms_of_instances():
 def test_what_is_no_problem_is_refused(given, message):
     with pytest.raises(SettingsError, match=message):
         Problem(*given)
+
+
+def test_a_context_is_a_number_a_shape_or_columns():
+    columns = rg.Columns(numbers=["hour"], booleans=["rain"])
+    rows = rg.Columns(numbers=["hour"], per_coordinate=True)
+    assert Problem(ORACLE, 3).context_shape == Problem(ORACLE, np.int64(3)).context_shape == (3,)
+    assert Problem(ORACLE, (DIM, 2)).context_shape == (DIM, 2)
+    assert Problem(ORACLE, columns).context_shape == (columns.width,)
+    assert Problem(ORACLE, rows).context_shape == (DIM, 1)
+    assert Problem(ORACLE, columns).with_missing(True).columns == columns
+    assert Problem(ORACLE, 3).columns is None
+
+
+def test_sense_and_known_offset_are_kept_but_no_concern_of_a_policy():
+    problem = Problem(ORACLE, 3, "full", sense="max", offset=[1.0, 2.0, 3.0, 4.0])
+    assert (problem.sign, problem.offset) == (-1.0, (1.0, 2.0, 3.0, 4.0))
+    assert problem.with_missing(True).offset == problem.offset
+    assert Problem(ORACLE, 3).difference(problem).endswith("sense: min and max; offset: None and (1.0, 2.0, 3.0, 4.0)")
+    plain = problem.for_policy()
+    assert (plain.sign, plain.offset) == (1.0, None)
+    problem.require_played_on(Problem(ORACLE, 3, "full"), "policy")
+
+
+def test_text_form():
+    assert repr(Problem(ORACLE, 3)) == "Problem(TopK(dim=4), context=3, feedback='bandit')"
+    problem = Problem(
+        ORACLE, (4, 2), "full", may_miss=True, instance=np.ones(DIM, bool), sense="max", offset=np.zeros(4)
+    )
+    assert repr(problem) == (
+        "Problem(TopK(dim=4), context=(4, 2), feedback='full', may_miss=True, sense='max', "
+        "offset=(0.0, 0.0, 0.0, 0.0), instance=booleans [4])"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sense": "maximise"}, "expected sense 'min'"),
+        ({"offset": [1.0]}, r"offset: expected shape \(4,\)"),
+        ({"offset": [np.nan] * 4}, "offset: expected finite numbers"),
+        ({"may_miss": 1}, "expected may_miss to be True, False or None"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(options, message):
+    with pytest.raises(SettingsError, match=message):
+        Problem(ORACLE, 3, **options)
 
 
 def test_a_context_of_another_shape_is_refused():

@@ -206,7 +206,8 @@ class Columns:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Columns) and self.declaration() == other.declaration()
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
     def __repr__(self) -> str:
         arguments = (f"{part}={value!r}" for part, value in self.declaration().items() if value)

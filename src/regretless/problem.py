@@ -1,7 +1,7 @@
-"""The one contract: what a policy is built for. It fixes the structure, shapes and types of every Decision and Feedback."""
+"""The contract that every policy is built for: feasible set, contexts, feedback and the form of instances."""
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -9,61 +9,128 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
+from regretless.columns import Columns
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, observe, regime
+from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Instance, Sample, Solution
 
 
 class Problem(eqx.Module):
-    """A feasible set, the shape of the contexts, what a decision reveals, whether rows of that may be missing, and what changes
-    in the feasible set from round to round (an example of an instance; None: nothing does).
+    """Describe a decision problem: it fixes the structure, shapes and types of every Decision and Feedback.
 
+    Parameters
+    ----------
+    oracle : Oracle
+        The feasible set with its solver, see ``rg.oracles``. Its ``dim`` is the number ``d`` of cost coordinates.
+    context : int, tuple of int or Columns
+        What is known before deciding: ``p`` for a vector of ``p`` numbers, ``(d, p)`` for a row of features per cost
+        coordinate, or the columns of contexts by name.
+    feedback : str or Measurement, default "bandit"
+        What a decision reveals: ``"bandit"`` (the total), ``"semi_bandit"`` (the cost of each chosen coordinate),
+        ``"full"`` (all costs), or a measurement of your own, see ``rg.feedback``.
+    may_miss : bool, optional
+        Whether rows of the feedback may fail to arrive. By default a ``Learner`` assumes that they may, a simulation
+        that they do not.
+    instance : pytree of arrays, optional
+        An example of what changes in the feasible set from round to round; None if nothing does.
+    sense : {"min", "max"}, default "min"
+        ``"max"`` if the numbers that a ``Learner`` receives and shows are rewards. Policies always minimise.
+    offset : sequence of float, optional
+        A part of the cost (or reward) of each coordinate that is known in advance and need not be learned. A
+        ``Learner`` subtracts it from what it learns from and adds it to what it solves.
+
+    Raises
+    ------
+    SettingsError
+        If the arguments do not fit together.
+
+    Examples
+    --------
     >>> import regretless as rg
-    >>> problem = rg.Problem(rg.oracles.top_k(4, 2), (3,), "semi_bandit")
+    >>> problem = rg.Problem(rg.oracles.top_k(4, 2), 3, "semi_bandit")
+    >>> problem
+    Problem(TopK(dim=4), context=3, feedback='semi_bandit')
     >>> problem.example_decision().w.shape, problem.example_feedback().values.shape
     ((4,), (4,))
-    >>> problem.difference(rg.Problem(rg.oracles.top_k(4, 1), (3,), "bandit"))
+    >>> problem.difference(rg.Problem(rg.oracles.top_k(4, 1), 3, "bandit"))
     "oracle: k 2 and 1; feedback: 'semi_bandit' and 'bandit'"
     """
 
     oracle: Oracle
     context_shape: tuple[int, ...] = eqx.field(static=True)
     feedback: Measurement
-    may_miss: bool = eqx.field(static=True)
+    may_miss: bool | None = eqx.field(static=True)
     instance_form: Hashable = eqx.field(static=True)  # structure, shapes and types of instances, None for none
+    sense: Literal["min", "max"] = eqx.field(static=True)
+    offset: tuple[float, ...] | None = eqx.field(static=True)
+    columns: Columns | None = eqx.field(static=True)
 
     def __init__(
         self,
         oracle: Oracle,
-        context_shape: tuple[int, ...],
+        context: int | tuple[int, ...] | Columns,
         feedback: str | Measurement = "bandit",
         *,
-        may_miss: bool = False,
+        may_miss: bool | None = None,
         instance: Instance = None,
+        sense: Literal["min", "max"] = "min",
+        offset: Sequence[float] | Float[Array, " d"] | np.ndarray | None = None,
     ):
         if not isinstance(oracle, Oracle):
             raise SettingsError(f"problem: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
-        shape = tuple(context_shape)
-        sizes = all(isinstance(n, int | np.integer) and n >= 1 for n in shape)
-        if not sizes or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != oracle.dim):
-            raise SettingsError(
-                f"problem: expected contexts of shape (p,) or ({oracle.dim}, p), a row per cost coordinate, got {shape}"
-            )
         rule = regime(feedback) if isinstance(feedback, str) else feedback
         if not isinstance(rule, Measurement):
             raise SettingsError(f"problem: expected feedback to be a name or a Measurement, got {feedback!r}")
-        self.oracle, self.context_shape, self.feedback = oracle, tuple(int(n) for n in shape), rule
-        self.may_miss, self.instance_form = bool(may_miss), form_of(instance)
+        if may_miss is not None and not isinstance(may_miss, bool | np.bool_):
+            raise SettingsError(f"problem: expected may_miss to be True, False or None, got {may_miss!r}")
+        if sense not in ("min", "max"):
+            raise SettingsError(f"problem: expected sense 'min' (costs) or 'max' (rewards), got {sense!r}")
+        self.oracle, self.feedback, self.sense = oracle, rule, sense
+        self.columns = context if isinstance(context, Columns) else None
+        self.context_shape = _context_shape(context, oracle.dim)
+        self.may_miss = None if may_miss is None else bool(may_miss)
+        self.instance_form = form_of(instance)
+        numbers = None if offset is None else inputs.finite("problem: offset", offset, (oracle.dim,))
+        self.offset = None if numbers is None else tuple(float(number) for number in numbers)
+
+    def __repr__(self) -> str:
+        shape = self.context_shape
+        arguments: dict[str, Any] = {
+            "context": self.columns if self.columns is not None else shape[0] if len(shape) == 1 else shape,
+            "feedback": self.feedback.name,
+        }
+        arguments |= {} if self.may_miss is None else {"may_miss": self.may_miss}
+        arguments |= {} if self.sense == "min" else {"sense": self.sense}
+        arguments |= {} if self.offset is None else {"offset": self.offset}
+        described = "".join(f", {name}={value!r}" for name, value in arguments.items())
+        instances = f", instance={form_words(self.instance_form)}" if self.has_instances else ""
+        return f"Problem({type(self.oracle).__name__}(dim={self.dim}){described}{instances})"
+
+    def for_policy(self) -> "Problem":
+        """Return the problem that a policy solves: costs to minimise, contexts as numbers, no known part."""
+        return self._changed(sense="min", offset=None, context=self.context_shape)
 
     def with_instance(self, instance: Instance) -> "Problem":
-        """The same with instances like this one."""
-        return Problem(self.oracle, self.context_shape, self.feedback, may_miss=self.may_miss, instance=instance)
+        """Return the same problem with instances of this form."""
+        return self._changed(instance=instance)
 
     def with_missing(self, may_miss: bool) -> "Problem":
-        """The same with rows that may be missing, or never are."""
-        instance = self.example_instance()
-        return Problem(self.oracle, self.context_shape, self.feedback, may_miss=may_miss, instance=instance)
+        """Return the same problem with feedback whose rows may be missing, or never are."""
+        return self._changed(may_miss=may_miss)
+
+    def _changed(self, **changes: Any) -> "Problem":
+        context = self.context_shape if self.columns is None else self.columns
+        arguments: dict[str, Any] = {
+            "context": context,
+            "feedback": self.feedback,
+            "may_miss": self.may_miss,
+            "instance": self.example_instance(),
+            "sense": self.sense,
+            "offset": self.offset,
+        }
+        return Problem(self.oracle, **{**arguments, **changes})
 
     @property
     def dim(self) -> int:
@@ -71,121 +138,164 @@ class Problem(eqx.Module):
         return self.oracle.dim
 
     @property
+    def sign(self) -> float:
+        """1 if the user's numbers are costs, -1 if they are rewards."""
+        return -1.0 if self.sense == "max" else 1.0
+
+    @property
     def has_instances(self) -> bool:
         """Whether the feasible set changes from round to round."""
         return self.instance_form is not None
 
     def example_context(self) -> Context:
-        """A context of zeros."""
+        """Return a context of zeros."""
         return jnp.zeros(self.context_shape)
 
     def example_instance(self) -> Instance:
-        """An instance of zeros; None where there are none."""
+        """Return an instance of zeros, None if the feasible set never changes."""
         return empty_of(self.instance_form)
 
     def example_decision(self) -> Decision:
-        """A decision of zeros that nobody sampled."""
+        """Return a decision of zeros that no policy sampled."""
         return self.decision(jnp.zeros(self.dim), self.example_context(), self.example_instance())
 
     def example_feedback(self) -> Feedback:
-        """The feedback on it when nothing costs anything."""
+        """Return the feedback on the example decision if all costs are zero."""
         return self.observe(self.example_decision(), jnp.zeros(self.dim))
 
     def decision(
         self, w: Float[Array, " d"], context: Context, instance: Instance = None, aux: PyTree = None, id: Any = 0
     ) -> Decision:
-        """A decision that nobody sampled: a person's, an incumbent's, one from an old log.
+        """Return a decision that no policy sampled: a person's, an incumbent's, one from an old log.
 
-        ``aux`` is what the oracle tells beside ``w`` where it does (zeros without it).
+        Parameters
+        ----------
+        w : array of shape (d,)
+            What was done.
+        context : array of shape ``context_shape``
+            What was known.
+        instance : pytree, optional
+            What changed in the feasible set in this round.
+        aux : pytree, optional
+            What the oracle returns next to ``w``, if it does; zeros by default.
+        id : int, default 0
+            The decision's number.
         """
-        kind = jnp.result_type(float)
-        none = jnp.zeros(self.dim, kind)
+        dtype = jnp.result_type(float)
+        zeros = jnp.zeros(self.dim, dtype)
         if aux is None:
-            form = self.oracle.aux_form()
-            aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
+            aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.oracle.aux_form())
         return Decision(
-            id=jnp.asarray(id, jnp.int32), context=jnp.asarray(context, kind), instance=instance, cost_sample=none,
-            noise=none, w=jnp.asarray(w, kind), aux=aux, status=jnp.zeros((), jnp.int32),
-            log_density=jnp.asarray(jnp.nan, kind), version=jnp.asarray(NOT_SAMPLED, jnp.int32),
+            id=jnp.asarray(id, jnp.int32),
+            context=jnp.asarray(context, dtype),
+            instance=instance,
+            cost_sample=zeros,
+            noise=zeros,
+            w=jnp.asarray(w, dtype),
+            aux=aux,
+            status=jnp.zeros((), jnp.int32),
+            log_density=jnp.asarray(jnp.nan, dtype),
+            version=jnp.asarray(NOT_SAMPLED, jnp.int32),
             member=jnp.zeros((), jnp.int32),
-        )  # fmt: skip
+        )
 
     def record(
         self, sample: Sample, solution: Solution, context: Context, instance: Instance, id: Any = None
     ) -> Decision:
-        """The decision that a policy's sample and its solution make."""
-        kind = jnp.result_type(float)
-        drawn: Any = sample.filled()
+        """Return the decision that a policy's sample and its solution make."""
+        dtype = jnp.result_type(float)
+        filled: Any = sample.filled()
         return Decision(
-            id=drawn.version if id is None else jnp.asarray(id, jnp.int32),
-            context=jnp.asarray(context, kind),
+            id=filled.version if id is None else jnp.asarray(id, jnp.int32),
+            context=jnp.asarray(context, dtype),
             instance=instance,
-            cost_sample=drawn.cost,
-            noise=drawn.noise,
-            w=jnp.asarray(solution.w, kind),
+            cost_sample=filled.cost,
+            noise=filled.noise,
+            w=jnp.asarray(solution.w, dtype),
             aux=solution.aux,
             status=jnp.asarray(solution.status, jnp.int32),
-            log_density=drawn.log_density,
-            version=drawn.version,
-            member=drawn.member,
+            log_density=filled.log_density,
+            version=filled.version,
+            member=filled.member,
         )
 
     def observe(self, decision: Decision, cost: Cost, seen: Bool[Array, " m"] | None = None) -> Feedback:
-        """What ``decision`` reveals when the cost is ``cost``; ``seen`` marks the rows that arrive (None: all)."""
-        told = observe(self.feedback, decision, cost)
-        return self.with_seen(told, seen)
+        """Return what ``decision`` reveals if the cost is ``cost``; ``seen`` marks the rows that arrive (None: all)."""
+        return self.with_seen(observe(self.feedback, decision, cost), seen)
 
-    def with_seen(self, told: Feedback, seen: Bool[Array, " m"] | None) -> Feedback:
-        """Feedback with the mask of its rows that this problem has: an array where rows may be missing, None where not."""
+    def with_seen(self, feedback: Feedback, seen: Bool[Array, " m"] | None) -> Feedback:
+        """Return the feedback with this problem's mask of rows: an array if rows may be missing, otherwise None."""
         if self.may_miss and seen is None:
-            seen = jnp.ones(told.values.shape, bool)
+            seen = jnp.ones(feedback.values.shape, bool)
         if not self.may_miss and seen is not None:
             raise SettingsError("problem: rows of the feedback are missing, but it was made with may_miss=False")
-        return Feedback(told.operator, told.linkage, told.values, seen)
+        return Feedback(feedback.operator, feedback.linkage, feedback.values, seen)
 
     def require(self, context: Context) -> None:
-        """Refuses a context of another shape."""
+        """Refuse a context of another shape."""
         if context.shape != self.context_shape:
             raise SettingsError(f"context: expected shape {self.context_shape}, got {context.shape}")
 
     def difference(self, other: "Problem") -> str:
-        """In what another problem differs, in words; empty if in nothing."""
-        said = []
+        """Describe what differs between this problem and another one; empty if nothing does."""
+        differences = []
         if self.oracle is not other.oracle:
-            mine, its = self.oracle.fingerprint(), other.oracle.fingerprint()
-            parts = [
-                f"{key} {mine.get(key, 'none')} and {its.get(key, 'none')}"
-                for key in {**mine, **its}
-                if mine.get(key) != its.get(key)
+            here, there = self.oracle.fingerprint(), other.oracle.fingerprint()
+            fields = [
+                f"{key} {here.get(key, 'none')} and {there.get(key, 'none')}"
+                for key in {**here, **there}
+                if here.get(key) != there.get(key)
             ]
-            said += [f"oracle: {', '.join(parts)}"] if parts else []
+            differences += [f"oracle: {', '.join(fields)}"] if fields else []
         if self.context_shape != other.context_shape:
-            said.append(f"shape of a context: {self.context_shape} and {other.context_shape}")
+            differences.append(f"shape of a context: {self.context_shape} and {other.context_shape}")
+        if self.columns != other.columns:
+            differences.append(f"columns: {self.columns} and {other.columns}")
         if self.feedback is not other.feedback and self.feedback != other.feedback:
-            said.append(f"feedback: {self.feedback.name!r} and {other.feedback.name!r}")
+            differences.append(f"feedback: {self.feedback.name!r} and {other.feedback.name!r}")
         if self.instance_form != other.instance_form:
-            said.append(f"instances: {form_words(self.instance_form)} and {form_words(other.instance_form)}")
-        if self.may_miss != other.may_miss:
-            words = {True: "rows may be missing", False: "rows are never missing"}
-            said.append(f"feedback: {words[self.may_miss]} and {words[other.may_miss]}")
-        return "; ".join(said)
+            differences.append(f"instances: {form_words(self.instance_form)} and {form_words(other.instance_form)}")
+        if bool(self.may_miss) != bool(other.may_miss):
+            texts = {True: "rows may be missing", False: "rows are never missing"}
+            differences.append(f"feedback: {texts[bool(self.may_miss)]} and {texts[bool(other.may_miss)]}")
+        for name in ("sense", "offset"):
+            here, there = getattr(self, name), getattr(other, name)
+            differences += [] if here == there else [f"{name}: {here} and {there}"]
+        return "; ".join(differences)
 
     def require_played_on(self, world: "Problem", who: str) -> None:
-        """Refuses another world than this problem; where rows may be missing, they may also all arrive."""
-        said = self.difference(world if world.may_miss else world.with_missing(self.may_miss))
-        if said:
+        """Refuse a world with another problem than this one; feedback that may be missing may also always arrive."""
+        expected = world if world.may_miss else world.with_missing(bool(self.may_miss))
+        difference = self.for_policy().difference(expected.for_policy())
+        if difference:
             raise SettingsError(
-                f"{who} was built for another problem than it is to be played on: {said}; "
+                f"{who} was built for another problem than the one it meets: {difference}; "
                 "build it for this one, such as with benchmark.problem(feedback=…, may_miss=…)"
             )
 
 
+def _context_shape(context: Any, dim: int) -> tuple[int, ...]:
+    """Return ``(p,)`` or ``(d, p)``."""
+    if isinstance(context, Columns):
+        return (dim, context.width) if context.per_coordinate else (context.width,)
+    shape = (context,) if isinstance(context, int | np.integer) else context
+    expected = f"contexts of shape (p,) or ({dim}, p), a row per cost coordinate, or Columns"
+    try:
+        sizes = tuple(shape)
+    except TypeError:
+        raise SettingsError(f"problem: expected {expected}, got {context!r}") from None
+    whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1 for size in sizes)
+    if not whole or len(sizes) not in (1, 2) or (len(sizes) == 2 and sizes[0] != dim):
+        raise SettingsError(f"problem: expected {expected}, got {context!r}")
+    return tuple(int(size) for size in sizes)
+
+
 _KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
-_WORDS = {"b": "booleans", "i": "integers", "u": "integers", "f": "numbers"}
+_KIND_NAMES = {"b": "booleans", "i": "integers", "u": "integers", "f": "numbers"}
 
 
 def form_of(instance: Instance) -> Hashable:
-    """Structure, shapes and kinds of number of an instance, hashable; None for none."""
+    """Return structure, shapes and kinds of number of an instance, hashable; None for None."""
     if instance is None:
         return None
     leaves, structure = jax.tree.flatten(instance)
@@ -197,17 +307,17 @@ def _dtype(leaf: Any) -> Any:
 
 
 def empty_of(form: Any) -> Instance:
-    """An instance of zeros of this form."""
+    """Return an instance of zeros of this form."""
     if form is None:
         return None
-    structure, described = form
-    return jax.tree.unflatten(structure, [jnp.zeros(shape, _KINDS.get(kind, float)) for shape, kind in described])
+    structure, shapes = form
+    return jax.tree.unflatten(structure, [jnp.zeros(shape, _KINDS.get(kind, float)) for shape, kind in shapes])
 
 
 def form_words(form: Any) -> str:
-    """A form of instances in words."""
+    """Describe a form of instances."""
     if form is None:
         return "none"
-    structure, described = form
-    leaves = [f"{_WORDS.get(kind, kind)} {list(shape)}" for shape, kind in described]
+    structure, shapes = form
+    leaves = [f"{_KIND_NAMES.get(kind, kind)} {list(shape)}" for shape, kind in shapes]
     return str(jax.tree.unflatten(structure, leaves)).replace("'", "")

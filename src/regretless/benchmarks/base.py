@@ -55,7 +55,7 @@ class Benchmark(Part):
         """The feedback regime called ``name``, as it is on this benchmark."""
         return regime(name)
 
-    def problem(self, feedback: str | Measurement = "bandit", *, may_miss: bool = False) -> Problem:
+    def problem(self, feedback: str | Measurement = "bandit", *, may_miss: bool | None = None) -> Problem:
         """What policies are built for to be played on this benchmark."""
         rule = self.measurement(feedback) if isinstance(feedback, str) else feedback
         first = lambda key: self.round(key, self.environment(key), jnp.int32(1)).instance  # noqa: E731

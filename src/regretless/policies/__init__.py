@@ -1,7 +1,7 @@
 """Learning algorithms, by name: each is built for a problem, with settings of its own.
 
 >>> import jax, jax.numpy as jnp, regretless as rg
->>> problem = rg.Problem(rg.oracles.top_k(4, 2), context_shape=(3,), feedback="bandit")
+>>> problem = rg.Problem(rg.oracles.top_k(4, 2), context=3, feedback="bandit")
 >>> policy = rg.policies.build("dfhpg", problem, surrogate="spo_plus")
 >>> state = policy.init(jax.random.key(0))
 >>> decision = policy.decide(jax.random.key(1), state, jnp.ones(3))
