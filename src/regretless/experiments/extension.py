@@ -1,0 +1,119 @@
+"""What other packages add to experiments: studies, presets with published values, report sections and other tasks.
+
+A distribution registers them as entry points of the groups ``regretless.studies``, ``regretless.presets`` and
+``regretless.report``. They are imported when they are used; a broken one harms no one who does not need it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+from regretless.registry import Registry
+
+if TYPE_CHECKING:
+    from regretless.experiments.study import Scale, Study
+    from regretless.results import Result
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is finished and how much there is."""
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Something to compute once and store: one arm of an experiment, or a computation of another package.
+
+    A task must survive ``pickle``: worker processes and machines receive it that way. Its result is stored under its
+    address, so everything that changes the result has to be part of that; ``regretless.experiments.resolve.address_of(
+    configuration, modules)`` makes such an address from JSON data and the code of the modules that compute the result.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Theory:
+    ...     name: str = "convergence theorems"
+    ...     seed: int = 0
+    ...     @property
+    ...     def configuration(self):
+    ...         return {"kind": "theory", "seed": self.seed}
+    ...     @property
+    ...     def address(self):
+    ...         return "0" * 64
+    ...     def compute(self, progress):
+    ...         raise NotImplementedError
+    >>> isinstance(Theory(), Task)
+    True
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is, for progress and error messages."""
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Everything that the result depends on apart from the code, as JSON data."""
+
+    @property
+    def address(self) -> str:
+        """64 hexadecimal digits under which the result is stored."""
+
+    def compute(self, progress: Progress) -> "Result":
+        """Compute the result."""
+
+
+class Preset(NamedTuple):
+    """Tuned settings by dotted name."""
+
+    values: Mapping[str, Any]
+    degree: int | None  # the degree they were tuned at; None: the benchmark has no degrees
+
+
+class Published(NamedTuple):
+    """A published mean final regret."""
+
+    mean: float
+    standard_error: float
+
+    def z(self, mean: float, standard_error: float) -> float:
+        """Return how many standard errors of the difference ``mean`` is above the published one."""
+        return float((mean - self.mean) / (standard_error**2 + self.standard_error**2) ** 0.5)
+
+
+class PresetSource(Protocol):
+    """Tuned settings and published values of one publication; an entry point of ``regretless.presets``."""
+
+    def preset(self, benchmark: str, degree: int | None, model: str, feedback: str) -> Preset | None:
+        """Return the tuned settings for this benchmark, those of the nearest degree; None without any."""
+
+    def published(self, benchmark: str, feedback: str, policy: str) -> Published | None:
+        """Return the published value of a policy with its preset on the benchmark as it is; None without one."""
+
+
+STUDIES: Registry[Callable[["Scale"], "Study"]] = Registry(
+    "study", "studies", {}, (), "a function that takes a regretless.experiments.Scale and returns a Study"
+)
+"""Studies by name, functions of a ``Scale`` that return a ``Study``; entry points ``regretless.studies``."""
+
+PRESETS: Registry[PresetSource] = Registry(
+    "source of presets", "presets", {}, ("preset", "published"), "an object with preset() and published()"
+)
+"""Sources of presets and published values; entry points ``regretless.presets``. The first with an answer is used."""
+
+REPORT: Registry[Any] = Registry("part of the report", "report", {}, (), "see regretless.experiments.report")
+"""Parts that other packages add to the report by name. Entry points ``regretless.report``."""
+
+STUDIES_HINT = (
+    "the studies of the paper are a package of their own: pip install regretless-dfhpg "
+    "(in this repository: pip install ./papers/dfhpg)"
+)
+
+
+def find_preset(benchmark: str, degree: int | None, model: str, feedback: str) -> Preset | None:
+    """Return the tuned settings that some source has for this benchmark; None if none has any."""
+    answers = (source.preset(benchmark, degree, model, feedback) for source in PRESETS.usable().values())
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def find_published(benchmark: str, feedback: str, policy: str) -> Published | None:
+    """Return the published value that some source has for this policy and benchmark; None if none has one."""
+    answers = (source.published(benchmark, feedback, policy) for source in PRESETS.usable().values())
+    return next((answer for answer in answers if answer is not None), None)
