@@ -7,12 +7,15 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-.venv/ready: requirements/dev.txt pyproject.toml
+# The library and, once it is there, the paper's distribution.
+PROJECTS := . $(patsubst %/pyproject.toml,%,$(wildcard papers/dfhpg/pyproject.toml))
+
+.venv/ready: requirements/dev.txt pyproject.toml $(wildcard papers/dfhpg/pyproject.toml)
 	@echo "setting up .venv (once; some minutes on a slow network)"
 	@$(PYTHON) -c 'import sys; sys.exit("regretless needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -m venv .venv
 	@$(PIP) install --require-hashes -r requirements/dev.txt
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) install --no-deps --no-build-isolation $(addprefix --editable ./,$(PROJECTS))
 	@touch $@
 
 .venv/docs-ready: .venv/ready requirements/docs.txt
@@ -66,8 +69,9 @@ pages: .venv/ready ## write tables, pictures and links of the pages anew, from t
 	$(BIN)/python tools/pages.py $(STORE)
 
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet
-lock: ## pin the requirements anew (needs uv)
+lock: ## pin the requirements again (needs uv)
 	$(LOCK) pyproject.toml --extra dev -o requirements/dev.txt
+	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
 	$(LOCK) pyproject.toml --extra dev --extra docs -c requirements/dev.txt -o requirements/docs.txt
 	echo torch | $(LOCK) - -c requirements/dev.txt -o requirements/torch.txt
 	$(LOCK) pyproject.toml --extra dev --extra ortools --extra pyepo --extra ray -c requirements/dev.txt -c requirements/torch.txt \

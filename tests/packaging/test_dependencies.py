@@ -1,0 +1,90 @@
+"""Imports agree with the declared dependencies: the core at the top of a module, extras through ``extras.require``."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+OWN = {"regretless", "regretless_command", "regretless_dfhpg"}
+LIBRARY = sorted((ROOT / "src").rglob("*.py"))
+NOT_YET_OPTIONAL = {  # files that still import an extra's package directly; this list only shrinks
+    "report/figures.py", "report/kinds/arena.py", "report/kinds/theory.py", "report/paper/labels.py", "report/paper/sheets.py",
+    "report/theory.py", "report/writing.py", "show/figures.py", "studies/tuning/spaces.py", "studies/tuning/trials.py",
+    "live/tables.py", "show/curves.py", "columns.py", "live/evaluation/report.py", "trace.py", "report/page.py",
+    "benchmarks/energy/files.py", "results.py", "oracles/pyepo.py", "studies/engines/cluster.py",
+}  # fmt: skip
+
+
+def packages(requirements):
+    """Names of the packages in requirements, with those of the extras that they name."""
+    names = set()
+    for requirement in requirements:
+        name, extras = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement).groups()
+        if name == PROJECT["name"]:
+            for extra in extras.split(","):
+                names |= packages(PROJECT["optional-dependencies"][extra])
+        else:
+            names.add(name.replace("-", "_").lower())
+    return names
+
+
+CORE = packages(PROJECT["dependencies"]) | OWN
+EXTRAS = {extra: packages(listed) for extra, listed in PROJECT["optional-dependencies"].items()}
+
+
+def imports(path):
+    """(package, for type checkers only) of every import statement of a file."""
+    statements = []
+
+    def visit(node, typing):
+        for child in ast.iter_child_nodes(node):
+            guarded = typing or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test))
+            if isinstance(child, ast.Import):
+                statements.extend((alias.name.partition(".")[0], guarded) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and not child.level:
+                statements.append((child.module.partition(".")[0], guarded))
+            visit(child, guarded)
+
+    visit(ast.parse(path.read_text("utf-8")), False)
+    return [(package, typing) for package, typing in statements if package not in sys.stdlib_module_names]
+
+
+def required(path):
+    """(package, extra) of every call of ``extras.require`` with literal arguments."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "require":
+            extras = [word.value.value for word in node.keywords if word.arg == "extra"]
+            if extras and node.args and isinstance(node.args[0], ast.Constant):
+                yield node.args[0].value.partition(".")[0], extras[0]
+
+
+def test_the_core_is_light():
+    assert OWN | {"equinox", "highspy", "jax", "jaxtyping", "numpy", "pydantic", "rich", "scipy", "typer"} == CORE
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
+def test_imports_are_declared(path):
+    used = set(imports(path))
+    assert {package for package, _ in used} <= CORE.union(*EXTRAS.values()), "a package that is not declared"
+    if path.relative_to(ROOT / "src").as_posix().removeprefix("regretless/") not in NOT_YET_OPTIONAL:
+        assert {package for package, typing in used if not typing} <= CORE, "use extras.require for optional packages"
+    for package, extra in required(path):
+        if package != "json":
+            assert package in EXTRAS[extra], f"{package} is not in the extra {extra}"
+
+
+def test_every_extra_is_documented():
+    assert set(EXTRAS) == {
+        "plots", "tune", "data", "report", "parallel", "ray", "torch", "pyepo", "paper", "all", "docs", "ortools", "dev",
+    }  # fmt: skip
+    assert EXTRAS["all"] == EXTRAS["plots"] | EXTRAS["tune"] | EXTRAS["data"] | EXTRAS["report"] | EXTRAS["parallel"]
+
+
+def test_metadata_names_no_invented_people_or_hosts():
+    assert not {"authors", "maintainers", "urls"} & set(PROJECT)
+    assert "version" in PROJECT["dynamic"]
