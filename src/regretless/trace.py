@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from regretless.errors import SettingsError
-from regretless.show.shown import Backend
+from regretless.plots import Backend
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,20 +118,20 @@ class Trace:
         self,
         ax: "Axes | None" = None,
         *,
-        what: str = "average",
+        quantity: str = "average",
         label: str | None = None,
         log: bool | None = None,
         backend: Backend = "matplotlib",
     ) -> Any:
         """Draws the mean over replications with ±1 standard error on ``ax`` (default: a new figure) and returns the axes.
 
-        ``what`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``log`` None: as
+        ``quantity`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``log`` None: as
         it suits; ``backend="plotly"`` returns a plotly figure.
         """
-        from regretless.show import curves
+        from regretless.plots import plot_results
 
         name = str(self.config.get("policy", "regret")) if label is None else label
-        return curves.plotted({name: self}, [], what, ax, log, backend)
+        return plot_results({name: self}, ax=ax, quantity=quantity, log=log, backend=backend)
 
     def _repr_html_(self) -> str:
         from regretless.show import results

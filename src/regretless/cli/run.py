@@ -15,7 +15,7 @@ from rich.text import Text
 from regretless.cli import console
 from regretless.cli.catalogue import complete
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
-from regretless.show.words import number, spread
+from regretless.formatting import format_mean, format_number
 from regretless.startup import Device, configure
 
 EPILOG = """
@@ -209,16 +209,16 @@ def show(result: dict[str, Any]) -> None:
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
         table.add_row(
             Text(row["policy"]),
-            spread(row["mean"], row["standard_error"]) + note,
-            number(row["median"]),
+            format_mean(row["mean"], row["standard_error"]) + note,
+            format_number(row["median"]),
             "–" if row["published_mean"] is None
-            else spread(row["published_mean"], row["published_standard_error"]),
+            else format_mean(row["published_mean"], row["published_standard_error"]),
             "–" if row["z"] is None else f"{row['z']:+.2f}",
         )  # fmt: skip
     table.add_section()
     for line in result["references"]:
         name = f"{line['name']} ({line['world']})" if line["world"] else line["name"]
-        table.add_row(Text(name, style="dim"), spread(line["mean"], line["standard_error"]))
+        table.add_row(Text(name, style="dim"), format_mean(line["mean"], line["standard_error"]))
     console.out.print(table)
 
 

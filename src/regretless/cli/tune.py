@@ -9,7 +9,7 @@ import typer
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
-from regretless.show.words import number
+from regretless.formatting import format_number
 from regretless.startup import Device, configure
 
 STOPPED = "finished trials are kept; the same command goes on from there"
@@ -94,7 +94,7 @@ def tune(
         console.say(
             f"{len(record['trials'])} trials over {record['combinations']} combinations of static choices, "
             f"{record['seconds']:.0f} s, {record['compile_seconds']:.0f} s of it compiling {record['programs']} programs\n"
-            f"best: trial {record['best']['number']} with mean final regret {number(record['best']['value'])}, "
+            f"best: trial {record['best']['number']} with mean final regret {format_number(record['best']['value'])}, "
             f"{record['best']['params']}\n"
             f"next: regretless run {benchmark} --policy {policy} --model {model} --feedback {feedback} "
             f"--preset {shlex.quote(str(preset))}"

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regretless.show.cards import card, facts, sentence, table, vector
-from regretless.show.words import number
+from regretless.formatting import format_number, format_vector, html_card, html_facts, html_sentence, html_table
 
 if TYPE_CHECKING:
     from regretless.live.core import Core
@@ -31,20 +30,22 @@ def learner_card(core: "Core") -> str:
     ]
     if plan.options.mode != "act" or paused:
         known.append(("mode", "paused: the incumbent decides" if paused else plan.options.mode))
-    return card("Learner", facts(known), note=".health() says how it is doing")
+    return html_card("Learner", html_facts(known), note=".health() says how it is doing")
 
 
 def health_card(health: "Health") -> str:
     """The verdict first, then what decisions cost beside others, then the counts."""
     head = ("beside", "cost a round", "difference", "95 % interval", "rounds")
     rows = (
-        [] if health.paid is None else [("paid", number(health.paid.mean), "", _range(health.paid), health.paid.rounds)]
+        []
+        if health.paid is None
+        else [("paid", format_number(health.paid.mean), "", _range(health.paid), health.paid.rounds)]
     )
     others = {"the incumbent": health.incumbent, "the best fixed decision": health.best_fixed, "random": health.random}
     for name, other in others.items():
         if other is not None:
             told = f"{name} (estimated)" if other.estimated else name
-            rows.append((told, number(other.cost), number(other.difference), _range(other), other.rounds))
+            rows.append((told, format_number(other.cost), format_number(other.difference), _range(other), other.rounds))
     counts = [
         ("decisions", "{:,} made, {:,} learnt, {:,} waiting, {:,} expired".format(*health[:4])),
         (
@@ -54,26 +55,26 @@ def health_card(health: "Health") -> str:
         ("error", None if health.relative_residual is None else f"{health.relative_residual:.0%} of the totals"),
         ("drift", None if health.drift is None else f"since about decision {health.drift.since}"),
     ]
-    shown = facts((name, value) for name, value in counts if value is not None)
-    parts = [sentence(health.verdict), *([table(head, rows)] if rows else []), shown]
-    return card("Health", *parts)
+    shown = html_facts((name, value) for name, value in counts if value is not None)
+    parts = [html_sentence(health.verdict), *([html_table(head, rows)] if rows else []), shown]
+    return html_card("Health", *parts)
 
 
 def choice_card(choice: "Choice") -> str:
     """What to do, who decided, and why."""
     chosen = np.flatnonzero(np.asarray(choice.w))
     known: list[tuple[str, Any]] = [
-        ("decision", vector(choice.w)),
-        ("not zero", f"{len(chosen)} of {np.size(choice.w)}: {vector(chosen)}"),
-        ("context", choice.context if isinstance(choice.context, dict) else vector(choice.context)),
+        ("decision", format_vector(choice.w)),
+        ("not zero", f"{len(chosen)} of {np.size(choice.w)}: {format_vector(chosen)}"),
+        ("context", choice.context if isinstance(choice.context, dict) else format_vector(choice.context)),
         (
             "decided by",
             choice.by + (", exploring" if choice.explored else "") + (", the solver failed" if choice.fallback else ""),
         ),
-        ("drawn costs", vector(choice.cost_sample)),
+        ("drawn costs", format_vector(choice.cost_sample)),
     ]
-    return card(f"Choice {choice.id}", facts(known), note=f"report its cost with learn({choice.id}, …)")
+    return html_card(f"Choice {choice.id}", html_facts(known), note=f"report its cost with learn({choice.id}, …)")
 
 
 def _range(told: Any) -> str:
-    return f"{number(told.low)} to {number(told.high)}"
+    return f"{format_number(told.low)} to {format_number(told.high)}"

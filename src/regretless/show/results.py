@@ -4,11 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from regretless.show.cards import card, facts, table
-from regretless.show.curves import compare_table
-from regretless.show.words import number, policy, spread
+from regretless.errors import SettingsError
+from regretless.formatting import display_name, format_mean, format_number, html_card, html_facts, html_table
+from regretless.show.series import anchor_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from regretless.trace import Trace
 
 
@@ -22,13 +24,13 @@ def trace_card(trace: "Trace") -> str:
         ("benchmark", named),
         ("feedback", config.get("feedback")),
         ("replications", f"{replications:,} of {rounds:,} rounds" + _diverged(trace.diverged)),
-        ("final regret", f"{spread(trace.mean(), trace.standard_error())} (mean ± standard error)"),
-        ("median", number(trace.median())),
+        ("final regret", f"{format_mean(trace.mean(), trace.standard_error())} (mean ± standard error)"),
+        ("median", format_number(trace.median())),
     ]
     kept = f"every {trace.diagnostics_every} rounds: {', '.join(trace.diagnostics)}" if trace.diagnostics else "none"
     known.append(("diagnostics", kept))
-    title = f"Trace of {policy(str(config.get('policy', 'a policy')))}"
-    return card(title, facts((name, value) for name, value in known if value), note=".plot() draws it")
+    title = f"Trace of {display_name(str(config.get('policy', 'a policy')))}"
+    return html_card(title, html_facts((name, value) for name, value in known if value), note=".plot() draws it")
 
 
 def results_card(
@@ -40,30 +42,61 @@ def results_card(
 ) -> str:
     """Several traces, best first, and the reference lines (name, mean, standard error) of the same stream."""
     if not traces:
-        return card(title, note="no traces")
+        return html_card(title, note="no traces")
     found = compare_table(traces, None, worlds)
-    against = policy(str(found.attrs["against"]))
+    against = display_name(str(found.attrs["against"]))
     rows = []
     for label, row in found.sort_values("mean", kind="stable").iterrows():
         rows.append((
-            policy(str(label)) + _diverged(int(row["diverged"])),
-            spread(row["mean"], row["standard_error"]),
-            number(row["difference"]),
+            display_name(str(label)) + _diverged(int(row["diverged"])),
+            format_mean(row["mean"], row["standard_error"]),
+            format_number(row["difference"]),
             _interval(row["low"], row["high"]),
         ))  # fmt: skip
-    rows += [(name.replace("_", " "), spread(mean, error), "", "") for name, mean, error in references]
+    rows += [(name.replace("_", " "), format_mean(mean, error), "", "") for name, mean, error in references]
     first = next(iter(traces.values()))
     replications, rounds = first.regret.shape
     note = f"{replications} replications of {rounds:,} rounds; differences are paired by seed"
     if seconds:
         note += "; " + ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items())
     head = ("policy", "final regret ± s.e.", f"minus {against}", "95 % interval")
-    return card(title, table(head, rows), note=note)
+    return html_card(title, html_table(head, rows), note=note)
 
 
 def _interval(low: Any, high: Any) -> str:
-    return f"{number(low)} to {number(high)}" if math.isfinite(low) and math.isfinite(high) else ""
+    return f"{format_number(low)} to {format_number(high)}" if math.isfinite(low) and math.isfinite(high) else ""
 
 
 def _diverged(count: int) -> str:
     return f" ({count} diverged)" if count else ""
+
+
+def compare_table(
+    traces: "Mapping[str, Trace]", against: str | None, worlds: Mapping[str, str] | None = None
+) -> "pd.DataFrame":
+    """A row per policy: final regret, and the difference from ``against``, paired by seed, with its 95 % interval.
+
+    ``worlds`` names the world of each policy: differences are taken within one world only.
+    """
+    import pandas as pd
+
+    if against is None:
+        against = anchor_of(traces)
+    elif against not in traces:
+        raise SettingsError(f"compare_table: expected against to be one of {', '.join(traces)}, got {against!r}")
+    same, rows = worlds or {}, {}
+    for label, trace in traces.items():
+        row: dict[str, Any] = {
+            "mean": trace.mean(), "standard_error": trace.standard_error(), "median": trace.median(),
+            "diverged": trace.diverged,
+        }  # fmt: skip
+        if against in traces and label != against and same.get(label) == same.get(against):
+            found = trace.compare(traces[against])
+            row |= {"difference": found.mean, "low": found.low, "high": found.high, "pairs": found.pairs}
+        rows[label] = row
+    columns = ["mean", "standard_error", "median", "diverged", "difference", "low", "high", "pairs"]
+    table = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=columns)
+    table["pairs"] = table["pairs"].fillna(0).astype(int)
+    table.index.name = "policy"
+    table.attrs["against"] = against
+    return table

@@ -2,15 +2,15 @@
 
 import abc
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from regretless.plots import Backend
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from regretless.trace import Trace
-
-Backend = Literal["matplotlib", "plotly"]
 
 
 class Shown(abc.ABC):
@@ -30,26 +30,26 @@ class Shown(abc.ABC):
         self,
         ax: "Axes | None" = None,
         *,
-        what: str = "average",
+        quantity: str = "average",
         references: bool = True,
         log: bool | None = None,
         backend: Backend = "matplotlib",
     ) -> Any:
         """Draws every mean with ±1 standard error and the reference lines on ``ax`` (default: a new figure); returns the axes.
 
-        ``what`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``log`` None: as
+        ``quantity`` is ``"average"`` (regret per round so far), ``"cumulative"`` or the name of a diagnostic; ``log`` None: as
         it suits; ``backend="plotly"`` returns a plotly figure.
         """
-        from regretless.show import curves
+        from regretless.plots import plot_results
 
         lines = [(name, mean) for name, mean, _ in self._lines() if mean is not None] if references else []
-        return curves.plotted(self.traces, lines, what, ax, log, backend)
+        return plot_results(self.traces, lines, ax=ax, quantity=quantity, log=log, backend=backend)
 
     def compare_table(self, against: str | None = None) -> "pd.DataFrame":
         """A row per name: final regret, and the difference from ``against``, paired by seed, with its 95 % interval.
 
         What was played in another world than ``against`` has no difference.
         """
-        from regretless.show import curves
+        from regretless.show import results
 
-        return curves.compare_table(self.traces, against, self._worlds())
+        return results.compare_table(self.traces, against, self._worlds())

@@ -29,7 +29,7 @@ FAMILIES = (
 )  # fmt: skip
 """The modules whose registries name parts of ours that are imported when they are used."""
 
-SHOWN = "regretless.show"
+SHOWN = ("regretless.show.", "regretless.plots.", "regretless.formatting.")
 """How results look: no number depends on it."""
 
 DATA = (".csv", ".json", ".txt")
@@ -120,7 +120,7 @@ def _closure(roots: tuple[str, ...]) -> dict[str, Source]:
     waiting = [(root, True) for root in roots]
     while waiting:
         name, used = waiting.pop()
-        if name in followed or not inside.holds(name) or f"{name}.".startswith(f"{SHOWN}."):
+        if name in followed or not inside.holds(name) or f"{name}.".startswith(SHOWN):
             continue
         source = found.get(name) or sources.find(name)
         if source is None:

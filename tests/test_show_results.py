@@ -10,9 +10,9 @@ import pytest
 import regretless as rg
 from regretless.benchmarks.references import Reference
 from regretless.errors import SettingsError
+from regretless.formatting import escape
+from regretless.plots import POLICY_STYLES
 from regretless.results import Result
-from regretless.show import cards
-from regretless.show.style import KNOWN
 from regretless.simulate.result import Simulation
 from regretless.trace import Trace
 
@@ -37,17 +37,17 @@ def test_curves_have_the_papers_names_and_the_reports_colours():
     assert SIMULATION.plot(axes) is axes
     curves = {line.get_label(): line for line in axes.get_lines()}
     assert list(curves) == ["Greedy", "DFHPG-0", "<b>mine", "random"]
-    assert curves["DFHPG-0"].get_color() == KNOWN["dfhpg_0"].colour
+    assert curves["DFHPG-0"].get_color() == POLICY_STYLES["dfhpg_0"].colour
     average = TRACES["dfhpg_0"].cumulative().mean(axis=0)[-1] / 40
     assert curves["DFHPG-0"].get_ydata()[-1] == pytest.approx(average)
     assert curves["random"].get_ydata()[0] == pytest.approx(500.0 / 40)
     assert "Outside the chart: clairvoyant" in axes.get_xlabel()
     low, high = np.array(axes.collections[1].get_paths()[0].vertices)[:, 1].min(), average
     assert low < high
-    alone = TRACES["dfhpg_0"].plot(what="cumulative")
+    alone = TRACES["dfhpg_0"].plot(quantity="cumulative")
     assert alone is not axes
     assert alone.get_lines()[0].get_ydata()[-1] == pytest.approx(average * 40)
-    assert list(SIMULATION.plot(what="alpha", references=False).get_lines()[0].get_xdata()) == [10, 20, 30, 40]
+    assert list(SIMULATION.plot(quantity="alpha", references=False).get_lines()[0].get_xdata()) == [10, 20, 30, 40]
     plt.close("all")
 
 
@@ -58,8 +58,8 @@ def test_plotly_draws_the_same():
         SIMULATION.plot(backend="bokeh")
     with pytest.raises(SettingsError, match="leave ax out"):
         SIMULATION.plot(object(), backend="plotly")
-    with pytest.raises(SettingsError, match="one of average, cumulative, alpha, got 'beta'"):
-        SIMULATION.plot(what="beta")
+    with pytest.raises(SettingsError, match="among average, cumulative, alpha, got 'beta'"):
+        SIMULATION.plot(quantity="beta")
 
 
 def test_the_table_has_paired_differences():
@@ -87,7 +87,7 @@ def test_cards_escape_what_they_are_given():
         assert "<script>" not in html
     assert "5 replications of 40 rounds" in SIMULATION._repr_html_()
     assert "no traces" in Result({}, {})._repr_html_()
-    assert len(cards.text("x" * 10_000)) < 400
+    assert len(escape("x" * 10_000)) < 400
 
 
 def test_a_learner_its_health_and_its_choices_show_themselves():
@@ -100,6 +100,8 @@ def test_a_learner_its_health_and_its_choices_show_themselves():
 
 
 def test_nothing_that_draws_is_imported_before_it_is_needed():
-    code = "import sys, regretless; print([m for m in ('matplotlib', 'plotly', 'regretless.show.curves') if m in sys.modules])"
+    code = (
+        "import sys, regretless; print([m for m in ('matplotlib', 'plotly', 'regretless.plots') if m in sys.modules])"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

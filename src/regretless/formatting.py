@@ -1,0 +1,170 @@
+"""Numbers and names as text, and small HTML cards for notebooks."""
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+POLICY_NAMES = {
+    "dfhpg": "DFHPG",
+    "dfhpg_0": "DFHPG-0",
+    "dfhpg_1": "DFHPG-1",
+    "greedy": "Greedy",
+    "epsilon_greedy": "ε-greedy",
+    "thompson": "Thompson",
+    "linear_thompson": "linear Thompson",
+}
+OTHER_NAMES = {
+    "gaussian_linear": "Gaussian linear",
+    "gaussian_nn": "Gaussian NN",
+    "flow": "CNF",
+    "diffusion": "DDPM",
+    "semi_bandit": "semi-bandit",
+    "full": "full information",
+    "best_fixed": "best fixed",
+    "market_forecast": "market forecast",
+    "least_squares": "least squares",
+}
+"""Models, kinds of feedback and reference lines as they are printed."""
+
+
+def display_name(label: str) -> str:
+    """Return a policy, model or reference line as it is printed; any other label is returned unchanged.
+
+    >>> display_name("dfhpg_0"), display_name("flow, plug-in variant"), display_name("custom")
+    ('DFHPG-0', 'CNF, plug-in variant', 'custom')
+    """
+    name, comma, rest = label.partition(", ")
+    return (POLICY_NAMES | OTHER_NAMES).get(name, name) + comma + rest
+
+
+def format_number(value: float | None, digits: int = 3) -> str:
+    """Format a number such as 7.55e5; None and infinite values give a dash.
+
+    >>> format_number(755123.0), format_number(0.0), format_number(None), format_number(812.3)
+    ('7.55e5', '0', '–', '812')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0 or 0.01 <= abs(value) < 100:
+        return f"{value:.{digits}g}"
+    if 100 <= abs(value) < 1000:
+        return f"{value:.0f}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def format_mean(mean: float | None, error: float | None) -> str:
+    """Format a mean with its standard error, such as 7.55e5 ± 4.8e4."""
+    return f"{format_number(mean)} ± {format_number(error, 2)}"
+
+
+def format_vector(values: Any, limit: int = 12) -> str:
+    """Format the first numbers of an array on one line.
+
+    >>> format_vector([1.0, 0.25, 3.0], limit=2)
+    '1, 0.25, … (3 numbers)'
+    """
+    import numpy as np
+
+    flat = np.ravel(np.asarray(values))
+    shown = ", ".join(f"{value:.4g}" for value in flat[:limit].tolist())
+    return shown if len(flat) <= limit else f"{shown}, … ({len(flat)} numbers)"
+
+
+def printable(value: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def one_line(value: str) -> str:
+    r"""Return text on one line, with control characters replaced by spaces.
+
+    >>> one_line("a\nb")
+    'a b'
+    """
+    return " ".join("".join(char if char.isprintable() else " " for char in printable(value)).split())
+
+
+def shorten(value: str, length: int = 40) -> str:
+    """Return text on one line, cut to a length with an ellipsis."""
+    line = one_line(value)
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def unique_name(name: str, taken: Iterable[str], form: str = " ({})") -> str:
+    """Return the name, with a number appended if it is taken.
+
+    >>> unique_name("a", ["a", "b"])
+    'a (2)'
+    """
+    used, candidate, count = set(taken), name, 1
+    while candidate in used:
+        count += 1
+        candidate = name + form.format(count)
+    return candidate
+
+
+_BORDER = "1px solid rgba(128,136,150,0.35)"
+_CARD = (
+    f"display:inline-block;max-width:100%;overflow-x:auto;border:{_BORDER};border-radius:6px;padding:8px 12px;"
+    "line-height:1.4"
+)
+_TABLE = "border-collapse:collapse;background:none;color:inherit;font-size:inherit;margin:4px 0"
+_CELL = (
+    "padding:2px 12px 2px 0;border:0;background:none;color:inherit;vertical-align:top;white-space:normal;text-align:"
+)
+MAX_CARD_TEXT = 300
+"""Characters of one text on a card; longer ones are cut."""
+
+
+class SafeHTML(NamedTuple):
+    """HTML that needs no escaping."""
+
+    markup: str
+
+
+def escape(value: Any) -> str:
+    """Return a value as HTML text.
+
+    >>> escape("<b>")
+    '&lt;b&gt;'
+    """
+    return value.markup if isinstance(value, SafeHTML) else html.escape(shorten(str(value), MAX_CARD_TEXT))
+
+
+def html_card(title: str, *parts: SafeHTML, note: str = "") -> str:
+    """Return a card for a notebook: a title, its parts, and a note in small letters."""
+    below = f'<div style="opacity:0.7;font-size:90%">{escape(note)}</div>' if note else ""
+    inside = "".join(part.markup for part in parts)
+    return f'<div style="{_CARD}"><strong>{escape(title)}</strong>{inside}{below}</div>'
+
+
+def html_facts(pairs: Iterable[tuple[str, Any]]) -> SafeHTML:
+    """Return names with their values, one line each."""
+    rows = "".join(
+        f'<tr><td style="{_CELL}left;opacity:0.7">{escape(name)}</td><td style="{_CELL}left">{escape(value)}</td></tr>'
+        for name, value in pairs
+    )
+    return SafeHTML(f'<table style="{_TABLE}"><tbody>{rows}</tbody></table>')
+
+
+def html_table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> SafeHTML:
+    """Return a table whose first column is text and whose other columns are numbers."""
+
+    def row(cells: Sequence[Any], kind: str, style: str = "") -> str:
+        sides = ["left", *["right"] * (len(cells) - 1)]
+        inner = "".join(
+            f'<{kind} style="{_CELL}{side}{style}">{escape(cell)}</{kind}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
+        return f'<tr style="background:none">{inner}</tr>'
+
+    top = row(head, "th", f";border-bottom:{_BORDER};font-weight:600")
+    rows = "".join(row(cells, "td") for cells in body)
+    return SafeHTML(f'<table style="{_TABLE}"><thead>{top}</thead><tbody>{rows}</tbody></table>')
+
+
+def html_sentence(text: str) -> SafeHTML:
+    """Return a paragraph of text."""
+    return SafeHTML(f'<div style="margin:4px 0">{escape(text)}</div>')
