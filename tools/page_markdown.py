@@ -7,6 +7,7 @@
 - An example (``>>> …``) in a docstring is code, not a quotation.
 """
 
+import ast
 import functools
 import html
 import re
@@ -22,7 +23,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 FENCE = re.compile(r"(^ *```.*?^ *```)", re.DOTALL | re.MULTILINE)
 FORMULA = r"(?<![\\$`\w])\$([^$\n`]+)\$(?![\w$])"
 DISPLAYED = re.compile(r"^\$\$(.+?)\$\$$", re.DOTALL | re.MULTILINE)
-TO_CODE = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:\.\./)*)((?:src|tests|tools|examples)/[\w/.]+\.py)(?:#L(\d+))?\)")
+TO_CODE = re.compile(r"\[`([\w.]+)`\]\(\.\./((?:\.\./)*)((?:src|papers|tests|benchmarks|examples)/[\w/.]+\.py)\)")
 DRAWING = re.compile(r"^!\[([^\]]*)\]\(images/([\w-]+\.svg)\)$", re.MULTILINE)
 INDEXED = r"(?<![\w`\\.])([a-zA-Zα-ωΑ-Ωĉḡᾱ]\u0303?)_(\{[^}\s]+\}|[a-zα-ω0-9]+|[A-Z])(?![\w.=])"
 TOGETHER = re.compile(r"(?<=\d) ± (?=\d)|\[[-−]?[\d.e]+, [-−]?[\d.e]+\](?!\()")
@@ -44,11 +45,40 @@ def formulas(markdown: str) -> list[str]:
     return shown + [tex for part in parts for tex in re.findall(FORMULA, DISPLAYED.sub("", part))]
 
 
+@functools.cache
+def definitions(path: Path) -> dict[str, int]:
+    """Return the line of each class, function and constant of a file by name (``Class.method`` inside a class)."""
+    lines: dict[str, int] = {}
+
+    def visit(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                lines[prefix + node.name] = node.lineno
+            if isinstance(node, ast.ClassDef):
+                visit(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                lines.update({prefix + target.id: node.lineno for target in targets if isinstance(target, ast.Name)})
+
+    visit(ast.parse(path.read_text(encoding="utf-8")).body, "")
+    return lines
+
+
+def line_of(name: str, path: str) -> int:
+    """Return the line of a definition; raise LookupError if the file does not exist or does not define the name."""
+    source = DOCS.parent / path
+    if not source.is_file():
+        raise LookupError(f"{path}: no such file, but a page links to `{name}` in it")
+    if name not in definitions(source):
+        raise LookupError(f"{path}: a page links to {name!r}, which is not defined there")
+    return definitions(source)[name]
+
+
 def to_copy(link: re.Match[str]) -> str:
-    """A link to a line of code as one to the copy of its file beside the pages; its name may break after each word."""
-    name, up, path, line = link.groups()
+    """Return a link to a definition as one to the copy of its file in the built pages; names may break after each word."""
+    name, up, path = link.groups()
     words = re.sub(r"([._])(?=\w)", r"\1<wbr>", name)
-    return f'<a href="{up}code/{path}.html{"#L-" + line if line else ""}"><code>{words}</code></a>'
+    return f'<a href="{up}code/{path}.html#L-{line_of(name, path)}"><code>{words}</code></a>'
 
 
 def fenced(lines: list[str]) -> list[str]:

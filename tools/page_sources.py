@@ -13,7 +13,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK = re.compile(r'href="(?:\.\./)*code/((?:src|tests|tools|examples)/[\w/.]+\.py)\.html(?:#L-\d+)?"')
+LINK = re.compile(r'href="(?:\.\./)*code/((?:src|papers|tests|benchmarks|examples)/[\w/.]+\.py)\.html(?:#L-\d+)?"')
 LIGHT = HtmlFormatter(style="friendly", linenos="inline", linespans="L", cssclass="code")
 DARK = HtmlFormatter(style="nord", cssclass="code")
 STYLE = """

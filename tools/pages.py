@@ -14,7 +14,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tools")]
 
-import link_lines  # noqa: E402
 from page_arena import came_out, in_short, is_arena, read_arena, whole  # noqa: E402
 from page_losses import losses  # noqa: E402
 from page_tables import PICTURES, by_feedback, comparison, main_table, simple_baseline, theorems  # noqa: E402
@@ -166,7 +165,6 @@ def main(arguments: Sequence[str]) -> int:
         if new != text:
             path.write_text(new, encoding="utf-8")
             print(f"{path.relative_to(ROOT)}: written")
-    link_lines.main()
     print(*(f"{path.relative_to(ROOT)}: drawn" for path in drawn), *left, sep="\n")
     return 0
 

@@ -48,13 +48,29 @@ def test_every_formula_can_be_typeset_and_none_is_code(page):
 
 
 def test_links_to_code_lead_to_copies_that_mark_the_line(tmp_path):
-    page = shown("see [`Total.x`](../../src/regretless/feedback.py#L3)")
-    assert '<a href="../code/src/regretless/feedback.py.html#L-3"><code>Total.<wbr>x</code></a>' in page
+    page = shown("see [`Total.matvec`](../../src/regretless/feedback.py)")
+    source = (ROOT / "src/regretless/feedback.py").read_text().splitlines()
+    link = re.search(
+        r'<a href="(../code/src/regretless/feedback.py.html)#L-(\d+)"><code>Total.<wbr>matvec</code></a>', page
+    )
+    assert "def matvec(" in source[int(link[2]) - 1]
     (tmp_path / "index.html").write_text(page)
     page_sources.main(tmp_path)
     copy = (tmp_path / "code/src/regretless/feedback.py.html").read_text()
-    source = (ROOT / "src/regretless/feedback.py").read_text()
-    assert re.findall(r'id="L-(\d+)"', copy) == [str(i + 1) for i in range(len(source.splitlines()))]
+    assert re.findall(r'id="L-(\d+)"', copy) == [str(i + 1) for i in range(len(source))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_to_code_name_something_that_is_defined(page):
+    for name, _, path in page_markdown.TO_CODE.findall(page.read_text(encoding="utf-8")):
+        assert page_markdown.line_of(name, path) > 0
+
+
+def test_links_to_nothing_are_refused():
+    with pytest.raises(LookupError, match=r"'Total\.measured', which is not defined there"):
+        shown("[`Total.measured`](../src/regretless/feedback.py)")
+    with pytest.raises(LookupError, match="no such file"):
+        shown("[`Linear`](../src/regretless/feedbacks.py)")
 
 
 def test_drawings_stand_in_the_page_without_colours_of_their_own():

@@ -4,12 +4,9 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import link_lines  # noqa: E402
 import pages  # noqa: E402
 
 import invented  # noqa: E402
@@ -19,24 +16,6 @@ from regretless.studies.study import Scale  # noqa: E402
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 ALGORITHM = (ROOT / "docs" / "algorithm.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_to_code_lead_to_the_line_of_what_they_name(page):
-    text = page.read_text(encoding="utf-8")
-    assert link_lines.linked(text, page.parent) == text, "write them anew: python tools/link_lines.py"
-
-
-def test_a_link_to_nothing_is_refused():
-    folder = ROOT / "docs"
-    right = "[`DFHPG.ask`](../src/regretless/policies/dfhpg/algorithm.py#L1)"
-    line = int(re.search(r"#L(\d+)", link_lines.linked(right, folder))[1])
-    source = (ROOT / "src/regretless/policies/dfhpg/algorithm.py").read_text(encoding="utf-8").splitlines()
-    assert "def ask(" in source[line - 1]
-    with pytest.raises(LookupError, match=r"nothing called 'DFHPG\.asked' is defined there"):
-        link_lines.linked(right.replace("ask`", "asked`"), folder)
-    with pytest.raises(LookupError, match="no such file"):
-        link_lines.linked(right.replace("algorithm.py", "algorithms.py"), folder)
 
 
 def test_everything_with_a_number_is_there():
