@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 
-from regretless.benchmarks import published
 from regretless.results import Result
 from regretless.studies.cells import TheoryCell, describe
 from regretless.studies.definitions import study
@@ -16,6 +15,7 @@ from regretless.studies.theory import claims as theory
 from regretless.studies.theory import world as world
 from regretless.studies.theory.slopes import Interval
 from regretless.trace import DIAGNOSTICS_EVERY, Trace
+from regretless_dfhpg.presets import published
 
 SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
 

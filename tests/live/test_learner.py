@@ -13,6 +13,7 @@ from regretless.problem import Problem
 from regretless.simulate import stream
 from regretless.simulate.simulation import simulate
 from regretless.types import NOT_SAMPLED
+from regretless_dfhpg import presets
 
 DIM, FEATURES = 4, 3
 ORACLE = oracles.top_k(DIM, 2)
@@ -45,7 +46,7 @@ def same(one, other):
 )
 def test_makes_the_decisions_of_an_unbatched_simulation(benchmark_name, name, scaling):
     benchmark = benchmarks.build(benchmark_name)
-    preset = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").values
+    preset = presets.preset(benchmark_name, 8, "gaussian_linear", "bandit").values
     settings = preset if name == "dfhpg" else {}
     seed, horizon = 5, 60
     problem = benchmark.problem("bandit", may_miss=True)

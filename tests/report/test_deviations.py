@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, policies
-from regretless.benchmarks.presets import preset
 from regretless.policies.building import require_effect
 from regretless.report import deviations
 from regretless.settings import merged
+from regretless_dfhpg.presets import preset
 
 DOCS = Path(__file__).parents[2] / "docs"
 LIST = deviations.deviations()
@@ -64,7 +64,7 @@ def traced(name, model, benchmark, feedback, given):
     of_world = {key.removeprefix("benchmark."): each for key, each in given if key.startswith("benchmark.")}
     place, rounds = world(benchmark, tuple(of_world.items()))
     own = {key: each for key, each in given if not key.startswith("benchmark.")}
-    tuned = preset(benchmark, model, 8, feedback).values
+    tuned = preset(benchmark, 8, model, feedback).values
     base = merged({**tuned, "surrogate": "spo_plus", "model": model, **SMALL[model]}, own)
     known = policies.REGISTRY[name].Settings.model_fields
     settings = policies.settings_for(name, {key: v for key, v in base.items() if key.partition(".")[0] in known})
@@ -94,7 +94,7 @@ def test_every_option_changes_a_trace(each):
 def test_the_command_line_takes_every_option(each):
     place = benchmarks.build(each.benchmark)
     own = {key: value for key, value in {**each.beside, **each.option}.items() if not key.startswith("benchmark.")}
-    tuned = preset(each.benchmark, each.model, 8, each.feedback).values
+    tuned = preset(each.benchmark, 8, each.model, each.feedback).values
     known = policies.REGISTRY[each.policy].Settings.model_fields
     base = {key: value for key, value in {**tuned, "model": each.model}.items() if key.partition(".")[0] in known}
     settings = policies.settings_for(each.policy, merged(base, own))

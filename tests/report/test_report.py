@@ -9,7 +9,6 @@ import pytest
 
 import invented
 import latex_syntax
-from regretless.benchmarks import published
 from regretless.errors import SettingsError
 from regretless.report import overview, presets_section
 from regretless.report.gather import gather
@@ -25,6 +24,7 @@ from regretless.show.series import POINTS, chosen_rounds
 from regretless.studies import definitions
 from regretless.studies.definitions import QUICK, Scale
 from regretless.studies.store import Store
+from regretless_dfhpg.presets import published
 
 pytestmark = pytest.mark.xdist_group("report")
 

@@ -15,6 +15,7 @@ from regretless.oracles import top_k
 from regretless.simulate import programs, stream
 from regretless.simulate.run import chunk_size
 from regretless.simulate.simulation import _segments, seeds_of, simulate, simulate_all
+from regretless_dfhpg import presets
 from toys import DIM, Toy, make
 
 TOY = Toy()
@@ -47,7 +48,7 @@ def plain_loop(policy, benchmark, seed, horizon, delay=0, missing=0.0):
 
 def tuned(name, benchmark_name, benchmark, **more):
     """A policy with those of the published settings that it has."""
-    published = benchmarks.preset(benchmark_name, "gaussian_linear", 8, "bandit").values
+    published = presets.preset(benchmark_name, 8, "gaussian_linear", "bandit").values
     known = policies.REGISTRY[name].Settings.model_fields
     own = {key: value for key, value in published.items() if key.partition(".")[0] in known}
     return policies.build(name, benchmark.problem(), policies.settings_for(name, {**own, **more}))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, models, oracles, policies, surrogates
-from regretless.benchmarks import presets
 from regretless.cli.worker import keep_to_own_cores
 from regretless.errors import SettingsError
 from regretless.studies import cells, identity, sources
@@ -23,6 +22,7 @@ from regretless.studies.plan import Plan
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
 from regretless.studies.theory import runs
+from regretless_dfhpg import presets
 
 ARMS = (Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg"))
 CELL = Experiment(benchmark="topk", arms=ARMS, seeds=3, horizon=40)
@@ -65,7 +65,7 @@ def test_addresses_depend_on_everything_that_matters():
     [
         {"degree": 8},
         {"settings": {"benchmark.k": "2"}},
-        {"settings": {"policy_lr": presets.preset("topk", "gaussian_linear", 8, "bandit").values["policy_lr"]}},
+        {"settings": {"policy_lr": presets.preset("topk", 8, "gaussian_linear", "bandit").values["policy_lr"]}},
         {"arms": (Arm(label="a", policy="greedy", benchmark="topk"), ARMS[1])},
     ],
 )
@@ -75,10 +75,10 @@ def test_words_that_say_the_same_have_the_same_address(same):
 
 def test_a_preset_that_changes_moves_the_address(monkeypatch):
     before = key(CELL)
-    rows = presets.read("presets.csv")
+    rows = presets.read_table("presets.csv")
     monkeypatch.setattr(
         presets,
-        "read",
+        "read_table",
         lambda name: tuple({**row, "policy_lr": "0.123"} for row in rows) if name == "presets.csv" else (),
     )
     assert key(CELL) != before

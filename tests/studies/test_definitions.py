@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from regretless import benchmarks
-from regretless.benchmarks.presets import read
 from regretless.errors import SettingsError
 from regretless.studies import definitions
 from regretless.studies.definitions import BENCHMARKS, study
@@ -14,6 +13,7 @@ from regretless.studies.plan import Plan
 from regretless.studies.settling import settle
 from regretless.studies.study import QUICK, Scale
 from regretless.studies.verdicts import SECOND_RANGE
+from regretless_dfhpg.presets import read_table as read
 
 STATIC = ("baseline", "surrogate", "normalize_gradients", "alpha.gate")
 SIMULATED = [name for name in definitions.REGISTRY if name != "theory"]

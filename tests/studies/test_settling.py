@@ -7,6 +7,7 @@ from regretless.errors import SettingsError
 from regretless.studies.experiment import Arm, Experiment
 from regretless.studies.preparing import prepare
 from regretless.studies.settling import settle
+from regretless_dfhpg import presets
 
 
 def names(arm="dfhpg", **words):
@@ -72,7 +73,7 @@ def test_each_arm_has_its_own_preset_settings_and_model():
         Arm(label="d", policy="dfhpg"),
     ]
     found = {each.arm.label: each.names() for each in settle(Experiment(benchmark="topk", arms=arms))}
-    tuned = benchmarks.preset("topk", "gaussian_linear", 8, "bandit").values
+    tuned = presets.preset("topk", 8, "gaussian_linear", "bandit").values
     assert [found[label]["policy_lr"] for label in "abcd"][:2] == [0.3, 0.5]
     assert found["d"]["policy_lr"] == float(tuned["policy_lr"]) != found["c"]["policy_lr"]
     assert [found[label]["surrogate"] for label in "ab"] == ["spo_plus", tuned["surrogate"]], "a preset replaces all"

@@ -1,4 +1,4 @@
-"""Sequential decision problems with their presets, published values and reference lines.
+"""Sequential decision problems with their reference lines.
 
 >>> import regretless as rg
 >>> bench = rg.benchmarks.build("shortest_path", {"degree": 4})
@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.benchmarks.presets import Preset, preset
-from regretless.benchmarks.published import Published, published
 from regretless.registry import Later, Registry, late_name
 from regretless.settings import Settings
 
@@ -63,6 +61,5 @@ def build(name: str, settings: Settings | Mapping[str, Any] | None = None) -> Be
 
 
 __all__ = [
-    "REGISTRY", "ArraysBenchmark", "Benchmark", "Preset", "Published", "Round", "build", "from_arrays", "preset", "published",
-    "settings_for",
+    "REGISTRY", "ArraysBenchmark", "Benchmark", "Round", "build", "from_arrays", "settings_for",
 ]  # fmt: skip

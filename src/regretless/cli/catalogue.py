@@ -20,7 +20,8 @@ def rows(kind: str) -> list[tuple[str, str]]:
 
 def is_all() -> bool:
     """Whether no other package offers parts, so that the file holds all there is."""
-    return not any(group.startswith("regretless.") for group in importlib.metadata.entry_points().groups)
+    offered = importlib.metadata.entry_points().groups
+    return not any(f"regretless.{family}" in offered for family in (*json.loads(FILE.read_text()), "nuisances"))
 
 
 def complete(kind: str) -> Callable[[str], list[tuple[str, str]]]:

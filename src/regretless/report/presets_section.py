@@ -1,9 +1,9 @@
 """The paper's tables of selected configurations: the tuned settings that the runs use, from the package's own data."""
 
-from regretless.benchmarks.presets import read
 from regretless.report.html import Markup, row, table, tag, text
 from regretless.report.words import BENCHMARKS, benchmark, places
 from regretless.show.words import number
+from regretless_dfhpg.presets import read_table as read
 
 TABLES = ("Point models", "Generative models")
 GENERATIVE = ("flow", "diffusion")

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regretless import benchmarks
 from regretless.benchmarks.references import Reference
+from regretless.experiments.extension import find_published
 from regretless.show.shown import Shown
 from regretless.simulate.metrics import Callback
 from regretless.simulate.programs import Progress
@@ -109,7 +109,7 @@ class Outcome(Shown):
             "z": None,
         }
         world = self.prepared.settled[arm.label].world
-        known = benchmarks.published(str(world.benchmark), world.feedback, arm.label)
+        known = find_published(str(world.benchmark), world.feedback, arm.label)
         if known is not None and self.prepared.comparable(arm.label):
             row["published_mean"], row["published_standard_error"] = known
             row["z"] = finite(known.z(trace.mean(), trace.standard_error()))

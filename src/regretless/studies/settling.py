@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from regretless import benchmarks, models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
+from regretless.experiments.extension import find_preset
 from regretless.policies.building import owners
 from regretless.problem import Problem
 from regretless.registry import have, require_known
@@ -136,7 +137,7 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
         return dict(given), None, False
     ours = not isinstance(arm.policy, str) or _has_presets(arm.policy)
     if ours and isinstance(world.benchmark, str):
-        tuned = benchmarks.preset(world.benchmark, model, world.degree, world.feedback)
+        tuned = find_preset(world.benchmark, world.degree, model, world.feedback)
         if tuned is not None:
             return dict(tuned.values), tuned.degree, True
     return {}, None, False

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from regretless.benchmarks.published import Published, published
+from regretless.experiments.extension import Published, find_published
 
 LIMIT = 3.0
 SECOND_RANGE = 1000
@@ -37,7 +37,7 @@ def z_score(record: dict[str, Any], label: str) -> tuple[Published, float] | Non
     if not record["comparable"].get(label) or arm["mean"] is None or arm["standard_error"] is None:
         return None
     cell = record["cell"]
-    known = published(str(cell["benchmark"]), cell["feedback"], label)
+    known = find_published(str(cell["benchmark"]), cell["feedback"], label)
     return None if known is None else (known, known.z(arm["mean"], arm["standard_error"]))
 
 

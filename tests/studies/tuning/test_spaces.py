@@ -7,24 +7,24 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from pydantic import Field
 
 from regretless import models, policies
-from regretless.benchmarks.presets import preset, read
 from regretless.errors import SettingsError
 from regretless.policies import Recipe
 from regretless.policies.regression import greedy
 from regretless.settings import Settings
 from regretless.studies.tuning import search, spaces
 from regretless.studies.tuning.search import chosen, task
+from regretless_dfhpg.presets import preset, read_table
 
 
 @pytest.mark.parametrize(
-    "row", read("presets.csv"), ids=lambda row: f"{row['benchmark']}-{row['degree']}-{row['model']}"
+    "row", read_table("presets.csv"), ids=lambda row: f"{row['benchmark']}-{row['degree']}-{row['model']}"
 )
 def test_the_spaces_hold_every_published_preset(row):
     """Each selected value is one that the search can draw, or one that it holds fixed."""
     place = row["benchmark"], row["model"]
     generative = models.is_generative(row["model"])  # published with bandit feedback alone
     for feedback in ("bandit",) if generative else ("bandit", "semi_bandit", "full"):
-        values = preset(*place, int(row["degree"] or 0), feedback).values
+        values = preset(place[0], int(row["degree"] or 0), place[1], feedback).values
         made = task(row["benchmark"], model=row["model"], feedback=feedback)
         space, fixed = made.space(), chosen(made, {}).names()
         pairs = [tuple(map(float, pair.split("/"))) for pair in space["alpha"].choices]
