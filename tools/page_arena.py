@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from page_losses import Found, code, losses
 
-from regretless.benchmarks.presets import read
 from regretless.report.gather import Panel, Study
 from regretless.report.kinds import arena as kind
 from regretless.report.tables import markdown_table
@@ -15,6 +14,7 @@ from regretless.studies.arena.scores import FIXED_MATTERS, REFERENCE, Overall, S
 from regretless.studies.arena.study import NAME, REPLICATIONS
 from regretless.studies.arena.world import THIRTEEN, World
 from regretless.studies.arena.worlds import WORLDS
+from regretless_dfhpg.presets import read_table as read
 
 SHORT = ("adaptive", "linear_thompson", "dfhpg")
 """Whom the README tells about."""
