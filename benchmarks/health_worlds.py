@@ -10,19 +10,15 @@ is that of the first alarm after it; every other alarm is false.
 """
 
 import argparse
+import contextlib
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from health_play import Played, play
 
-from regretless.live.health import judged, recent
-from regretless.live.health_costs import Comparison, Costs
-from regretless.live.health_record import WINDOW, Recorder
-from regretless.live.health_solver import Bystander
-from regretless.live.health_words import NEAR, no_better
-from regretless.live.pending import Learnt
-from regretless.live.process import Turns
+from regretless.live.comparison import BackgroundSolver, CostComparison, CostReport, compare_costs
+from regretless.live.health import NEGLIGIBLE_SAVING, WINDOW, HealthRecord, is_no_better_than_random
 from regretless.startup import configure
 from regretless.studies.arena.world import World
 from regretless.studies.arena.worlds import WORLDS
@@ -57,7 +53,7 @@ class Look(NamedTuple):
     """What health said at one moment, and the truth: the learner's mean cost, the best fixed decision's, random's."""
 
     at: int
-    costs: Costs
+    costs: CostReport
     own: float
     fixed: float
     random: float
@@ -73,11 +69,10 @@ class Run(NamedTuple):
 def watched(played: Played, run: int, oracle: Any) -> Run:
     """Gives the rounds of a run to a recorder, in the order in which their feedback came."""
     contexts, decisions, means = (np.asarray(part[run], float) for part in played[:3])
-    recorder = Recorder(contexts.shape[1:], decisions.shape[1])
+    record = HealthRecord.empty(contexts.shape[1:], decisions.shape[1])
     instances = None if played.instances is None else played.instances[run]
-    kernel: Any = SimpleNamespace(oracle=oracle, problem=SimpleNamespace(dim=decisions.shape[1]))
-    solve = Bystander(Turns()).solver(kernel)
-    learnt: list[Learnt] = []
+    solver = BackgroundSolver(oracle, contextlib.nullcontext)
+    learned: list[Any] = []
     found = Run([], [])
     for t, id in enumerate(played.id[run].tolist(), 1):
         if id:
@@ -85,16 +80,15 @@ def watched(played: Played, run: int, oracle: Any) -> Run:
             decision: Any = SimpleNamespace(
                 id=id, member=0, cost_sample=np.ones(1), context=contexts[id - 1], w=decisions[id - 1], instance=own
             )
-            learnt = [*learnt[-WINDOW:], Learnt(decision, None, None)]
+            learned = [*learned[-WINDOW:], decision]
             info = {"residual": float(played.residual[run, t - 1]), "total": float(played.total[run, t - 1])}
-            before = int(recorder.watch.alarm[0])
-            recorder.learn(info, id, decision)
-            if int(recorder.watch.alarm[0]) != before:
-                found.alarms.append((t, int(recorder.watch.alarm[1])))
-        seen = recent(recorder, learnt) if t % EVERY == 0 or t == EVERY // 2 else None
-        if seen is not None:
-            costs = judged(*recorder.first_rounds(len(seen.totals)), seen, instances is None, solve)
-            last = [int(own.decision.id) - 1 for own in learnt[-len(seen.totals) :]]
+            before, record = record, record.after_feedback(info, id, decision)
+            if record.drift.alarm[0] != before.drift.alarm[0]:
+                found.alarms.append((t, int(record.drift.alarm[1])))
+        recent = record.recent_rounds(learned) if t % EVERY == 0 or t == EVERY // 2 else None
+        if recent is not None:
+            costs = compare_costs(*record.opening_rounds(len(recent.totals)), recent, instances is None, solver)
+            last = [int(decision.id) - 1 for decision in learned[-len(recent.totals) :]]
             true, drawn = means[last], np.asarray(played.at_random[run], float)
             usual = true.mean(axis=0)
             fixed = float("nan")
@@ -115,12 +109,12 @@ def line(name: str, policy: str, runs: list[Run], rounds: int, change: int | Non
         (look.costs.random, look.own - look.random, look.random) for look in looks if look.costs.random is not None
     ]
     plain = [(told, true) for told, true, _ in random]
-    called = [(no_better(told), true / abs(cost)) for told, true, cost in random]
+    called = [(is_no_better_than_random(told), true / abs(cost)) for told, true, cost in random]
     cells = [
         f"{name:17} {policy:9}", f"{len(runs):3d} × {rounds}",
         f"{np.mean([true for _, true in called]):+6.0%}" if called else "  none",
         f"{np.mean([said for said, _ in called]):5.0%}" if called else " none",
-        f"{np.mean([said and true < -NEAR for said, true in called]):5.1%}" if called else " none",
+        f"{np.mean([said and true < -NEGLIGIBLE_SAVING for said, true in called]):5.1%}" if called else " none",
         _told(plain), _told(fixed),
     ]  # fmt: skip
     first = [next((t for t, _ in run.alarms if change is not None and t > change), None) for run in runs]
@@ -136,7 +130,7 @@ def line(name: str, policy: str, runs: list[Run], rounds: int, change: int | Non
     return "  ".join(cells)
 
 
-def _told(pairs: list[tuple[Comparison, float]]) -> str:
+def _told(pairs: list[tuple[CostComparison, float]]) -> str:
     """Shares of the verdicts cheaper and dearer, of wrong ones, and of intervals that hold the truth."""
     if not pairs:
         return f"{'none':27}"

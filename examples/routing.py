@@ -131,7 +131,7 @@ def tell(world, planner, learner, journal):
     show(spent, "minutes", since=len(journal) // 2)
     health = learner.health()
     print(f"\n{sum(entry['fallback'] for entry in journal)} trips on the last route because the planner failed")
-    print(f"{health.learnt} of {health.decisions} trips were learnt from; {health.verdict}")
+    print(f"{health.learned} of {health.decisions} trips were learnt from; {health.verdict}")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def test_a_learner_its_health_and_its_choices_show_themselves():
     choice = learner.decide([1.0, 2.0, 3.0])
     assert "Choice 1" in choice._repr_html_()
     assert "learner, exploring" in choice._repr_html_()
-    assert "1 made, 0 learnt, 1 waiting, 0 expired" in learner._repr_html_()
+    assert "1 decisions: 0 learned from, 1 waiting, 0 expired" in learner._repr_html_()
     assert "too early to tell" in learner.health()._repr_html_()
 
 

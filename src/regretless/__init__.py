@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from regretless.columns import Columns
     from regretless.errors import RegretlessError
     from regretless.live.evaluation.evaluate import evaluate
+    from regretless.live.health import Health
     from regretless.live.history import History
     from regretless.live.learner import Learner
     from regretless.policies.base import Policy
@@ -28,6 +29,7 @@ __all__ = [
     "Decision",
     "Experiment",
     "Feedback",
+    "Health",
     "History",
     "Learner",
     "Policy",
@@ -56,6 +58,7 @@ HOMES = {
     "Decision": "regretless.types",
     "Experiment": "regretless.studies.experiment",
     "Feedback": "regretless.types",
+    "Health": "regretless.live.health",
     "History": "regretless.live.history",
     "Learner": "regretless.live.learner",
     "Policy": "regretless.policies.base",

@@ -166,4 +166,4 @@ def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
     assert Learner.load(path, oracle).health().decisions == 1
     learner.learn(choice.id, total=2.0)
     learner.save(path)
-    assert Learner.load(path, oracle).health().learnt == 2
+    assert Learner.load(path, oracle).health().learned == 2

@@ -41,8 +41,11 @@ def rewritten(path, change):
         (lambda a, c: a.update(counts=np.array([9, 0, 3])), "contradict each other"),
         (lambda a, c: a.update(counts=np.array([4, -3, 6])), "contradict each other"),
         (lambda a, c: a.update(counts=np.array([2**40, 2**40 - 4, 3])), "contradict each other"),
-        (lambda a, c: a["health/known"].fill(True), "contradict each other"),
-        (lambda a, c: a["health/steps"].__setitem__((0, 0), NAN), "'health/steps' holds numbers that are not finite"),
+        (lambda a, c: a["health/steps"].fill(1.0), "contradict each other"),
+        (
+            lambda a, c: a["health/steps"].__setitem__((0, 0), np.inf),
+            "'health/steps' holds numbers that are not finite",
+        ),
         (
             lambda a, c: a["state.contexts.spread"].fill(NAN),
             "'state.contexts.spread' holds numbers that are not finite",

@@ -1,9 +1,8 @@
-"""A live learner's health: what it says of decisions and changes, from whom it hides nothing, and that it is kept."""
+"""Health of a live learner: figures, text, alarms, export, and that all of it is stored."""
 
 import json
 import re
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +10,9 @@ import pytest
 from regretless import checkpoint, oracles
 from regretless.errors import CheckpointError, SettingsError
 from regretless.live import archive
-from regretless.live.health_record import OPENING, WINDOW, Recorder
-from regretless.live.health_solver import Bystander
+from regretless.live.comparison import CostComparison, MeanCost
+from regretless.live.health import OPENING_ROUNDS, WINDOW, Health, HealthRecord
 from regretless.live.learner import Learner
-from regretless.live.process import Turns
 
 DIM, FEATURES = 6, 2
 COSTS = np.array([5.0, 1.0, 6.0, 2.0, 7.0, 4.0])
@@ -25,13 +23,11 @@ def make(oracle=None, **options):
     return Learner(oracle or oracles.top_k(DIM, 2), context_dim=FEATURES, **options)
 
 
-def play(learner, rounds, costs=COSTS, seed=0, told=1):
+def play(learner, rounds, costs=COSTS, seed=0, sign=1.0):
     rng = np.random.default_rng(seed)
-    for t in range(rounds):
+    for _ in range(rounds):
         choice = learner.decide(rng.normal(size=FEATURES))
-        if t % told == 0:
-            sign = -1.0 if learner._core.sign < 0 else 1.0
-            learner.learn(choice.id, total=sign * float(costs @ choice.w + 0.3 * rng.normal()))
+        learner.learn(choice.id, total=sign * float(costs @ choice.w + 0.3 * rng.normal()))
     return learner.health()
 
 
@@ -47,23 +43,23 @@ def changed():
     return learner, play(learner, 150), play(learner, 60, 10.0 - COSTS, seed=1)
 
 
-def test_tells_what_decisions_cost_beside_others(changed):
+def test_compares_costs_with_others(changed):
     _, before, _ = changed
     assert before.random.high < 0
     assert before.random.low < before.paid.mean - 2 * COSTS.mean() < before.random.high
     assert before.paid.low < before.paid.mean < before.paid.high
     assert before.best_fixed.cost == pytest.approx(3.0, abs=0.8)
     assert before.paid_since_start.rounds == 150
-    assert "cheaper than random by" in before.verdict
+    assert "cheaper than random decisions (estimated) by" in before.verdict
     assert before.drift is None
 
 
-def test_tells_that_the_world_has_changed_and_judges_by_the_new_one(changed):
-    learner, _, after = changed
+def test_reports_a_change_and_compares_by_the_new_costs(changed):
+    _, _, after = changed
     assert 150 < after.drift.noticed < 200
     assert abs(after.drift.since - 151) < 8
-    assert after.verdict.startswith(f"the world has changed since about decision {after.drift.since}; ")
-    assert len(learner._books.recorder.opening) == 210 - after.drift.noticed
+    assert after.verdict.startswith(f"costs have changed since about decision {after.drift.since}; ")
+    assert after.random.all_rounds == 210 - after.drift.noticed, "rounds since the change"
 
 
 def test_all_of_it_is_in_a_checkpoint(changed, tmp_path):
@@ -82,20 +78,24 @@ def test_all_of_it_is_in_a_checkpoint(changed, tmp_path):
             Learner.load(tmp_path / "forged.rgl", learner.problem.oracle)
 
 
-def test_rewards_are_told_as_rewards():
-    told = play(make(sense="maximise"), 120)
+def test_rewards_are_shown_as_rewards():
+    told = play(make(sense="maximise"), 120, sign=-1.0)
     assert told.paid.low < told.paid.mean < told.paid.high < 0
     assert told.random.low > 0
     assert told.random.cost < 0
-    assert "earns more than random by" in told.verdict
+    assert "earns more than random decisions (estimated) by" in told.verdict
 
 
-def test_an_incumbent_is_judged_beside_the_learner():
+def test_compares_with_the_incumbent():
     learner = make(incumbent=[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], budget=0.5)
     told = play(learner, 250).incumbent
     assert told.cost == pytest.approx(7.0, abs=0.5)
     assert told.low < told.difference < told.high < 0
-    assert "cheaper than the incumbent by" in learner.health().verdict
+    assert 120 < told.rounds < told.all_rounds == 250
+    text = str(learner.health())
+    saved = f"{-told.total_difference:.0f} saved in total on {told.rounds} of the last 250 rounds"
+    assert f"cheaper than the incumbent by {-told.share(told.difference):.0%} (" in text
+    assert f"), {saved} ({-told.share(told.total_difference / 250):.0%} over all 250)" in text
 
 
 def test_a_solver_on_the_host_is_asked_only_while_it_is_free():
@@ -106,35 +106,10 @@ def test_a_solver_on_the_host_is_asked_only_while_it_is_free():
         return np.eye(DIM)[np.argmin(cost)] + np.eye(DIM)[np.argsort(cost)[1]]
 
     learner = make(oracles.external(solve, DIM))
-    play(learner, 60, told=1)
+    play(learner, 60)
     assert len(asked) == 60 + 32 + 1  # random decisions once, and the best fixed one
     assert learner.health().random is not None
     assert len(asked) == 60 + 32 + 2
-    with learner._core.turns.taken():
-        assert learner.health().best_fixed is not None  # the best of those that were made
-    assert len(asked) == 60 + 32 + 2
-
-
-def test_a_solver_that_takes_long_is_asked_once_and_a_failing_one_is_no_news():
-    def late(cost):
-        time.sleep(0.6)
-        return np.eye(DIM)[0]
-
-    for solver in (late, lambda cost: None):
-        kernel = SimpleNamespace(oracle=oracles.external(solver, DIM), problem=SimpleNamespace(dim=DIM))
-        bystander = Bystander(Turns())
-        assert bystander.solver(kernel)(None, None) is None
-        assert bystander.slow
-        assert bystander.solver(kernel)(np.ones((1, DIM)), None) is None
-
-
-def test_where_the_feasible_set_changes_random_decisions_are_those_of_the_last_rounds():
-    kernel = SimpleNamespace(oracle=oracles.top_k(DIM, 2), problem=SimpleNamespace(dim=DIM))
-    free = [np.arange(DIM) % 3 != t % 3 for t in range(40)]
-    drawn = Bystander(Turns()).solver(kernel)(None, free)
-    assert drawn.shape == (32, DIM)
-    assert all(w[~own].sum() == 0 for w, own in zip(drawn, free[-32:], strict=True))
-    assert Bystander(Turns()).solver(kernel)(None, free[:5]).shape == (5, DIM)
 
 
 def test_is_exported_as_data_and_for_prometheus(changed):
@@ -143,7 +118,7 @@ def test_is_exported_as_data_and_for_prometheus(changed):
     assert told["drift"] == {"noticed": health.drift.noticed, "since": health.drift.since}
     assert told["random"]["difference"] == health.random.difference if health.random else told["random"] is None
     text = health.prometheus({"plant": 'no"rth\n'})
-    assert '# TYPE regretless_learnt_total counter\nregretless_learnt_total{plant="no\\"rth\\n"} 210\n' in text
+    assert '# TYPE regretless_learned_total counter\nregretless_learned_total{plant="no\\"rth\\n"} 210\n' in text
     assert 'regretless_drift{plant="no\\"rth\\n"} 1\n' in text
     names = re.findall(r"^# TYPE (\S+) (?:counter|gauge)$", text, re.MULTILINE)
     assert len(names) == len(set(names)) > 8
@@ -155,8 +130,8 @@ def test_is_exported_as_data_and_for_prometheus(changed):
             health.prometheus({bad: "x"})
 
 
-def test_a_recorder_is_quick_and_bounded():
-    recorder = Recorder((6,), 144)
+def test_a_record_is_quick_and_bounded():
+    record = HealthRecord.empty((6,), 144)
     rng = np.random.default_rng(0)
     form = make().problem.example_decision()
     decision = type(form)(
@@ -170,11 +145,84 @@ def test_a_recorder_is_quick_and_bounded():
     )
     began = time.process_time()
     for id in range(1, 1001):
-        recorder.learn({"residual": rng.normal(), "total": 5.0 + rng.normal()}, id, decision)
+        record = record.after_feedback({"residual": rng.normal(), "total": 5.0 + rng.normal()}, id, decision)
     assert (time.process_time() - began) / 1000 < 0.3e-3
-    sizes = {name: len(np.atleast_1d(array)) for name, array in recorder.arrays().items()}
-    assert (sizes["opening"], sizes["steps"]) == (OPENING, WINDOW)
-    assert recorder.paid_since_start().rounds == 1000
+    sizes = {name: len(np.atleast_1d(array)) for name, array in record.arrays().items()}
+    assert (sizes["opening"], sizes["steps"]) == (OPENING_ROUNDS, WINDOW)
+    assert record.paid_since_start().rounds == 1000
     for id in range(1001, 1022):
-        recorder.learn({"residual": 1e308, "total": 1e308 * (-1) ** id}, id, decision)
-    assert all(np.all(np.isfinite(array)) for array in recorder.arrays().values())
+        record = record.after_feedback({"residual": 1e308, "total": 1e308 * (-1) ** id}, id, decision)
+    assert all(np.all(np.isfinite(array)) for name, array in record.arrays().items() if name != "steps")
+    restored = HealthRecord.from_arrays(record.arrays(), (6,), 144)
+    again = record.after_feedback({"residual": 0.5, "total": 1.0}, 1022, decision).arrays()
+    assert all(np.array_equal(again[name], array, equal_nan=True) for name, array in
+               restored.after_feedback({"residual": 0.5, "total": 1.0}, 1022, decision).arrays().items())  # fmt: skip
+
+
+FIGURES = {
+    "decisions": 120, "learned": 116, "waiting": 3, "expired": 1, "feedback_share": 0.99, "relative_error": 0.12,
+    "error_trend": 0.9, "score_norm": None, "plug_in_norm": None, "paid": MeanCost(3.21, 3.05, 3.37, 47, 116),
+    "paid_since_start": None, "best_fixed": None, "random": None, "drift": None, "details": {},
+    "incumbent": CostComparison(4.0, -0.79, -0.95, -0.63, 47, 116, False),
+}  # fmt: skip
+
+
+def health(**changes):
+    return Health(**{**FIGURES, **changes})
+
+
+def test_prints_a_card_with_denominators_and_totals():
+    assert str(health()).splitlines() == [
+        "Health after 120 decisions: 116 learned from, 3 waiting, 1 expired",
+        "  paid 3.21 per round (3.05 to 3.37) on 47 of the last 116 rounds",
+        "  cheaper than the incumbent by 20% (16% to 24%), 37.1 saved in total on 47 of the last 116 rounds "
+        "(8.0% over all 116)",
+        "  prediction errors are 12% of the costs",
+    ]
+    assert repr(health()).startswith(
+        "<Health: cheaper than the incumbent by 20% (16% to 24%), 37.1 saved in total on 47 of"
+    )
+    html = health(details={"weight_<b>": 1.0, "error_<b>": 0.1})._repr_html_()
+    assert "weights of the base learners (relative errors): &lt;b&gt; 100% (0.10)" in html
+    assert all(line.strip() in html for line in str(health()).splitlines()), "the same text"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"learned": 7}, "too early to tell: 7 of the first 40 decisions have been learned from"),
+        ({"incumbent": None}, "too early to tell how good the decisions are"),
+        ({"incumbent": CostComparison(4.0, 0.1, -0.3, 0.5, 47, 116, False)},
+         "inconclusive against the incumbent: difference -0.3 to 0.5 per round on 47 of the last 116 rounds"),
+        ({"incumbent": CostComparison(4.0, 0.4, 0.2, 0.6, 99, 99, True)},
+         "more expensive than the incumbent (estimated) by 10% (5.0% to 15%), 39.6 lost in total on 99 of the last 99 rounds"),
+        ({"incumbent": CostComparison(-1.5, -2.0, -2.5, -1.5, 100, 100, False)},
+         "cheaper than the incumbent by 133% (100% to 167%), 200 saved in total on 100 of the last 100 rounds"),
+        ({"incumbent": CostComparison(1.5, -2.0, -2.5, -1.5, 100, 100, False)},
+         "cheaper than the incumbent by 2 per round (1.5 to 2.5), 200 saved in total on 100 of the last 100 rounds"),
+        ({"rewards": True, "incumbent": CostComparison(4.0, 0.4, 0.2, 0.6, 50, 100, False)},
+         "earns more than the incumbent by 10% (5.0% to 15%), 20 gained in total on 50 of the last 100 rounds "
+         "(5.0% over all 100)"),
+        ({"random": CostComparison(4.0, 0.1, -0.3, 0.5, 100, 116, True)},
+         "decides no better than random: inconclusive against random decisions (estimated): difference -0.3 to 0.5 per round "
+         "on 100 of the last 116 rounds"),
+        ({"details": {"guard_chance": 0.0}}, "the guard gives every decision to the incumbent now: its budget does not cover "
+         "the learner's risk"),
+        ({"relative_error": None}, "totals are not known, so prediction errors are not either"),
+    ],
+)  # fmt: skip
+def test_card_lines(changes, line):
+    assert f"  {line}" in str(health(**changes)).splitlines()
+
+
+def test_verdict_has_what_is_conclusive_first_what_is_urgent():
+    shown = health(feedback_share=0.3, random=CostComparison(4.0, 0.1, -0.3, 0.5, 50, 116, True)).verdict
+    assert shown.startswith(
+        "feedback is lost: only 30% of the settled decisions were learned from; cheaper than the incumbent"
+    )
+    assert "random" not in shown
+    unclear = health(incumbent=CostComparison(4.0, 0.1, -0.3, 0.5, 47, 116, False)).verdict
+    assert (
+        unclear
+        == "inconclusive whether decisions are better than the incumbent; prediction errors are 12% of the costs"
+    )

@@ -1,15 +1,18 @@
-"""When an alarm is raised that the world has changed, and when not."""
+"""When an alarm is raised that costs have changed, and when not."""
 
 import numpy as np
 import pytest
 
-from regretless.live.health_drift import MEMORY, DriftAlarm, Watch
+from regretless.live.health import DriftState
 
 
-def fed(residuals, kind=0, watch=None):
-    """The watch after these errors, and the decisions that raised an alarm."""
-    watch = watch or Watch()
-    return watch, [i for i, r in enumerate(residuals, 1) if watch.learn(kind, i, float(r), i)]
+def fed(residuals, kind=0, state=None):
+    """Return the state after these errors, and the decisions that raised an alarm."""
+    state, alarms = state or DriftState.empty(), []
+    for id, residual in enumerate(residuals, 1):
+        before, state = state, state.after_error(kind, id, float(residual), id)
+        alarms += [] if state.alarm[0] == before.alarm[0] else [id]
+    return state, alarms
 
 
 def noise(size=5000, seed=0):
@@ -33,13 +36,13 @@ def test_no_alarm_while_errors_are_as_usual(residuals):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_an_alarm_soon_after_errors_have_multiplied(seed):
-    watch, alarms = fed(noise(1500, seed) * np.where(np.arange(1500) < 1000, 1.0, 5.0))
+    state, alarms = fed(noise(1500, seed) * np.where(np.arange(1500) < 1000, 1.0, 5.0))
     assert len(alarms) == 1
     assert 1000 < alarms[0] < 1040
-    told = watch.told(1500, 600)
-    assert told.noticed == alarms[0]
-    assert abs(told.since - 1001) < 15
-    assert watch.told(1500, 100) is None  # long ago
+    alarm = state.active_alarm(alarms[0] + 399)
+    assert alarm.noticed == alarms[0]
+    assert abs(alarm.since - 1001) < 15
+    assert state.active_alarm(alarms[0] + 400) is None, "long ago"
 
 
 def test_the_next_change_is_noticed_too():
@@ -48,15 +51,11 @@ def test_the_next_change_is_noticed_too():
 
 
 def test_a_person_who_hands_over_is_no_change_of_the_world():
-    watch, _ = fed(noise(300), kind=2)
-    assert fed(5.0 * noise(300), 0, watch)[1] == []
-    assert fed(50.0 * noise(40), 2, watch)[1] != []
+    state, _ = fed(noise(300), kind=2)
+    assert fed(5.0 * noise(300), 0, state)[1] == []
+    assert fed(50.0 * noise(40), 2, state)[1] != []
 
 
-def test_errors_of_nothing_are_left_out():
-    watch, alarms = fed([0.0, np.inf, np.nan] * 100)
-    assert (alarms, watch.counts.tolist(), watch.told(9, 400)) == ([], [0, 0, 0], None)
-    fed(noise(MEMORY + 7), 0, watch)
-    assert watch.counts.tolist() == [MEMORY + 7, 0, 0]
-    watch.alarm[:] = 8, 3, 9
-    assert watch.told(10, 400) == DriftAlarm(8, 3)
+def test_errors_of_zero_or_infinity_are_ignored():
+    state, alarms = fed([0.0, np.inf, np.nan] * 100)
+    assert (alarms, state.counts.tolist(), state.active_alarm(9)) == ([], [0, 0, 0], None)

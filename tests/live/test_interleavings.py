@@ -122,7 +122,7 @@ class Interleavings(RuleBasedStateMachine):
             return
         assert self.learner.waiting == sorted(self.waiting)
         health = self.learner.health()
-        assert (health.decisions, health.learnt, health.expired) == (self.made, len(self.learnt), self.expired)
+        assert (health.decisions, health.learned, health.expired) == (self.made, len(self.learnt), self.expired)
         state = self.learner._books.state  # None before the first decision
         assert (0 if state is None else int(state.version)) == len(self.learnt)
 

@@ -106,7 +106,7 @@ def test_feedback_in_any_order_repeated_contradicting_unknown_expired():
     assert same(before, state_of(learner))
     assert learner.waiting == [3]
     health = learner.health()
-    assert (health.decisions, health.learnt, health.waiting, health.expired) == (4, 2, 1, 1)
+    assert (health.decisions, health.learned, health.waiting, health.expired) == (4, 2, 1, 1)
     assert "too early" in health.verdict
 
 
@@ -215,11 +215,11 @@ def test_the_default_tells_who_decides_and_why():
     assert told == health.details
     assert sum(told[f"weight_{name}"] for name in names) == pytest.approx(1.0)
     first = max(names, key=lambda name: told[f"weight_{name}"])
-    said = f"who decides, by its relative error: {first} {told[f'weight_{first}']:.0%} ({told[f'error_{first}']:.2f}), "
-    assert said in health.verdict
+    line = f"base learners (relative errors): {first} {told[f'weight_{first}']:.0%} ({told[f'error_{first}']:.2f}), "
+    assert line in health.verdict
     silent = [name for name in names if told[f"weight_{name}"] == 0]
     assert "log_linear" in silent, "some costs are below zero"
-    assert all(f"{name} none (" in health.verdict for name in silent)
+    assert all(f"{name} 0% (" in health.verdict for name in silent)
 
 
 @pytest.mark.parametrize("name", ["linear_thompson", "greedy"])

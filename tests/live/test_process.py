@@ -36,7 +36,7 @@ def test_threads_do_not_lose_or_mix_decisions(oracle):
     def watch():
         while not done.is_set():
             health = learner.health()
-            watched.append(health.decisions == health.learnt + health.waiting + health.expired)
+            watched.append(health.decisions == health.learned + health.waiting + health.expired)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     watcher = threading.Thread(target=watch)
@@ -51,7 +51,7 @@ def test_threads_do_not_lose_or_mix_decisions(oracle):
     assert all(watched)
     assert sorted(seen) == list(range(2, 102))
     assert int(learner._books.state.version) == 101
-    assert learner.health().learnt == 101
+    assert learner.health().learned == 101
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_in_the_shadow_both_decisions_are_told_and_the_incumbent_is_played():
         assert one.proposed.sum() == 2.0
         for choice in (one, *more):
             learner.learn(choice.id, total=2.0)
-    assert learner.health().learnt == 36
+    assert learner.health().learned == 36
     assert learner.explain(one).mean @ one.w == pytest.approx(2.0, rel=0.2)  # it learnt from what it did not decide
 
 
@@ -95,7 +95,7 @@ def test_what_the_budget_does_not_count():
     learner.learn(learner.record(X, FIXED).id, total=10.0)
     learner.learn_from(History(contexts=np.stack([X] * 3), decisions=np.array([FIXED] * 3), totals=[10.0, 9.0, 8.0]))
     assert learner.health().details["guard_allowed"] == 0.0
-    assert learner.health().learnt == 4
+    assert learner.health().learned == 4
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ class Episode:
     def check(self) -> None:
         """The learner says what the model says."""
         health, model = self.learner.health(), self.model
-        found = (health.decisions, health.learnt, health.waiting, health.expired)
+        found = (health.decisions, health.learned, health.waiting, health.expired)
         wanted = (model.made, model.count, len(model.waiting), model.expired)
         assert found == wanted, f"made, learnt, waiting, expired: {found}, the model says {wanted}"
         assert self.learner.waiting == sorted(model.waiting), f"waiting: {self.learner.waiting}"

@@ -15,10 +15,10 @@ import numpy as np
 from regretless import checkpoint
 from regretless.columns import Columns
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live import health_record
 from regretless.live.assembly import Options, config_entry
 from regretless.live.books import LearnerState
 from regretless.live.framing import Position
+from regretless.live.health import HealthRecord
 from regretless.live.inputs import LAST_ID, said
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt
@@ -35,7 +35,7 @@ PACKAGES = ("regretless", "jax", "numpy")
 OPEN = "open"
 """The form of instances before the first decision."""
 
-MAY_BE_NAN = ("pieces", "waiting.log_density", "learnt.decision.log_density", "learnt.residual")
+MAY_BE_NAN = ("pieces", "waiting.log_density", "learnt.decision.log_density", "learnt.residual", "health/steps")
 
 
 def save(
@@ -72,8 +72,8 @@ def arrays_of(kernel: Kernel, saved: LearnerState) -> dict[str, np.ndarray]:
         **({} if saved.last is None else named("last", saved.last)),
         "ids/waiting": np.fromiter(saved.waiting, np.int64),
         "ids/learnt": np.fromiter(saved.learnt, np.int64),
-        **{f"health/{name}": array for name, array in saved.health.items()},
-        "counts": np.array([saved.made, saved.expired, saved.learnt_count], np.int64),
+        **{f"health/{name}": array for name, array in saved.health.arrays().items()},
+        "counts": np.array([saved.made, saved.expired, saved.health.learned], np.int64),
     }
     if saved.paused:
         arrays["paused"] = np.array(True)
@@ -187,11 +187,13 @@ def _state(arrays: dict[str, np.ndarray], place: Any, kernel: Kernel, options: O
     with jax.enable_x64(True):
         policy = jax.tree.map(jnp.asarray, policy)
     made, expired, learnt = counted.tolist()
+    if health.learned != learnt:
+        raise CheckpointError("its waiting and learnt decisions contradict each other")
     times = (
         restored("times", jax.ShapeDtypeStruct(ids["waiting"].shape, np.float64), arrays) if "times" in arrays else None
     )
     found = LearnerState(
-        policy, kept["waiting"], kept["learnt"], last, made, expired, health, learnt,
+        policy, kept["waiting"], kept["learnt"], last, made, expired, health,
         {} if times is None else dict(zip(kept["waiting"], times.tolist(), strict=True)), _pieces(arrays, kernel),
         None if place is None else Position(*(int(number) for number in place)), "paused" in arrays,
     )  # fmt: skip
@@ -199,14 +201,9 @@ def _state(arrays: dict[str, np.ndarray], place: Any, kernel: Kernel, options: O
     return found
 
 
-def _health(arrays: dict[str, np.ndarray], kernel: Kernel) -> dict[str, np.ndarray]:
-    """What health remembers, in arrays that may be written to."""
-    rows = min(len(np.atleast_1d(arrays["health/opening"])), health_record.OPENING) if "health/opening" in arrays else 0
-    empty = health_record.Recorder(kernel.problem.context_shape, kernel.problem.dim).arrays()
-    forms = health_record.forms(rows, empty["opening"].shape[1])
-    return {
-        name: restored(f"health/{name}", jax.ShapeDtypeStruct(*form), arrays).copy() for name, form in forms.items()
-    }
+def _health(arrays: dict[str, np.ndarray], kernel: Kernel) -> HealthRecord:
+    own = {name.removeprefix("health/"): array for name, array in arrays.items() if name.startswith("health/")}
+    return HealthRecord.from_arrays(own, kernel.problem.context_shape, kernel.problem.dim)
 
 
 def _pieces(arrays: dict[str, np.ndarray], kernel: Kernel) -> dict[int, np.ndarray]:
@@ -226,17 +223,16 @@ def _require_consistent(found: LearnerState, options: Options) -> None:
     limit = options.max_pending
     ids = [*found.waiting, *found.learnt]
     decisions = [*found.waiting.values(), *(learnt.decision for learnt in found.learnt.values())]
-    counts = (found.made, found.expired, found.learnt_count)
+    counts = (found.made, found.expired, found.health.learned)
     fits = (
         all(0 <= count <= LAST_ID for count in counts)
-        and found.made == len(found.waiting) + found.expired + found.learnt_count
+        and found.made == len(found.waiting) + found.expired + found.health.learned
         and len(set(ids)) == len(ids)
         and all(1 <= id <= found.made for id in ids)
         and list(found.waiting) == sorted(found.waiting)
         and len(found.waiting) <= limit
-        and len(found.learnt) == min(limit, found.learnt_count)
+        and len(found.learnt) == min(limit, found.health.learned)
         and all(int(decision.id) == id for id, decision in zip(ids, decisions, strict=True))
-        and health_record.fits(found.health, found.learnt_count)
         and found.pieces.keys() <= found.waiting.keys()
         and bool(found.times) == (bool(found.waiting) and options.max_age_seconds is not None)
     )

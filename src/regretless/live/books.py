@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from regretless.live.arrivals import Arrival
+from regretless.live.comparison import BackgroundSolver
 from regretless.live.framing import Position
-from regretless.live.health import Health, judged, recent, report
-from regretless.live.health_record import WINDOW, Recorder
-from regretless.live.health_solver import Bystander
+from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
 from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt, Pending
 from regretless.live.process import Turns
@@ -29,8 +28,7 @@ class LearnerState:
     last: tuple[Any, Any] | None  # the last feasible decision with its aux
     made: int
     expired: int
-    health: dict[str, np.ndarray]  # of the Recorder
-    learnt_count: int
+    health: HealthRecord
     times: dict[int, float]
     pieces: dict[int, np.ndarray]
     position: Position | None  # in the log
@@ -53,9 +51,9 @@ class Books:
         self.state: Any = None  # until it is needed: what instances look like may be known by then
         self.pending = Pending(max_pending, max_age, max_seconds)
         self.sign = sign  # -1 where the user speaks of rewards
-        self.recorder = Recorder(kernel.problem.context_shape, kernel.problem.dim)
+        self.health_record = HealthRecord.empty(kernel.problem.context_shape, kernel.problem.dim)
         self.turns = Turns()
-        self.bystander = Bystander(self.turns)
+        self.background_solver = BackgroundSolver(kernel.oracle, self.turns.if_free)
         self.last: tuple[Any, Any] | None = None
         self.position: Position | None = None
         self.paused = False  # whether the incumbent has every decision
@@ -91,7 +89,7 @@ class Books:
             self.state, self.position = state, position
             self.pending.settle(id, Learnt(decision, arrival.signature(), np.asarray(info["residual"])))
             self.pending.expire(expired)
-            self.recorder.learn(info, id, decision)
+            self.health_record = self.health_record.after_feedback(info, id, decision)
 
     def take_in(
         self, kernel: Kernel, state: Any, learnt: Sequence[Learnt], infos: Sequence[dict[str, float]],
@@ -106,7 +104,7 @@ class Books:
             first, forgotten = self.pending.made - len(infos) + 1, len(infos) - len(learnt)
             for place, info in enumerate(infos):
                 decision = None if place < forgotten else learnt[place - forgotten].decision
-                self.recorder.learn(info, first + place, decision)
+                self.health_record = self.health_record.after_feedback(info, first + place, decision)
             self.pending.expire(expired)
 
     def change(self, kernel: Kernel, position: Position | None) -> None:
@@ -125,13 +123,11 @@ class Books:
             kernel, state = self.kernel, self.state
         details = {} if state is None else kernel.describe(state)
         with self.lock:
-            last = list(itertools.islice(reversed(self.pending.learnt.values()), WINDOW))
-            seen = recent(self.recorder, last[::-1])
-            opening = self.recorder.first_rounds(0 if seen is None else len(seen.totals))
-        costs = judged(*opening, seen, not kernel.problem.has_instances, self.bystander.solver(kernel))
-        with self.lock:
-            counts = (self.pending.made, len(self.pending.waiting), self.pending.expired)
-            return report(self.recorder, counts, costs, self.sign < 0, details)
+            record, pending = self.health_record, self.pending
+            recent = [learnt.decision for learnt in itertools.islice(reversed(pending.learnt.values()), WINDOW)][::-1]
+            counts = (pending.made, len(pending.waiting), pending.expired)
+        snapshot = HealthSnapshot(*counts, recent, details, self.sign < 0, not kernel.problem.has_instances)
+        return compute_health(record, snapshot, self.background_solver)
 
     def waiting(self) -> list[int]:
         """Ids of the waiting decisions, oldest first."""
@@ -141,11 +137,11 @@ class Books:
     def snapshot(self) -> tuple[Kernel, bool, LearnerState]:
         """The kernel, whether the form of instances is fixed, and a copy of everything else."""
         with self.lock:
-            pending, recorder = self.pending, self.recorder
+            pending = self.pending
             kernel, form_fixed = self.kernel, self.form_fixed
             state = LearnerState(
                 self.state, dict(pending.waiting), dict(pending.learnt), self.last, pending.made, pending.expired,
-                recorder.arrays(), recorder.learnt, dict(pending.times),
+                self.health_record, dict(pending.times),
                 dict(pending.pieces), self.position, self.paused,
             )  # fmt: skip
         return kernel, form_fixed, state
@@ -160,5 +156,5 @@ class Books:
             self.pending.times.update(saved.times)
             self.pending.pieces.update(saved.pieces)
             self.pending.made, self.pending.expired = saved.made, saved.expired
-            self.recorder.restore(saved.health, saved.learnt_count)
+            self.health_record = saved.health
             self.paused = saved.paused

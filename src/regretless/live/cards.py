@@ -1,80 +1,80 @@
-"""A learner, its health and its choices as cards of HTML for notebooks."""
+"""Text and HTML forms of a learner, its health, its choices and explanations: a title and a few lines."""
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-from regretless.formatting import format_number, format_vector, html_card, html_facts, html_sentence, html_table
-
-if TYPE_CHECKING:
-    from regretless.live.core import Core
-    from regretless.live.health import Health
-    from regretless.live.records import Choice
+from regretless import formatting
+from regretless.formatting import MAX_CARD_TEXT, format_vector, shorten
 
 
-def learner_card(core: "Core") -> str:
-    """What a learner is made of and how many decisions it has made; reading it solves nothing."""
-    plan, problem = core.plan, core.books.kernel.problem
-    with core.books.lock:
-        pending, learnt = core.books.pending, core.books.recorder.learnt
-        counts = (pending.made, learnt, len(pending.waiting), pending.expired)
-        paused = core.books.paused
-    policy = plan.policy if isinstance(plan.policy, str) else type(plan.policy).__name__
-    contexts = f"{' × '.join(map(str, problem.context_shape)) or 1} numbers"
-    known = [
-        ("decides", f"{type(plan.oracle).__name__}, {problem.dim} numbers"),
-        ("contexts", contexts if plan.columns is None else f"named columns, as {contexts}"),
-        ("feedback", problem.feedback.name),
-        ("policy", policy),
-        ("decisions", "{:,} made, {:,} learnt, {:,} waiting, {:,} expired".format(*counts)),
-    ]
-    if plan.options.mode != "act" or paused:
-        known.append(("mode", "paused: the incumbent decides" if paused else plan.options.mode))
-    return html_card("Learner", html_facts(known), note=".health() says how it is doing")
+def text_card(title: str, lines: Iterable[str]) -> str:
+    """Return a title and indented lines.
+
+    >>> print(text_card("Health after 3 decisions", ["too early to tell"]))
+    Health after 3 decisions
+      too early to tell
+    """
+    return "\n".join([shorten(title, MAX_CARD_TEXT), *(f"  {shorten(line, MAX_CARD_TEXT)}" for line in lines)])
 
 
-def health_card(health: "Health") -> str:
-    """The verdict first, then what decisions cost beside others, then the counts."""
-    head = ("beside", "cost a round", "difference", "95 % interval", "rounds")
-    rows = (
-        []
-        if health.paid is None
-        else [("paid", format_number(health.paid.mean), "", _range(health.paid), health.paid.rounds)]
-    )
-    others = {"the incumbent": health.incumbent, "the best fixed decision": health.best_fixed, "random": health.random}
-    for name, other in others.items():
-        if other is not None:
-            told = f"{name} (estimated)" if other.estimated else name
-            rows.append((told, format_number(other.cost), format_number(other.difference), _range(other), other.rounds))
-    counts = [
-        ("decisions", "{:,} made, {:,} learnt, {:,} waiting, {:,} expired".format(*health[:4])),
-        (
-            "feedback",
-            None if health.feedback_share is None else f"{health.feedback_share:.0%} of the settled decisions",
-        ),
-        ("error", None if health.relative_residual is None else f"{health.relative_residual:.0%} of the totals"),
-        ("drift", None if health.drift is None else f"since about decision {health.drift.since}"),
-    ]
-    shown = html_facts((name, value) for name, value in counts if value is not None)
-    parts = [html_sentence(health.verdict), *([html_table(head, rows)] if rows else []), shown]
-    return html_card("Health", *parts)
+def html_lines(title: str, lines: Iterable[str]) -> str:
+    """Return the same as a card of HTML for notebooks."""
+    return formatting.html_card(title, *(formatting.html_sentence(line) for line in lines))
 
 
-def choice_card(choice: "Choice") -> str:
-    """What to do, who decided, and why."""
+def format_amount(value: float) -> str:
+    """Return an amount with three significant digits, whole from a thousand on.
+
+    >>> [format_amount(x) for x in (3.14159, 0.0, 812.34, 1234567.8, -0.00001234)]
+    ['3.14', '0', '812', '1,234,568', '-1.23e-05']
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 and math.isfinite(value) else f"{value:.3g}"
+
+
+def format_context(context: Any) -> str:
+    """Return a context, by name or as numbers, on one line."""
+    if isinstance(context, dict):
+        return ", ".join(f"{name}={value!r}" for name, value in context.items())
+    return str(context) if isinstance(context, list) else format_vector(context)
+
+
+def describe_choice(choice: Any) -> tuple[str, list[str]]:
+    """Return the title and the lines of a Choice's card."""
     chosen = np.flatnonzero(np.asarray(choice.w))
-    known: list[tuple[str, Any]] = [
-        ("decision", format_vector(choice.w)),
-        ("not zero", f"{len(chosen)} of {np.size(choice.w)}: {format_vector(chosen)}"),
-        ("context", choice.context if isinstance(choice.context, dict) else format_vector(choice.context)),
-        (
-            "decided by",
-            choice.by + (", exploring" if choice.explored else "") + (", the solver failed" if choice.fallback else ""),
-        ),
-        ("drawn costs", format_vector(choice.cost_sample)),
+    notes = [
+        ", exploring" if choice.explored else "",
+        ", repeated because the solver failed" if choice.fallback else "",
     ]
-    return html_card(f"Choice {choice.id}", html_facts(known), note=f"report its cost with learn({choice.id}, …)")
+    lines = [
+        f"decision: {format_vector(choice.w)}",
+        f"not zero: {len(chosen)} of {np.size(choice.w)} coordinates ({format_vector(chosen)})",
+        f"decided by the {choice.by}{''.join(notes)}, for context {format_context(choice.context)}",
+        f"costs that were solved: {format_vector(choice.cost_sample)}",
+        f"report its cost with learn({choice.id}, …)",
+    ]
+    return f"Choice {choice.id}", lines
 
 
-def _range(told: Any) -> str:
-    return f"{format_number(told.low)} to {format_number(told.high)}"
+def describe_explanation(explanation: Any) -> tuple[str, list[str]]:
+    """Return the title and the lines of an Explanation's card."""
+    if explanation.differs:
+        reason = (
+            f"differs from the greedy decision in {explanation.differs} coordinates, by exploration; it is expected to "
+            f"cost {format_amount(explanation.gap)} more"
+        )
+    else:
+        reason = "is the greedy decision: the best for the predicted costs"
+    lines = [
+        f"The decision {reason}",
+        f"context: {format_context(explanation.context)}",
+        f"predicted costs: {format_vector(explanation.mean)}",
+        f"costs that were solved: {format_vector(explanation.cost_sample)}",
+    ]
+    if explanation.residual is not None:
+        lines.append(f"prediction error of its total: {explanation.residual:+.3g}")
+    if explanation.details:
+        lines.append(", ".join(f"{name} {format_amount(value)}" for name, value in explanation.details.items()))
+    return "Explanation", lines

@@ -1,137 +1,525 @@
-"""How a live learner is doing: what its decisions cost beside others, how well it predicts, and a verdict in words."""
+"""Health of a live learner: what its decisions cost compared with others, prediction errors and alarms."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from regretless.live import health_export
-from regretless.live.health_costs import RECENT, Comparison, Costs, Estimate, Seen, Solver, compared
-from regretless.live.health_drift import DriftAlarm
+from regretless.errors import CheckpointError, SettingsError
+from regretless.live.cards import format_amount, html_lines, text_card
+from regretless.live.comparison import (
+    BATCH_ROUNDS,
+    LEARNER_ROUND,
+    NORMAL_QUANTILE,
+    OTHER_ROUND,
+    BackgroundSolver,
+    CostComparison,
+    CostReport,
+    MeanCost,
+    RecentRounds,
+    compare_costs,
+    kind_of_round,
+    model_features,
+)
 from regretless.live.health_model import Rounds
-from regretless.live.health_record import LARGEST, WINDOW, Recorder, kind_of
-from regretless.live.health_words import EARLY, verdict
-from regretless.live.pending import Learnt
+
+MIN_LEARNED = 40
+"""Learning steps before which health gives no verdict."""
+
+WINDOW = 400
+"""Learning steps that figures on predictions and the comparison with the incumbent use."""
+
+OPENING_ROUNDS = 200
+"""First rounds since the start or the last change that are kept for the cost model: decisions differ most in them."""
+
+MIN_ROUNDS_NO_BETTER = 100
+"""Rounds from which decisions can be called no better than random: before, a learner explores."""
+
+NEGLIGIBLE_SAVING = 0.1
+"""Share of the cost of random decisions up to which a saving counts as none."""
+
+MAX_DIM = 4096
+"""Coordinates of the cost beyond which no cost model is fitted."""
+
+MAX_TOTAL = 1e140
+"""Size at which totals are cut, so that their squares can be summed."""
+
+STEP_VALUES = ("residual", "total", "score_norm", "plug_in_norm")
 
 
-class Health(NamedTuple):
-    """What ``Learner.health`` tells; None: unavailable for this policy, or not known yet.
+class DriftAlarm(NamedTuple):
+    """Prediction errors have multiplied and stayed high: the costs have probably changed.
 
-    Costs are those of decisions that the learner made, in its last rounds; of rewards everything is told as rewards.
+    Attributes
+    ----------
+    noticed : int
+        Decision whose feedback raised the alarm.
+    since : int
+        Decision at which the change probably began.
+    """
+
+    noticed: int
+    since: int
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Health:
+    """State of a live learner, returned by ``Learner.health``; ``print`` shows it as a few lines of text.
+
+    A figure is None if the policy does not have it or if it is too early to tell. Costs are those of rounds that the
+    learner decided; where the problem maximises, all of them are rewards.
+
+    Attributes
+    ----------
+    decisions, learned, waiting, expired : int
+        Decisions made, learned from, waiting for feedback, and expired without feedback.
+    feedback_share : float or None
+        Share of the decisions no longer waiting that were learned from.
+    relative_error : float or None
+        Root mean square prediction error over root mean square total, in the recent half of the last 400 rounds.
+    error_trend : float or None
+        The same, recent half over earlier half: below 1 predictions improve.
+    score_norm, plug_in_norm : float or None
+        Mean norms of the two parts of the policy gradient.
+    paid, paid_since_start : MeanCost or None
+        Mean cost of the learner's decisions, recently and since the start.
+    incumbent, best_fixed, random : CostComparison or None
+        Comparison with the incumbent, with the best fixed decision and with random decisions.
+    drift : DriftAlarm or None
+        The last alarm, for 400 learning steps.
+    details : dict of str to float
+        Figures that the policy reports, such as the weights of its base learners.
+    rewards : bool
+        Whether costs are shown as rewards.
     """
 
     decisions: int
-    learnt: int
+    learned: int
     waiting: int
     expired: int
-    feedback_share: float | None  # of the decisions that are no longer waiting
-    relative_residual: float | None  # root mean square residual over root mean square total, recent half of the window
-    residual_trend: float | None  # the same, recent half over earlier half: below 1 the predictions get better
+    feedback_share: float | None
+    relative_error: float | None
+    error_trend: float | None
     score_norm: float | None
     plug_in_norm: float | None
-    paid: Estimate | None
-    paid_since_start: Estimate | None
-    incumbent: Comparison | None
-    best_fixed: Comparison | None
-    random: Comparison | None
-    drift: DriftAlarm | None  # for WINDOW learning steps after an alarm
-    details: dict[str, float]  # what the policy tells of itself, such as how much say each of its learners has
-    verdict: str
+    paid: MeanCost | None
+    paid_since_start: MeanCost | None
+    incumbent: CostComparison | None
+    best_fixed: CostComparison | None
+    random: CostComparison | None
+    drift: DriftAlarm | None
+    details: dict[str, float]
+    rewards: bool = False
 
-    def _repr_html_(self) -> str:
-        from regretless.live.cards import health_card
-
-        return health_card(self)
+    @property
+    def verdict(self) -> str:
+        """The most important findings in one sentence, the most urgent first."""
+        if self.learned < MIN_LEARNED:
+            return f"too early to tell: {self.learned} of the first {MIN_LEARNED} decisions have been learned from"
+        statements = [] if self.drift is None else [f"costs have changed since about decision {self.drift.since}"]
+        if self.feedback_share is not None and self.feedback_share < 0.5:
+            statements.append(
+                f"feedback is lost: only {self.feedback_share:.0%} of the settled decisions were learned from"
+            )
+        statements += [*self._guard_statement(), *self._cost_statements(conclusive_only=True), self._error_statement()]
+        return "; ".join([*statements, *self._weights_statement()])
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data that JSON can write."""
-        return dict(health_export.plain(self))
+        """Return everything as plain data that JSON can write.
+
+        Returns
+        -------
+        dict
+            Numbers that are not finite are None.
+        """
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return dict(_plain_data({**fields, "verdict": self.verdict}))
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
-        """Every figure in Prometheus's text format; ``labels`` are added to each of them, such as ``{"plant": "north"}``."""
-        return health_export.prometheus(self, labels or {})
+        """Return every figure in the text format of Prometheus.
+
+        Parameters
+        ----------
+        labels : mapping of str to str, optional
+            Labels added to every sample, such as ``{"plant": "north"}``.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        SettingsError
+            If a label name is not valid or is used by the metrics themselves.
+        """
+        return _prometheus_text(self, labels or {})
+
+    def __str__(self) -> str:
+        return text_card(*self._card())
+
+    def __repr__(self) -> str:
+        return f"<Health: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        return html_lines(*self._card())
+
+    def _card(self) -> tuple[str, list[str]]:
+        title = f"Health after {self.decisions:,} decisions: {self.learned:,} learned from, {self.waiting:,} waiting, "
+        title += f"{self.expired:,} expired"
+        if self.learned < MIN_LEARNED:
+            return title, [self.verdict]
+        lines = [] if self.drift is None else [f"costs have changed since about decision {self.drift.since}"]
+        if self.paid is not None:
+            paid, verb = self.paid, "earned" if self.rewards else "paid"
+            interval = f"{format_amount(paid.low)} to {format_amount(paid.high)}"
+            lines.append(f"{verb} {format_amount(paid.mean)} per round ({interval}) on {_denominator(paid)}")
+        lines += [*self._guard_statement(), *self._cost_statements(conclusive_only=False), self._error_statement()]
+        return title, [*lines, *self._weights_statement()]
+
+    def _cost_statements(self, conclusive_only: bool) -> list[str]:
+        names = {"incumbent": "the incumbent", "best_fixed": "the best fixed decision", "random": "random decisions"}
+        known = {name: other for key, name in names.items() if (other := getattr(self, key)) is not None}
+        if self.random is not None and is_no_better_than_random(self.random, self.rewards):
+            statement = f"decides no better than random: {_describe(self.random, 'random decisions', self.rewards)}"
+            return (
+                [statement] if conclusive_only else [statement, *self._described({**known, "random decisions": None})]
+            )
+        shown = {name: other for name, other in known.items() if other.conclusive or not conclusive_only}
+        if shown:
+            return self._described(shown)
+        if known:
+            return [f"inconclusive whether decisions are better than {', '.join(known)}"]
+        return ["too early to tell how good the decisions are"]
+
+    def _described(self, others: Mapping[str, CostComparison | None]) -> list[str]:
+        return [_describe(other, name, self.rewards) for name, other in others.items() if other is not None]
+
+    def _error_statement(self) -> str:
+        if self.relative_error is None:
+            return "totals are not known, so prediction errors are not either"
+        return f"prediction errors are {_percent(self.relative_error)} of the {'rewards' if self.rewards else 'costs'}"
+
+    def _guard_statement(self) -> list[str]:
+        chance = self.details.get("guard_chance")
+        if chance is None or chance > 0.0:
+            return []
+        return ["the guard gives every decision to the incumbent now: its budget does not cover the learner's risk"]
+
+    def _weights_statement(self) -> list[str]:
+        weights = {name.removeprefix("weight_"): w for name, w in self.details.items() if name.startswith("weight_")}
+        ordered = sorted(weights, key=lambda name: -weights[name])
+        parts = [f"{name} {weights[name]:.0%} ({self.details[f'error_{name}']:.2f})" for name in ordered]
+        return [f"weights of the base learners (relative errors): {', '.join(parts)}"] if parts else []
 
 
-def report(
-    recorder: Recorder, counts: tuple[int, int, int], costs: Costs, rewards: bool, details: dict[str, float]
-) -> Health:
-    """The figures with their verdict; ``counts``: decisions made, waiting, expired; ``costs`` are costs also of rewards."""
-    made, waiting, expired = counts
-    steps = recorder.ordered()
-    relative, trend = _errors(steps)
-    settled = made - waiting
-    share = recorder.learnt / settled if settled > 0 else None
-    drift = recorder.watch.told(recorder.learnt, WINDOW)
-    sign = -1.0 if rewards else 1.0
-    others = {name: _signed(getattr(costs, name), sign) for name in ("incumbent", "best_fixed", "random")}
-    return Health(
-        decisions=made,
-        learnt=recorder.learnt,
-        waiting=waiting,
-        expired=expired,
-        feedback_share=share,
-        relative_residual=relative,
-        residual_trend=trend,
-        score_norm=_mean(steps[:, 2]),
-        plug_in_norm=_mean(steps[:, 3]),
-        paid=_signed(costs.paid, sign),
-        paid_since_start=_signed(recorder.paid_since_start(), sign),
-        **others,
-        drift=drift,
-        details=details,
-        verdict=verdict(recorder.learnt, share, relative, costs, drift, rewards, details),
+def is_no_better_than_random(random: CostComparison, rewards: bool = False) -> bool:
+    """Return whether decisions cost more than random ones, or after enough rounds not noticeably less."""
+    low, high = (-random.high, -random.low) if rewards else (random.low, random.high)
+    return low > 0.0 or (
+        random.rounds >= MIN_ROUNDS_NO_BETTER and high >= 0.0 and random.share(low) > -NEGLIGIBLE_SAVING
     )
 
 
-def recent(recorder: Recorder, learnt: Sequence[Learnt]) -> Seen | None:
-    """The last rounds of this world whose totals are known; ``learnt`` ends with the last learning step. None: too few."""
-    totals = recorder.ordered()[:, 1]
-    count = min(len(learnt), len(totals), recorder.learnt - int(recorder.world[0]))
-    if recorder.learnt < EARLY or not count or recorder.dim > LARGEST:
-        return None
-    pairs = zip(learnt[len(learnt) - count :], totals[len(totals) - count :], strict=True)
-    known = [(own.decision, total) for own, total in pairs if np.isfinite(total)]
-    if not known:
-        return None
-    kinds, paid = np.array([kind_of(decision) for decision, _ in known]), np.array([total for _, total in known])
-    last = [decision for decision, _ in known[-RECENT:]]
-    contexts, w = (np.stack([np.asarray(getattr(each, name), float) for each in last]) for name in ("context", "w"))
-    return Seen(contexts, w, paid[-RECENT:], kinds[-RECENT:], [each.instance for each in last], (paid, kinds))
+def _describe(other: CostComparison, name: str, rewards: bool) -> str:
+    """Return a comparison in words, with the total next to every percentage and the rounds that it is about."""
+    name += " (estimated)" if other.estimated else ""
+    if not other.conclusive:
+        interval = f"{format_amount(other.low)} to {format_amount(other.high)}"
+        return f"inconclusive against {name}: difference {interval} per round on {_denominator(other)}"
+    better = (other.difference > 0.0) == rewards
+    if rewards:
+        comparison, effect = ("earns more than", "gained") if better else ("earns less than", "lost")
+    else:
+        comparison, effect = ("cheaper than", "saved") if better else ("more expensive than", "lost")
+    # a percentage of a cost whose sign differs from the learner's means nothing
+    has_share = other.cost * (other.cost + other.difference) > 0.0
+    format_size = (lambda value: _percent(other.share(value))) if has_share else format_amount
+    size, least, most = (format_size(value) for value in _sizes(other))
+    amount = f"{comparison} {name} by {size}{'' if has_share else ' per round'} ({least} to {most})"
+    text = f"{amount}, {format_amount(abs(other.total_difference))} {effect} in total on {_denominator(other)}"
+    if has_share and other.rounds < other.all_rounds:
+        overall = _percent(abs(other.share(other.total_difference / other.all_rounds)))
+        text += f" ({overall} over all {other.all_rounds})"
+    return text
 
 
-def judged(opening: Rounds, totals: np.ndarray, seen: Seen | None, fixed_set: bool, solve: Solver) -> Costs:
-    """Costs beside those of others, as far as they can be told."""
-    if seen is None:
-        return Costs()
-    with np.errstate(all="ignore"):
-        try:
-            return compared(opening, totals, seen, fixed_set, solve)
-        except np.linalg.LinAlgError:  # numbers too large or too much alike
-            return Costs()
+def _sizes(other: CostComparison) -> tuple[float, float, float]:
+    least, most = sorted((abs(other.low), abs(other.high)))
+    return abs(other.difference), least, most
 
 
-def _errors(steps: np.ndarray) -> tuple[float | None, float | None]:
-    """Relative error of the later half of the steps, and over that of the earlier half."""
+def _denominator(figure: MeanCost | CostComparison) -> str:
+    return f"{figure.rounds:,} of the last {figure.all_rounds:,} rounds"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.095 or share == 0.0 else f"{share:.1%}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DriftState:
+    """State of the change detector on prediction errors.
+
+    Each error is compared with the usual one of the rounds before, ``u = log(|r| / median |r|)``, cut at ``±CUT`` so
+    that a single outlier counts little. ``S = max(0, S + u − ALLOWED)`` stays near zero while errors are as usual, and
+    passes ``LIMIT`` about ten rounds after they have multiplied. The learner's decisions, the incumbent's and others
+    have levels of their own.
+    """
+
+    sums: np.ndarray
+    logs: np.ndarray  # logarithms of the last errors, a ring for each kind
+    counts: np.ndarray  # errors since the start or the last change
+    rising: np.ndarray  # first decision since the sum was zero
+    alarm: np.ndarray  # noticed, since, learning steps at that time; zeros: none so far
+
+    MIN_ERRORS = 40
+    MEMORY = 200
+    CUT, ALLOWED, LIMIT = 1.5, 0.5, 8.0
+
+    @classmethod
+    def empty(cls) -> Self:
+        kinds = 3
+        counts = np.zeros(kinds, np.int64)
+        return cls(np.zeros(kinds), np.zeros((kinds, cls.MEMORY)), counts, counts.copy(), np.zeros(3, np.int64))
+
+    def after_error(self, kind: int, id: int, residual: float, learned: int) -> Self:
+        """Return the state after the prediction error of a decision, the ``learned``-th that was learned from."""
+        size = abs(residual)
+        if not 0.0 < size < np.inf:
+            return self
+        log, count = float(np.log(size)), int(self.counts[kind])
+        sums, rising = self.sums.copy(), self.rising.copy()
+        if count >= self.MIN_ERRORS:
+            usual = float(np.median(self.logs[kind, : min(count, self.MEMORY)]))
+            if sums[kind] == 0.0:
+                rising[kind] = id
+            sums[kind] = max(0.0, sums[kind] + min(max(log - usual, -self.CUT), self.CUT) - self.ALLOWED)
+            if sums[kind] > self.LIMIT:
+                alarm = np.array([id, min(id, int(rising[kind])), learned], np.int64)
+                return dataclasses.replace(self.empty(), alarm=alarm)
+        logs, counts = self.logs.copy(), self.counts.copy()
+        logs[kind, count % self.MEMORY] = log
+        counts[kind] = count + 1
+        return dataclasses.replace(self, sums=sums, rising=rising, logs=logs, counts=counts)
+
+    def active_alarm(self, learned: int) -> DriftAlarm | None:
+        """Return the last alarm while it is not older than ``WINDOW`` learning steps."""
+        noticed, since, at = self.alarm.tolist()
+        return DriftAlarm(noticed, since) if noticed and learned - at < WINDOW else None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HealthRecord:
+    """Immutable summary of a learner's learning steps, of bounded size.
+
+    ``after_feedback`` returns the next record; ``arrays`` and ``from_arrays`` store it.
+    """
+
+    dim: int
+    width: int  # features of a round that the cost model uses
+    learned: int
+    steps: np.ndarray  # a ring of the last WINDOW steps; NaN: not known
+    world: tuple[int, int]  # learning steps before these costs began; rounds since then with a known total
+    opening: tuple[np.ndarray, ...]  # features, decision and total of the first rounds since then
+    paid: np.ndarray  # count and mean of the learner's totals; of their batches: rounds and mean of the current one, …
+    drift: DriftState  # … number, mean and sum of squared deviations
+
+    @classmethod
+    def empty(cls, context_shape: tuple[int, ...], dim: int) -> Self:
+        """Return the record of a learner that has learned nothing."""
+        width = model_features(np.zeros((0, *context_shape)), np.zeros((0, dim))).shape[1]
+        return cls(
+            dim, width, 0, np.full((WINDOW, len(STEP_VALUES)), np.nan), (0, 0), (), np.zeros(7), DriftState.empty()
+        )
+
+    def after_feedback(self, info: Mapping[str, float], id: int, decision: Any) -> Self:
+        """Return the record after a learning step.
+
+        ``info`` are the step's diagnostics by name; ``decision`` is None if it is not remembered, as in a long history.
+        """
+        values = np.array([info.get(name, np.nan) for name in STEP_VALUES], float)
+        values[~np.isfinite(values)] = np.nan
+        steps, learned = self.steps.copy(), self.learned + 1
+        steps[self.learned % WINDOW] = values
+        record = dataclasses.replace(self, steps=steps, learned=learned)
+        if np.isnan(values[:2]).any():
+            return record
+        kind, total = OTHER_ROUND if decision is None else kind_of_round(decision), float(values[1])
+        drift = self.drift.after_error(kind, id, float(values[0]), learned)
+        changed = int(drift.alarm[0]) != int(self.drift.alarm[0])
+        world, opening = ((learned, 0), ()) if changed else (self.world, self.opening)
+        if not changed and decision is not None:
+            world = (world[0], world[1] + 1)
+            if len(opening) < OPENING_ROUNDS and self.dim <= MAX_DIM:
+                w = np.asarray(decision.w, float)
+                features = model_features(np.asarray(decision.context, float)[None], w[None])[0]
+                opening = (*opening, np.concatenate([features, w, [total]]))
+        paid = _after_total(self.paid, total) if kind == LEARNER_ROUND else self.paid
+        return dataclasses.replace(record, drift=drift, world=world, opening=opening, paid=paid)
+
+    def ordered_steps(self) -> np.ndarray:
+        """Return the last learning steps, oldest first, NaN for what is not known."""
+        return np.roll(self.steps, -(self.learned % WINDOW), axis=0)[-min(self.learned, WINDOW) or WINDOW :]
+
+    def recent_rounds(self, decisions: Sequence[Any]) -> RecentRounds | None:
+        """Return the last rounds since the last change whose totals are known, None if it is too early to judge them.
+
+        ``decisions`` are those of the last learning steps, oldest first.
+        """
+        totals = self.ordered_steps()[:, 1]
+        count = min(len(decisions), len(totals), self.learned - self.world[0])
+        if self.learned < MIN_LEARNED or not count or self.dim > MAX_DIM:
+            return None
+        pairs = zip(list(decisions)[len(decisions) - count :], totals[len(totals) - count :].tolist(), strict=True)
+        known = [(decision, total) for decision, total in pairs if math.isfinite(total)]
+        return RecentRounds.of([d for d, _ in known], [total for _, total in known]) if known else None
+
+    def opening_rounds(self, excluded: int) -> tuple[Rounds, np.ndarray]:
+        """Return the first rounds since the last change with their totals, without the last ``excluded`` rounds."""
+        rows = self._opening_table()[: max(0, self.world[1] - excluded)]
+        return Rounds(rows[:, : self.width], rows[:, self.width : -1]), rows[:, -1]
+
+    def paid_since_start(self) -> MeanCost | None:
+        """Return the mean total of all of the learner's decisions."""
+        count, mean, _, _, batches, _, squares = self.paid.tolist()
+        if batches < 2:
+            return None
+        error = NORMAL_QUANTILE * math.sqrt(squares / (batches - 1) / batches)
+        return MeanCost(mean, mean - error, mean + error, int(count), self.learned)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return everything as arrays by name."""
+        return {
+            "learned": np.array(self.learned, np.int64),
+            "steps": self.steps,
+            "world": np.array(self.world, np.int64),
+            "opening": self._opening_table(),
+            "paid": self.paid,
+            **{f"drift/{field.name}": getattr(self.drift, field.name) for field in dataclasses.fields(self.drift)},
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], context_shape: tuple[int, ...], dim: int) -> Self:
+        """Return the record that ``arrays`` wrote; raise CheckpointError if they cannot be one."""
+        empty = cls.empty(context_shape, dim)
+        for name, form in empty.arrays().items():
+            array = arrays.get(name)
+            shape = (
+                form.shape if array is None or name != "opening" else (min(len(array), OPENING_ROUNDS), form.shape[1])
+            )
+            if array is None or array.shape != shape or array.dtype != form.dtype:
+                raise CheckpointError(f"health: expected {name!r} of shape {shape} and type {form.dtype}")
+        learned, drift = (
+            int(arrays["learned"]),
+            DriftState(*(arrays[f"drift/{f.name}"] for f in dataclasses.fields(DriftState))),
+        )
+        before, rounds = arrays["world"].tolist()
+        counts = [learned, before, rounds, *drift.counts, *drift.rising, *drift.alarm, *arrays["paid"][[0, 2, 4]]]
+        finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
+        consistent = before <= learned and np.all(drift.counts <= learned) and len(arrays["opening"]) <= rounds
+        if not (finite and consistent and min(counts) >= 0 and np.all(np.isnan(arrays["steps"][learned:]))):
+            raise CheckpointError("health: counts and arrays contradict each other")
+        return dataclasses.replace(
+            empty,
+            learned=learned,
+            steps=arrays["steps"],
+            world=(before, rounds),
+            opening=tuple(arrays["opening"]),
+            paid=arrays["paid"],
+            drift=drift,
+        )
+
+    def _opening_table(self) -> np.ndarray:
+        return np.stack(self.opening) if self.opening else np.zeros((0, self.width + self.dim + 1))
+
+
+def _after_total(paid: np.ndarray, total: float) -> np.ndarray:
+    """Return the running sums after one of the learner's totals; a full batch is one observation of the mean."""
+    count, mean, rounds, batch_mean, batches, batches_mean, squares = paid.tolist()
+    total = min(max(total, -MAX_TOTAL), MAX_TOTAL)
+    count, rounds = count + 1, rounds + 1
+    mean += (total - mean) / count
+    batch_mean += (total - batch_mean) / rounds
+    if rounds == BATCH_ROUNDS:
+        batches += 1
+        deviation = batch_mean - batches_mean
+        batches_mean += deviation / batches
+        squares += deviation * (batch_mean - batches_mean)
+        rounds = batch_mean = 0.0
+    return np.array([count, mean, rounds, batch_mean, batches, batches_mean, squares])
+
+
+class HealthSnapshot(NamedTuple):
+    """What health needs of a learner's state next to its record."""
+
+    made: int
+    waiting: int
+    expired: int
+    recent: Sequence[Any]  # decisions of the last learning steps, oldest first; at most WINDOW are used
+    details: dict[str, float]  # of the policy
+    rewards: bool
+    fixed_set: bool  # the feasible set is the same in every round
+
+
+def compute_health(record: HealthRecord, snapshot: HealthSnapshot, solver: BackgroundSolver) -> Health:
+    """Compute a learner's health from its record and a snapshot of its state."""
+    rounds = record.recent_rounds(snapshot.recent[-WINDOW:])
+    if rounds is None:
+        costs = CostReport()
+    else:
+        opening = record.opening_rounds(excluded=len(rounds.totals))
+        costs = compare_costs(*opening, rounds, snapshot.fixed_set, solver)
+    steps, settled = record.ordered_steps(), snapshot.made - snapshot.waiting
+    relative_error, trend = _relative_errors(steps)
+    sign = -1.0 if snapshot.rewards else 1.0
+    return Health(
+        decisions=snapshot.made,
+        learned=record.learned,
+        waiting=snapshot.waiting,
+        expired=snapshot.expired,
+        feedback_share=record.learned / settled if settled > 0 else None,
+        relative_error=relative_error,
+        error_trend=trend,
+        score_norm=_known_mean(steps[:, 2]),
+        plug_in_norm=_known_mean(steps[:, 3]),
+        paid=_with_sign(costs.paid, sign),
+        paid_since_start=_with_sign(record.paid_since_start(), sign),
+        incumbent=_with_sign(costs.incumbent, sign),
+        best_fixed=_with_sign(costs.best_fixed, sign),
+        random=_with_sign(costs.random, sign),
+        drift=record.drift.active_alarm(record.learned),
+        details=snapshot.details,
+        rewards=snapshot.rewards,
+    )
+
+
+def _relative_errors(steps: np.ndarray) -> tuple[float | None, float | None]:
+    """Return the relative error of the later half of the steps, and its ratio to that of the earlier half."""
     half = len(steps) // 2
     if not half:
         return None, None
-    early, late = (_size(part[:, 0]) / max(_size(part[:, 1]), 1e-300) for part in (steps[:half], steps[half:]))
-    relative = late if np.isfinite(late) else None
-    return relative, late / early if np.isfinite(early) and np.isfinite(late) and early > 0 else None
+    early, late = (
+        _root_mean_square(p[:, 0]) / max(_root_mean_square(p[:, 1]), 1e-300) for p in (steps[:half], steps[half:])
+    )
+    if not np.isfinite(late):
+        return None, None
+    return late, late / early if np.isfinite(early) and early > 0 else None
 
 
-def _signed(told: Any, sign: float) -> Any:
-    """Costs as rewards, where these are meant."""
-    if told is None or sign > 0:
-        return told
-    low, high = -told.high, -told.low
-    if isinstance(told, Estimate):
-        return told._replace(mean=-told.mean, low=low, high=high)
-    return told._replace(cost=-told.cost, difference=-told.difference, low=low, high=high)
+def _with_sign(figure: Any, sign: float) -> Any:
+    """Return costs as rewards where the sign is −1."""
+    if figure is None or sign > 0:
+        return figure
+    names = {"mean", "cost", "difference"} & set(figure._fields)
+    negated = {name: -getattr(figure, name) for name in names}
+    return figure._replace(low=-figure.high, high=-figure.low, **negated)
 
 
-def _size(values: np.ndarray) -> float:
-    """Root mean square of what is known, without overflow."""
+def _root_mean_square(values: np.ndarray) -> float:
+    """Return the root mean square of the known values, without overflow."""
     known = values[np.isfinite(values)]
     if not len(known):
         return float("nan")
@@ -139,6 +527,95 @@ def _size(values: np.ndarray) -> float:
     return top * float(np.sqrt(np.mean(np.square(known / top))))
 
 
-def _mean(values: np.ndarray) -> float | None:
+def _known_mean(values: np.ndarray) -> float | None:
     known = values[np.isfinite(values)]
     return float(np.mean(known)) if len(known) else None
+
+
+_PREFIX = "regretless_"
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_OWN_LABELS = ("bound", "who", "over", "name")
+_BOUNDS = ("mean", "low", "high")
+_COUNTERS = {
+    "decisions": "Decisions made, recorded or taken from a history.",
+    "learned": "Decisions that were learned from.",
+    "expired": "Decisions whose feedback never came.",
+}
+_GAUGES = {
+    "waiting": "Decisions that wait for feedback.",
+    "feedback_share": "Share of the settled decisions that were learned from.",
+    "relative_error": "Root mean square error of predicted totals over root mean square total, recently.",
+    "error_trend": "The same, recent half of the rounds over the earlier half.",
+    "score_norm": "Norm of the score gradient, recently.",
+    "plug_in_norm": "Norm of the plug-in gradient, recently.",
+}
+
+_Sample = tuple[dict[str, str], float | None]
+
+
+def _plain_data(value: Any) -> Any:
+    """Return NamedTuples as dictionaries, and what is not finite as None."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain_data(part) for name, part in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {name: _plain_data(part) for name, part in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _prometheus_text(health: Health, labels: Mapping[str, str]) -> str:
+    for name in labels:
+        if not _LABEL.fullmatch(name) or name.startswith("__") or name in _OWN_LABELS:
+            raise SettingsError(
+                "prometheus: expected labels with names of letters, digits and _, other than "
+                f"{', '.join(_OWN_LABELS)}, got {name!r}"
+            )
+    lines = []
+    for name, kind, about, samples in _metrics(health):
+        known = [(own, value) for own, value in samples if value is not None and math.isfinite(value)]
+        if known:
+            lines += [f"# HELP {_PREFIX}{name} {about}", f"# TYPE {_PREFIX}{name} {kind}"]
+            lines += [f"{_PREFIX}{name}{_label_text({**labels, **own})} {value:.17g}" for own, value in known]
+    return "\n".join([*lines, ""])
+
+
+def _metrics(health: Health) -> Iterator[tuple[str, str, str, list[_Sample]]]:
+    """Yield name, type and meaning of every metric, and its values by label."""
+    for name, about in _COUNTERS.items():
+        yield f"{name}_total", "counter", about, [({}, getattr(health, name))]
+    for name, about in _GAUGES.items():
+        yield name, "gauge", about, [({}, getattr(health, name))]
+    paid = [
+        ({"over": over, "bound": bound}, getattr(mean, bound))
+        for over, mean in (("recent", health.paid), ("start", health.paid_since_start))
+        for bound in _BOUNDS
+        if mean is not None
+    ]
+    yield "paid", "gauge", "Mean cost or reward of the learner's decisions, with its 95 % interval.", paid
+    others = [
+        (who, other) for who in ("incumbent", "best_fixed", "random") if (other := getattr(health, who)) is not None
+    ]
+    costs: list[_Sample] = [({"who": who}, other.cost) for who, other in others]
+    yield "reference", "gauge", "Mean cost or reward of others in the same rounds.", costs
+    differences = [
+        ({"who": who, "bound": bound}, value)
+        for who, other in others
+        for bound, value in zip(_BOUNDS, (other.difference, other.low, other.high), strict=True)
+    ]
+    yield "difference", "gauge", "Mean of the learner's minus that of others, with its 95 % interval.", differences
+    totals: list[_Sample] = [({"who": who}, other.total_difference) for who, other in others]
+    yield "difference_sum", "gauge", "The difference to others, summed over the learner's compared rounds.", totals
+    drift = health.drift
+    yield "drift", "gauge", "1 while there is an alarm that costs have changed.", [({}, float(drift is not None))]
+    since: list[_Sample] = [] if drift is None else [({}, float(drift.since))]
+    yield "drift_since", "gauge", "The decision at which costs probably changed.", since
+    details: list[_Sample] = [({"name": name}, value) for name, value in health.details.items()]
+    yield "detail", "gauge", "A figure that the policy reports.", details
+
+
+def _label_text(labels: Mapping[str, str]) -> str:
+    parts = (f'{name}="{_escape_label(str(value))}"' for name, value in labels.items())
+    return f"{{{','.join(parts)}}}" if labels else ""
+
+
+def _escape_label(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from regretless.errors import FeedbackError, RegretlessError, SettingsError
-from regretless.errors import short_repr as said
+from regretless.errors import FeedbackError, RegretlessError, SettingsError, short_repr
 from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.types import Instance
 
 if TYPE_CHECKING:
     from regretless.columns import Columns
+
+said = short_repr
 
 LAST_ID = 2**31 - 1
 

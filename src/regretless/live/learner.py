@@ -111,8 +111,28 @@ class Learner:
         self._books = self._core.books
         replaying.attach(self._core, log, log_size, log_sync)
 
+    def __repr__(self) -> str:
+        return cards.text_card(*self._card())
+
     def _repr_html_(self) -> str:
-        return cards.learner_card(self._core)
+        return cards.html_lines(*self._card())
+
+    def _card(self) -> tuple[str, list[str]]:
+        plan, books, problem = self._core.plan, self._books, self.problem
+        with books.lock:
+            pending, learned, paused = books.pending, books.health_record.learned, books.paused
+            counts = (pending.made, learned, len(pending.waiting), pending.expired)
+        policy = plan.policy if isinstance(plan.policy, str) else type(plan.policy).__name__
+        shape = f"{' × '.join(map(str, problem.context_shape)) or 1} numbers"
+        lines = [
+            "{:,} decisions: {:,} learned from, {:,} waiting, {:,} expired".format(*counts),
+            f"feasible set {type(plan.oracle).__name__} of {problem.dim} coordinates, "
+            f"context of {shape if plan.columns is None else f'named columns, as {shape}'}",
+            f"policy {policy}, feedback {problem.feedback.name}",
+        ]
+        if plan.options.mode != "act" or paused:
+            lines.append("paused: the incumbent decides" if paused else f"mode {plan.options.mode}")
+        return "Learner", [*lines, "health() reports how it is doing"]
 
     @property
     def problem(self) -> Problem:

@@ -6,6 +6,7 @@ import numpy as np
 
 from regretless.columns import Columns
 from regretless.errors import SettingsError
+from regretless.live import cards
 
 
 class Choice(NamedTuple):
@@ -23,10 +24,11 @@ class Choice(NamedTuple):
     by: Literal["learner", "incumbent", "person"] = "learner"  # who decided
     proposed: np.ndarray | None = None  # what the learner would have done where it is the incumbent's, if it was solved
 
-    def _repr_html_(self) -> str:
-        from regretless.live.cards import choice_card
+    def __str__(self) -> str:
+        return cards.text_card(*cards.describe_choice(self))
 
-        return choice_card(self)
+    def _repr_html_(self) -> str:
+        return cards.html_lines(*cards.describe_choice(self))
 
     def named(self, columns: Columns | None) -> Self:
         """The same with its context by name, where there are names."""
@@ -76,6 +78,12 @@ class Explanation(NamedTuple):
     details: dict[str, float]  # what the policy tells of itself, such as α
     residual: float | None  # of this decision's feedback, once it was learnt
     context: Any  # in which it was made; by name, if the learner has columns
+
+    def __str__(self) -> str:
+        return cards.text_card(*cards.describe_explanation(self))
+
+    def _repr_html_(self) -> str:
+        return cards.html_lines(*cards.describe_explanation(self))
 
 
 def known_number(value: Any) -> float | None:

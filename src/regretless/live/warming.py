@@ -36,7 +36,7 @@ def warm_up(core: Core, batches: Sequence[int]) -> None:
         state = after
     _many(kernel, state, decision, arrival)
     _measures(kernel, decision)
-    core.books.bystander.warm_up(kernel)
+    core.books.background_solver.warm_up(instance)
     if kernel.problem.has_instances or core.plan.options.on_failure == "last":
         kernel.oracle.contained(decision.w[None], jax.tree.map(lambda leaf: leaf[None], instance))
 

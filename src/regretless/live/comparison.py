@@ -1,0 +1,316 @@
+"""Compare the costs of a learner's recent rounds with those of the incumbent, of fixed and of random decisions."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Self
+
+import jax
+import numpy as np
+
+from regretless.live.health_model import Model, Rounds, fitted
+from regretless.oracles.base import Oracle
+from regretless.policies.guard import INCUMBENT
+
+COMPARED_ROUNDS = 120
+"""Last rounds in which costs are compared with fixed and random decisions, at most."""
+
+MIN_LEARNER_ROUNDS = 40
+"""Rounds decided by the learner from which costs are compared; of the incumbent, a quarter of that."""
+
+BATCH_ROUNDS = 10
+"""Rounds whose mean counts as one observation, because costs of neighbouring rounds may be alike."""
+
+MAX_FEATURES = 256
+"""Features of a context beyond which the cost model ignores the context."""
+
+NORMAL_QUANTILE = 1.96
+"""Standard errors on each side of a 95 % interval."""
+
+MODEL_ERROR_FACTOR = 2.0
+"""Factor of the cost model's standard error, chosen on the worlds of the arena: the model is too sure of itself."""
+
+LEARNER_ROUND, INCUMBENT_ROUND, OTHER_ROUND = range(3)
+"""Who decided a round."""
+
+
+class MeanCost(NamedTuple):
+    """A mean cost per round with its 95 % interval; a mean reward where the problem maximises.
+
+    Attributes
+    ----------
+    mean, low, high : float
+        The mean and the ends of its interval.
+    rounds : int
+        Rounds decided by the learner, over which the mean is taken.
+    all_rounds : int
+        Rounds of the same period, whoever decided.
+    """
+
+    mean: float
+    low: float
+    high: float
+    rounds: int
+    all_rounds: int
+
+
+class CostComparison(NamedTuple):
+    """Mean cost of other decisions in the same rounds, and the difference of the learner's with its 95 % interval.
+
+    Attributes
+    ----------
+    cost : float
+        Mean cost per round of the other decisions.
+    difference, low, high : float
+        Mean cost per round of the learner minus that of the others, and the ends of its interval.
+    rounds : int
+        Rounds decided by the learner, which are compared.
+    all_rounds : int
+        Rounds of the same period, whoever decided.
+    estimated : bool
+        Whether a model estimated what the others would have cost; False if it was observed.
+    """
+
+    cost: float
+    difference: float
+    low: float
+    high: float
+    rounds: int
+    all_rounds: int
+    estimated: bool
+
+    @property
+    def total_difference(self) -> float:
+        """The difference summed over the rounds that the learner decided."""
+        return self.difference * self.rounds
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the interval of the difference excludes zero."""
+        return not self.low <= 0.0 <= self.high
+
+    def share(self, value: float) -> float:
+        """Return a difference as a share of the cost of the others.
+
+        Parameters
+        ----------
+        value : float
+            A difference per round.
+
+        Returns
+        -------
+        float
+        """
+        return value / max(abs(self.cost), 1e-300)
+
+
+def kind_of_round(decision: Any) -> int:
+    """Return who made a decision: the learner, the incumbent or another."""
+    if int(decision.member) == INCUMBENT:
+        return INCUMBENT_ROUND
+    return LEARNER_ROUND if np.any(decision.cost_sample) else OTHER_ROUND
+
+
+class CostReport(NamedTuple):
+    """Costs of recent rounds, as far as they are known."""
+
+    paid: MeanCost | None = None
+    incumbent: CostComparison | None = None
+    best_fixed: CostComparison | None = None
+    random: CostComparison | None = None
+
+
+class RecentRounds(NamedTuple):
+    """The last rounds with known totals: contexts ``[n, p]`` or ``[n, d, p]``, decisions, totals and who decided."""
+
+    contexts: np.ndarray
+    w: np.ndarray
+    totals: np.ndarray
+    kinds: np.ndarray
+    instances: list[Any]
+    window: tuple[np.ndarray, np.ndarray]  # totals and kinds of more rounds, for an incumbent that seldom decides
+
+    @classmethod
+    def of(cls, decisions: Sequence[Any], totals: Sequence[float]) -> Self:
+        """Return the last ``COMPARED_ROUNDS`` of these, with all of them as the window."""
+        window = np.array(totals, float), np.array([kind_of_round(decision) for decision in decisions], int)
+        last = decisions[-COMPARED_ROUNDS:]
+        contexts, w = (np.array([getattr(decision, name) for decision in last], float) for name in ("context", "w"))
+        instances = [decision.instance for decision in last]
+        return cls(contexts, w, window[0][-COMPARED_ROUNDS:], window[1][-COMPARED_ROUNDS:], instances, window)
+
+    def at(self, places: Any) -> "RecentRounds":
+        """Return some of the rounds."""
+        instances = [self.instances[place] for place in np.arange(len(self.totals))[places]]
+        arrays = (self.contexts[places], self.w[places], self.totals[places], self.kinds[places])
+        return RecentRounds(*arrays, instances, self.window)
+
+
+class BackgroundSolver:
+    """Solve for health without delaying other calls.
+
+    An oracle in pure JAX is always asked. A solver on the host is asked only while no other call needs it
+    (``try_acquire`` yields whether that is so), half a second at most, and never again once a single solve took longer.
+    """
+
+    TIME_LIMIT = 0.5  # seconds
+    DRAWS, HOST_DRAWS, MIN_DRAWS = 64, 32, 8
+
+    def __init__(self, oracle: Oracle, try_acquire: Callable[[], AbstractContextManager[bool]]):
+        self.oracle = oracle
+        self.slow = False
+        self._try_acquire = try_acquire
+        self._drawn: list[np.ndarray] = []
+        self._costs = np.random.default_rng(0).normal(size=(self.DRAWS, oracle.dim))
+
+    def solve(self, cost: np.ndarray) -> np.ndarray | None:
+        """Return the solution of one cost vector, or None if the solver is not available now."""
+        solutions = self._solutions(cost[None], None)
+        return None if solutions is None else solutions[0]
+
+    def random(self) -> np.ndarray | None:
+        """Return solutions of random costs, an array ``[n, d]``, or None if there are too few."""
+        wanted = self.HOST_DRAWS if self.oracle.on_host else self.DRAWS
+        if len(self._drawn) < wanted:
+            self._drawn += list(self._solutions(self._costs[len(self._drawn) : wanted], None) or ())
+        return np.stack(self._drawn) if len(self._drawn) >= self.MIN_DRAWS else None
+
+    def random_under(self, instances: Sequence[Any]) -> np.ndarray | None:
+        """Return a solution of random costs under each of the last instances, or None if there are too few."""
+        last = list(instances[-self.HOST_DRAWS :])
+        padded = [last[0]] * (self.HOST_DRAWS - len(last)) + last
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *padded)
+        solutions = self._solutions(self._costs[: self.HOST_DRAWS], stacked)
+        if solutions is None or len(solutions) < self.MIN_DRAWS:
+            return None
+        return np.stack(solutions[-len(last) :])
+
+    def warm_up(self, example_instance: Any) -> None:
+        """Compile what an oracle in pure JAX will be asked."""
+        if self.oracle.on_host:
+            return
+        if example_instance is not None:
+            self.random_under([example_instance])
+            return
+        self.solve(np.zeros(self.oracle.dim))
+        self.random()
+
+    def _solutions(self, costs: np.ndarray, instances: Any) -> list[np.ndarray] | None:
+        """Return solutions of the first costs (with instances: of the last) for which there is time; None: of none."""
+        try:
+            if not self.oracle.on_host:
+                return list(np.asarray(self.oracle.answer(costs, instances).w, float))
+            with self._try_acquire() as free:
+                return self._solve_in_time(costs, instances) if free and not self.slow else None
+        except Exception:  # a solver may fail for costs that nobody asked it for; health then reports less
+            self.slow = True
+            return None
+
+    def _solve_in_time(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
+        solutions: list[np.ndarray] = []
+        began = time.monotonic()
+        order = range(len(costs)) if instances is None else range(len(costs) - 1, -1, -1)
+        for row in order:
+            instance = jax.tree.map(lambda leaf, row=row: leaf[row : row + 1], instances)
+            solutions.append(np.asarray(self.oracle.answer(costs[row : row + 1], instance).w[0], float))
+            if time.monotonic() - began > self.TIME_LIMIT:
+                self.slow = len(solutions) == 1
+                break
+        return solutions if instances is None else solutions[::-1]
+
+
+def compare_costs(
+    opening: Rounds, opening_totals: np.ndarray, last: RecentRounds, fixed_set: bool, solver: BackgroundSolver
+) -> CostReport:
+    """Compare the learner's recent costs with those of others.
+
+    A model is fitted to the ``opening`` rounds and to ``last``; ``fixed_set`` says that the feasible set is the same in
+    every round.
+    """
+    by_learner, all_rounds = last.kinds == LEARNER_ROUND, len(last.totals)
+    if by_learner.sum() < MIN_LEARNER_ROUNDS:
+        return CostReport()
+    with np.errstate(all="ignore"):
+        paid, incumbent = mean_cost(last.totals[by_learner], all_rounds), _compare_incumbent(*last.window)
+        observed = Rounds(
+            np.concatenate([opening.features, model_features(last.contexts, last.w)]),
+            np.concatenate([opening.w, last.w]),
+        )
+        try:
+            model = fitted(observed, np.concatenate([opening_totals, last.totals]), last.contexts.ndim == 3)
+            if model is None:
+                return CostReport(paid, incumbent)
+            judged = last.at(by_learner)
+            best_fixed = _compare_best_fixed(model, judged, solver, all_rounds) if fixed_set else None
+            random = _compare_random(model, judged, fixed_set, solver, all_rounds)
+        except np.linalg.LinAlgError:  # numbers too large or too much alike
+            return CostReport(paid, incumbent)
+    return CostReport(paid, incumbent, best_fixed, random)
+
+
+def model_features(contexts: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return what the cost model uses of contexts: themselves, or the sums of their rows weighted by the decision."""
+    features = contexts if contexts.ndim == 2 else np.einsum("nd,ndp->np", w, contexts)
+    return features if features.shape[1] <= MAX_FEATURES else np.zeros((len(features), 0))
+
+
+def mean_cost(totals: np.ndarray, all_rounds: int) -> MeanCost:
+    """Return the mean of totals with an interval from the means of batches."""
+    count = len(totals) // BATCH_ROUNDS
+    batches = totals[len(totals) - count * BATCH_ROUNDS :].reshape(count, BATCH_ROUNDS).mean(axis=1)
+    mean, error = float(np.mean(totals)), NORMAL_QUANTILE * float(np.std(batches, ddof=1)) / count**0.5
+    return MeanCost(mean, mean - error, mean + error, len(totals), all_rounds)
+
+
+def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison | None:
+    """Compare the learner's totals with the incumbent's, each in its own rounds; the guard assigned them at random."""
+    learner, incumbent = (totals[kinds == kind] for kind in (LEARNER_ROUND, INCUMBENT_ROUND))
+    if len(incumbent) < MIN_LEARNER_ROUNDS // 4:
+        return None
+    difference = float(np.mean(learner) - np.mean(incumbent))
+    variance = np.var(learner, ddof=1) / len(learner) + np.var(incumbent, ddof=1) / len(incumbent)
+    error, counts = NORMAL_QUANTILE * float(np.sqrt(variance)), (len(learner), len(totals))
+    return CostComparison(float(np.mean(incumbent)), difference, difference - error, difference + error, *counts, False)
+
+
+def _compare_best_fixed(
+    model: Model, judged: RecentRounds, solver: BackgroundSolver, all_rounds: int
+) -> CostComparison:
+    """Compare with the cheapest on average of the decisions made and the solution of the mean costs."""
+    means = model.mean_costs(_model_contexts(judged.contexts))
+    solution = solver.solve(means)
+    candidates = model.rounds.w if solution is None else np.concatenate([model.rounds.w, solution[None]])
+    best = candidates[np.argmin(candidates @ means)]
+    return _estimate(model, judged, np.broadcast_to(best, judged.w.shape), 0.0)._replace(all_rounds=all_rounds)
+
+
+def _compare_random(
+    model: Model, judged: RecentRounds, fixed_set: bool, solver: BackgroundSolver, all_rounds: int
+) -> CostComparison | None:
+    """Compare with the mean of random decisions, or where the feasible set changes with one for each of the last."""
+    drawn = solver.random() if fixed_set else solver.random_under(judged.instances)
+    if drawn is None:
+        return None
+    means = model.mean_costs(_model_contexts(judged.contexts))
+    error = float(np.std(drawn @ means, ddof=1)) / len(drawn) ** 0.5
+    if fixed_set:
+        comparison = _estimate(model, judged, np.broadcast_to(drawn.mean(axis=0), judged.w.shape), error)
+    else:
+        comparison = _estimate(model, judged.at(slice(len(judged.w) - len(drawn), None)), drawn, error)
+    return comparison._replace(rounds=len(judged.w), all_rounds=all_rounds)
+
+
+def _model_contexts(contexts: np.ndarray) -> np.ndarray:
+    return contexts if contexts.shape[-1] <= MAX_FEATURES else np.zeros((*contexts.shape[:-1], 0))
+
+
+def _estimate(model: Model, judged: RecentRounds, others: np.ndarray, error_of_others: float) -> CostComparison:
+    """Return the model's difference between the decisions made and others; the last argument is a standard error."""
+    costs, _ = model.difference(Rounds(model_features(judged.contexts, others), others))
+    more = judged.w - others
+    features = model_features(judged.contexts, more if judged.contexts.ndim == 3 else judged.w)
+    differences, model_error = model.difference(Rounds(features, more))
+    difference, spread = float(np.mean(differences)), float(np.std(differences, ddof=1)) / len(more) ** 0.5
+    error = NORMAL_QUANTILE * float(np.linalg.norm([MODEL_ERROR_FACTOR * model_error, spread, error_of_others]))
+    interval = (difference, difference - error, difference + error)
+    return CostComparison(float(np.mean(costs)), *interval, len(more), len(more), True)
