@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo check fast test pytest extras lint docs pages soak lock clean
+.PHONY: help demo check fast test pytest extras lint docs lowest pages soak lock wheel clean
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -53,6 +53,16 @@ check: .venv/ready ## style, types, layers and the fast tests (two minutes)
 fast: .venv/ready
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not soak"
 
+lowest: requirements/lowest.txt ## the fast tests with the lowest versions of all dependencies, in .venv-lowest
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip --disable-pip-version-check --quiet install --require-hashes -r requirements/lowest.txt
+	.venv-lowest/bin/pip --disable-pip-version-check --quiet install --no-deps --no-build-isolation $(addprefix --editable ./,$(PROJECTS))
+	.venv-lowest/bin/pytest -n 2 --dist loadfile -m "not slow and not soak"
+
+wheel: .venv/ready ## build the distributions into dist/ and test the wheel in an empty environment
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/pytest -n 0 tests/packaging
+
 soak: .venv/ready ## random calls, kills, damage and interrupts at length, and the coverage of intervals (two hours)
 	REGRETLESS_INTERLEAVINGS=10000 REGRETLESS_SOAK_CALLS=10000 REGRETLESS_SOAK_KILLS=100 REGRETLESS_SOAK_DAMAGE=300 \
 	REGRETLESS_SOAK_SIMULATION_KILLS=20 REGRETLESS_SOAK_STALL_CALLS=10000 REGRETLESS_SOAK_LOGS=500 \
@@ -72,6 +82,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --qui
 lock: ## pin the requirements again (needs uv)
 	$(LOCK) pyproject.toml --extra dev -o requirements/dev.txt
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/core.txt
+	$(LOCK) pyproject.toml --extra test --resolution lowest-direct -o requirements/lowest.txt
 	$(LOCK) pyproject.toml --extra dev --extra docs -c requirements/dev.txt -o requirements/docs.txt
 	echo torch | $(LOCK) - -c requirements/dev.txt -o requirements/torch.txt
 	$(LOCK) pyproject.toml --extra dev --extra ortools --extra pyepo --extra ray -c requirements/dev.txt -c requirements/torch.txt \
@@ -79,4 +90,4 @@ lock: ## pin the requirements again (needs uv)
 		-o requirements/extras.txt
 
 clean: ## remove what the targets made
-	rm -rf .venv .cache demo site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest .cache demo dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
