@@ -13,11 +13,28 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OWN = {"regretless", "regretless_command", "regretless_dfhpg"}
 LIBRARY = sorted((ROOT / "src").rglob("*.py"))
 NOT_YET_OPTIONAL = {  # files that still import an extra's package directly; this list only shrinks
-    "report/figures.py", "report/kinds/arena.py", "report/kinds/theory.py", "report/paper/labels.py", "report/paper/sheets.py",
-    "report/theory.py", "report/writing.py", "show/figures.py", "studies/tuning/spaces.py", "studies/tuning/trials.py",
-    "live/tables.py", "show/curves.py", "show/results.py", "columns.py", "live/evaluation/report.py", "trace.py", "report/page.py",
-    "benchmarks/energy/files.py", "results.py", "oracles/pyepo.py", "studies/engines/cluster.py",
-}  # fmt: skip
+    "report/figures.py",
+    "report/kinds/arena.py",
+    "report/kinds/theory.py",
+    "report/paper/labels.py",
+    "report/paper/sheets.py",
+    "report/theory.py",
+    "report/writing.py",
+    "show/figures.py",
+    "studies/tuning/spaces.py",
+    "studies/tuning/trials.py",
+    "live/tables.py",
+    "show/curves.py",
+    "show/results.py",
+    "columns.py",
+    "live/evaluation/report.py",
+    "trace.py",
+    "report/page.py",
+    "benchmarks/energy/files.py",
+    "results.py",
+    "oracles/pyepo.py",
+    "studies/engines/cluster.py",
+}
 
 
 def packages(requirements):
@@ -80,8 +97,21 @@ def test_imports_are_declared(path):
 
 def test_every_extra_is_documented():
     assert set(EXTRAS) == {
-        "plots", "tune", "data", "report", "parallel", "ray", "torch", "pyepo", "paper", "all", "docs", "ortools", "test", "dev",
-    }  # fmt: skip
+        "plots",
+        "tune",
+        "data",
+        "report",
+        "parallel",
+        "ray",
+        "torch",
+        "pyepo",
+        "paper",
+        "all",
+        "docs",
+        "ortools",
+        "test",
+        "dev",
+    }
     assert EXTRAS["all"] == EXTRAS["plots"] | EXTRAS["tune"] | EXTRAS["data"] | EXTRAS["report"] | EXTRAS["parallel"]
 
 
