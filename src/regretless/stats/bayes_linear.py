@@ -1,0 +1,344 @@
+"""Bayesian linear regression ``v = φ·β + ε`` with a Gaussian prior on ``β``, robust to outliers.
+
+``LinearPosterior`` conditions on new rows in square-root form, ``RunningRegression`` keeps fading sums, and
+``fit_dual`` solves in the space of the observed values; where more than one applies, they give the same posterior.
+Errors that are far beyond their usual size (``ErrorScale``) are cut off before they are learned.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+ROW_GROUP = 4
+"""Rows that condition a posterior in one step; more are taken group by group, because ``S`` is factorised."""
+
+LEVEL_VARIANCE = 1e4
+"""Prior variance of a flat level, in units of the noise: as good as unknown, and still safe in single precision."""
+
+MIN_SCALE_ROWS = 5
+"""Measured rows before which the usual size of errors is unknown and nothing is cut off."""
+
+MIN_SCALE_STEP = 0.03
+"""Smallest relative step of the running median: it follows a change of size within some hundred rows."""
+
+NORMAL_MEDIAN = 1.4826
+"""Standard deviation of a normal variable over the median of its absolute value."""
+
+
+class Projection(NamedTuple):
+    """Measurement rows as a posterior sees them; ``S = I + Φ P Φᵀ`` is kept by its eigenvalues and eigenvectors."""
+
+    loads: Float[Array, "b m n"]  # F = Φ L
+    gains: Float[Array, "b m n"]  # G = Φ P
+    variances: Float[Array, "b m"]  # eigenvalues of S; S itself for a single row
+    vectors: Float[Array, "b m m"] | None  # None for a single row
+    level: Float[Array, "b m"] | None  # what each row shows of a flat level
+
+    def divide(self, values: Array, divisors: Float[Array, "b m"]) -> Array:
+        """Return ``Q diag(1 / divisors) Qᵀ values`` for values ``[b, m]`` or ``[b, m, n]``."""
+        divisors = divisors.reshape(divisors.shape + (1,) * (values.ndim - 2))
+        if self.vectors is None:
+            return values / divisors
+        rotated = jnp.einsum("bij,bi...->bj...", self.vectors, values)
+        return jnp.einsum("bij,bj...->bi...", self.vectors, rotated / divisors)
+
+
+class FlatLevel(eqx.Module):
+    """A direction of the coefficients about which the prior knows nothing, learned jointly by all blocks."""
+
+    loading: Float[Array, "b n"]  # how far each coefficient still follows the level
+    information: Float[Array, ""]  # precision of the level
+
+
+class LinearPosterior(eqx.Module):
+    """Gaussian posterior of linear coefficients in independent blocks, with its covariance in square-root form.
+
+    With a factor ``L`` of the covariance, ``P = L Lᵀ``, and measurement rows ``Φ`` of unit noise, the new factor is
+    (Potter for one row, Andrews for several)
+
+        ``L ← L (I − Fᵀ (S + S^½)⁻¹ F)``,  ``F = Φ L``,  ``S = I + F Fᵀ``,
+
+    a change of rank ``m`` that costs ``O(m n²)``. Nothing is subtracted from a covariance, so rounding cannot make it
+    indefinite, and the condition of the factor is the root of the covariance's.
+
+    Parameters
+    ----------
+    mean : array of shape ``[blocks, n]``
+        Coefficients, a flat level included.
+    factor : array of shape ``[blocks, n, n]``
+        ``L``, with ``L Lᵀ`` the covariance in units of the noise variance.
+    level : FlatLevel, optional
+        A direction without a prior; None if every coefficient has one.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> prior = LinearPosterior(jnp.zeros((1, 1)), jnp.ones((1, 1, 1)))
+    >>> posterior = prior.condition(jnp.array([[[3.0]]]), jnp.array([[10.0]]))
+    >>> round(float(posterior.mean[0, 0]), 6), round(float(posterior.factor[0, 0, 0] ** 2), 6)
+    (3.0, 0.1)
+    """
+
+    mean: Float[Array, "b n"]
+    factor: Float[Array, "b n n"]
+    level: FlatLevel | None = None
+
+    def variances(self) -> Float[Array, "b n"]:
+        """Return the variance of each coefficient, in units of the noise variance."""
+        return jnp.sum(jnp.square(self.factor), axis=2)
+
+    def scaled(self, scale: Float[Array, "..."]) -> "LinearPosterior":
+        """Return the posterior with standard deviations multiplied by ``scale``, one number or one per coefficient."""
+        return eqx.tree_at(lambda p: p.factor, self, scale * self.factor)
+
+    def draw(self, noise: Float[Array, "b n"]) -> Float[Array, "b n"]:
+        """Return deviations from the mean, ``L noise``, for standard normal noise."""
+        return jnp.einsum("bnk,bk->bn", self.factor, noise)
+
+    def condition(
+        self, rows: Float[Array, "b m n"], values: Float[Array, "b m"], loads: Float[Array, "b m n"] | None = None
+    ) -> "LinearPosterior":
+        """Return the posterior after values were measured along rows.
+
+        Parameters
+        ----------
+        rows : array of shape ``[blocks, m, n]``
+            Measurement rows of unit noise; a row of zeros with value zero changes nothing.
+        values : array of shape ``[blocks, m]``
+            What was measured.
+        loads : array of shape ``[blocks, m, n]``, optional
+            ``Φ L`` if the caller has it at lower cost; for at most ``ROW_GROUP`` rows.
+        """
+        blocks, m, n = rows.shape
+        if m <= ROW_GROUP:
+            return self.update(self.project(rows, loads), values - jnp.einsum("bmn,bn->bm", rows, self.mean))
+        padding = -m % ROW_GROUP
+        rows = jnp.pad(rows, ((0, 0), (0, padding), (0, 0))).reshape(blocks, -1, ROW_GROUP, n)
+        values = jnp.pad(values, ((0, 0), (0, padding))).reshape(blocks, -1, ROW_GROUP)
+        grouped = jnp.moveaxis(rows, 1, 0), jnp.moveaxis(values, 1, 0)
+        return jax.lax.scan(lambda posterior, group: (posterior.condition(*group), None), self, grouped)[0]
+
+    def project(self, rows: Float[Array, "b m n"], loads: Float[Array, "b m n"] | None = None) -> Projection:
+        """Return how rows load on the posterior, which is what an update needs besides the errors."""
+        single = rows.shape[1] == 1
+        if single:  # products of a matrix and a vector, which round alike in every batch
+            row = rows[:, 0]
+            F = jnp.einsum("bn,bnk->bk", row, self.factor)[:, None] if loads is None else loads
+            G = jnp.einsum("bnk,bk->bn", self.factor, F[:, 0])[:, None]
+            S, vectors = 1.0 + jnp.sum(jnp.square(F), axis=2), None
+            level = None if self.level is None else jnp.sum(row * self.level.loading, axis=1)[:, None]
+            return Projection(F, G, S, vectors, level)
+        F = jnp.einsum("bmn,bnk->bmk", rows, self.factor) if loads is None else loads
+        G = jnp.einsum("bnk,bmk->bmn", self.factor, F)
+        S, vectors = jnp.linalg.eigh(jnp.eye(rows.shape[1], dtype=F.dtype) + jnp.einsum("bik,bjk->bij", F, F))
+        level = None if self.level is None else jnp.einsum("bmn,bn->bm", rows, self.level.loading)
+        return Projection(F, G, jnp.maximum(S, 1.0), vectors, level)
+
+    def spread(self, projection: Projection) -> Float[Array, "b m"]:
+        """Return the predicted standard deviation of the error of each projected row, in units of the noise's.
+
+        It is exact for a single row, and an upper bound for several.
+        """
+        variance = projection.variances
+        if projection.vectors is not None:
+            variance = 1.0 + jnp.sum(jnp.square(projection.loads), axis=2)
+        if self.level is not None:
+            variance = variance + jnp.square(projection.level) / (self.level.information + 1.0 / LEVEL_VARIANCE)
+        return jnp.sqrt(variance)
+
+    def update(self, projection: Projection, errors: Float[Array, "b m"]) -> "LinearPosterior":
+        """Return the posterior after projected rows showed ``errors``, values minus predictions."""
+        F, G, S, _, a = projection
+        mean, level = self.mean, self.level
+        if level is not None and a is not None:
+            explained = projection.divide(a, S)
+            information = level.information + jnp.sum(a * explained)
+            height = jnp.sum(explained * errors) / (information + 1.0 / LEVEL_VARIANCE)
+            errors = errors - a * height
+            mean = mean + level.loading * height
+            level = FlatLevel(level.loading - jnp.sum(G * explained[..., None], axis=1), information)
+        mean = mean + jnp.sum(G * projection.divide(errors, S)[..., None], axis=1)
+        K = projection.divide(G, S + jnp.sqrt(S))
+        factor = self.factor
+        for k in range(F.shape[1]):
+            factor = factor - K[:, k, :, None] * F[:, k, None, :]
+        return LinearPosterior(mean, factor, level)
+
+
+class ErrorScale(eqx.Module):
+    """Usual size of prediction errors: a running median that no single absurd error can move by much."""
+
+    median: Float[Array, ""]  # of the absolute errors
+    rows: Float[Array, ""]  # measured so far
+
+    def clip(
+        self, errors: Float[Array, "..."], clipping: Float[Array, ""], spread: Float[Array, "..."] | float = 1.0
+    ) -> Float[Array, "..."]:
+        """Return the errors cut off at ``clipping`` times their usual size; zero cuts nothing off.
+
+        Parameters
+        ----------
+        errors : array
+            Values minus predictions.
+        clipping : array
+            Largest size that is believed, in usual sizes.
+        spread : array, optional
+            Predicted standard deviation of each error, in the unit in which ``median`` is counted.
+        """
+        limit = clipping * self.median * spread
+        known = (clipping > 0) & (self.rows >= MIN_SCALE_ROWS) & (self.median > 0)
+        return jnp.where(known, jnp.clip(errors, -limit, limit), errors)
+
+    def update(self, sizes: Float[Array, "..."], used: Bool[Array, "..."]) -> "ErrorScale":
+        """Return the scale after errors of these sizes: the largest of the first rows, later a running median."""
+        count = jnp.sum(used)
+        largest = jnp.maximum(jnp.max(jnp.where(used, sizes, 0.0)), self.median)
+        above = jnp.sum(jnp.where(used, jnp.sign(sizes - self.median), 0.0)) / jnp.maximum(count, 1)
+        step = jnp.maximum(MIN_SCALE_STEP, 1.0 / (2.0 + self.rows))
+        median = jnp.where(self.rows < MIN_SCALE_ROWS, largest, self.median * jnp.exp(step * above))
+        return ErrorScale(jnp.where(jnp.any(used), median, self.median), self.rows + count)
+
+
+def initial_scale(dtype: jnp.dtype | type | None = None) -> ErrorScale:
+    """Return the scale before anything was measured."""
+    return ErrorScale(jnp.zeros((), dtype), jnp.zeros((), dtype))
+
+
+class RunningRegression(eqx.Module):
+    """Ridge regression on fading means of its sufficient statistics, for features in any unit.
+
+    The prior of each slope is worth a number of observations of its feature's own variance, so that scaling a feature
+    changes no prediction. The intercept has no prior.
+    """
+
+    moments: Float[Array, "k k"]  # mean of z zᵀ, z = (1, x)
+    products: Float[Array, " k"]  # mean of z v
+    coefficients: Float[Array, " k"]
+
+    @property
+    def level(self) -> Float[Array, ""]:
+        """The mean value, which needs no features."""
+        return self.products[0] / jnp.maximum(self.moments[0, 0], 1e-30)
+
+    def predict(self, z: Float[Array, " k"]) -> Float[Array, ""]:
+        """Return the predicted value for features ``z = (1, x)``."""
+        return z @ self.coefficients
+
+    def update(
+        self,
+        z: Float[Array, " k"],
+        value: Float[Array, ""],
+        *,
+        rate: Float[Array, ""],
+        rounds: Float[Array, ""],
+        prior_rounds: float,
+    ) -> "RunningRegression":
+        """Return the regression with one more value.
+
+        Parameters
+        ----------
+        z : array of shape ``[k]``
+            Features with the constant 1 first.
+        value : array
+            What was measured.
+        rate : array
+            Weight of this value in the means, 1 for the first one.
+        rounds : array
+            Number of observations that the means stand for.
+        prior_rounds : float
+            Observations that the belief in slopes of zero is worth.
+        """
+        moments = self.moments + rate * (jnp.outer(z, z) - self.moments)
+        products = self.products + rate * (z * value - self.products)
+        return RunningRegression(moments, products, solve_ridge(moments, products, rounds, prior_rounds))
+
+
+def initial_regression(features: int) -> RunningRegression:
+    """Return a regression on ``features`` features, the constant included, before any value."""
+    return RunningRegression(jnp.zeros((features, features)), jnp.zeros(features), jnp.zeros(features))
+
+
+def solve_ridge(
+    moments: Float[Array, "k k"], products: Float[Array, " k"], rounds: Float[Array, ""], prior_rounds: float
+) -> Float[Array, " k"]:
+    """Return ridge coefficients from mean moments of ``(1, x)``, the mean value alone if the moments are singular."""
+    variances = jnp.diag(moments) - jnp.square(moments[0])  # of the constant: zero
+    unit = jnp.sqrt(jnp.maximum(jnp.diag(moments), 1e-30))
+    ridge = prior_rounds / rounds * variances + 1e-9 * jnp.square(unit)
+    scaled = (moments + jnp.diag(ridge)) / jnp.outer(unit, unit)
+    coefficients = jnp.linalg.solve(scaled, products / unit) / unit
+    level_only = jnp.zeros_like(coefficients).at[0].set(products[0])
+    return jnp.where(jnp.all(jnp.isfinite(coefficients)), coefficients, level_only)
+
+
+class DualPosterior(NamedTuple):
+    """Posterior of a linear model in the space of its ``n`` observed values, from their prior covariances (NumPy).
+
+    With prior covariance ``K`` of the noiseless values and noise ``σ²``, a functional with prior covariances ``k`` to
+    the values has the mean ``k·weights`` and the variance ``scale · (k₀ − kᵀ (K + σ²)⁻¹ k)``, ``k₀`` its own prior
+    variance.
+    """
+
+    weights: np.ndarray  # (K + σ²)⁻¹ values
+    variances: np.ndarray  # eigenvalues of K + σ²
+    vectors: np.ndarray
+    scale: float  # variance of the values in units of the covariances
+
+    def predict(self, cross: np.ndarray) -> np.ndarray:
+        """Return the means of functionals from their covariances ``[m, n]`` to the observed values."""
+        return np.asarray(cross @ self.weights)
+
+    def deviation(self, cross: np.ndarray, prior: float) -> float:
+        """Return the standard deviation of one functional with covariances ``[n]`` and its own prior variance."""
+        known = np.square(self.vectors.T @ cross) / self.variances
+        return float(np.sqrt(max(self.scale * (prior - known.sum()), 0.0)))
+
+
+def fit_dual(
+    covariance: np.ndarray, values: np.ndarray, noises: Sequence[float], *, clipping: float = 5.0, passes: int = 3
+) -> DualPosterior | None:
+    """Return the posterior of values with a prior covariance, or None if the values do not vary.
+
+    Parameters
+    ----------
+    covariance : array of shape ``[n, n]``
+        Prior covariance of the noiseless values, up to a scale that is estimated.
+    values : array of shape ``[n]``
+        Observed values, as deviations from their prior mean.
+    noises : sequence of float
+        Candidate noise variances in units of the covariance; the one of the highest likelihood is taken.
+    clipping : float, default 5
+        Usual errors (standard deviations by the median) beyond which an error is cut off.
+    passes : int, default 3
+        How often outlying values are cut back.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the covariance has no eigenvalues, because it holds numbers that are not finite.
+    """
+    spread = float(np.std(values))
+    if not 0.0 < spread < np.inf:
+        return None
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    eigenvalues, targets = np.maximum(eigenvalues, 0.0), values / spread
+    rotated = vectors.T @ targets
+
+    def negative_log_likelihood(noise: float) -> float:
+        total = eigenvalues + noise
+        return float(len(rotated) * np.log(np.mean(np.square(rotated) / total)) + np.sum(np.log(total)))
+
+    noise = min(noises, key=negative_log_likelihood)
+    variances = eigenvalues + noise
+    for _ in range(passes):
+        errors = noise * (vectors @ (vectors.T @ targets / variances))
+        limit = clipping * NORMAL_MEDIAN * np.median(np.abs(errors))
+        targets = targets - errors + np.clip(errors, -limit, limit)
+    rotated = vectors.T @ targets
+    scale = float(np.mean(np.square(rotated) / variances)) * spread**2
+    return DualPosterior(spread * (vectors @ (rotated / variances)), variances, vectors, scale)

@@ -1,0 +1,224 @@
+"""Off-policy estimation: what logged rounds say about decisions that were not made, and when they say nothing.
+
+A round whose logged decision is the candidate's stands for ``1/p`` rounds, with ``p`` the probability that the log
+decides like this in its context: known, or estimated from which rounds match. If every ``p`` is above zero, the
+weights are 1 on average; where they are not, some contexts have no counterpart in the log, and no estimate is made.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+MIN_EFFECTIVE_ROUNDS = 20
+"""Effective rounds below which nothing is estimated."""
+
+SAME_DECISION = 1e-6
+"""Relative difference up to which two decisions are the same."""
+
+MISSING_WEIGHT_ERRORS = 2.0
+"""Standard errors that the mean weight may be below 1 before contexts without a counterpart are suspected."""
+
+EXCESS_WEIGHT_ERRORS = 4.0
+"""The same above 1; beyond it the stated probabilities are wrong."""
+
+RARE = 0.05
+"""Estimated probability below which a round has no counterpart, and the share of such rounds that is too many."""
+
+MIN_ESTIMATION_ROUNDS = 200
+"""Rounds below which a rule cannot be distinguished from chance, if probabilities have to be estimated."""
+
+NEIGHBOURS = 5
+"""Nearest rounds whose logged decisions may predict a match."""
+
+TEST_LEVEL = 0.05
+"""Level at which a match that the context predicts is not random."""
+
+
+class Overlap(NamedTuple):
+    """How well a log covers a candidate's decisions."""
+
+    weights: np.ndarray  # of the rounds, zero where the log decided otherwise
+    matches: int
+    effective: float  # effective number of rounds
+    reason: str  # why nothing can be estimated; empty if it can
+
+
+def match_decisions(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return which rows of two arrays ``[n, d]`` are the same decision."""
+    return np.all(np.abs(first - second) <= SAME_DECISION * np.maximum(1.0, np.abs(first)), axis=1)
+
+
+def doubly_robust(
+    outcomes: np.ndarray, logged_predictions: np.ndarray, predictions: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return the doubly robust score of each round: the prediction for the candidate plus weighted errors of the log's.
+
+    Parameters
+    ----------
+    outcomes : array of shape ``[n]``
+        What the logged decisions cost.
+    logged_predictions, predictions : arrays of shape ``[n]``
+        What a model predicts for the logged and for the candidate's decisions.
+    weights : array of shape ``[n]``
+        Importance weights, zero where the log decided otherwise.
+    """
+    return np.asarray(predictions + weights * (outcomes - logged_predictions))
+
+
+def measure_overlap(
+    logged: np.ndarray, candidate: np.ndarray, contexts: np.ndarray, propensities: np.ndarray | None = None
+) -> Overlap:
+    """Return how well a log covers a candidate, by known or by estimated probabilities.
+
+    Parameters
+    ----------
+    logged, candidate : arrays of shape ``[n, d]``
+        The decisions of the log and those of the candidate in the same rounds.
+    contexts : array of shape ``[n, p]`` or ``[n, d, p]``
+        What was known in each round.
+    propensities : array of shape ``[n]``, optional
+        Probability with which each logged decision was drawn. If None, it is estimated, and used only where neither
+        context, time nor neighbouring rounds predict whether the log decides like the candidate.
+    """
+    match = match_decisions(logged, candidate)
+    if match.all() or (propensities is None and match.sum() < MIN_EFFECTIVE_ROUNDS):
+        return _judge(match, np.ones(len(match)), "")
+    if propensities is not None:
+        return _judge(match, propensities, "")
+    return _judge(match, *_estimate_propensities(match, logged, candidate, contexts))
+
+
+def _judge(match: np.ndarray, probability: np.ndarray, reason: str) -> Overlap:
+    """Return the weights, with the reason why they are not enough if they are not."""
+    weights, count, matches = match / probability, len(match), int(match.sum())
+    effective = float(weights.sum() ** 2 / np.sum(weights**2)) if matches else 0.0
+    mean, error = float(weights.mean()), float(weights.std() / np.sqrt(count))
+    if matches == 0:
+        reason = f"none of the {count} logged decisions is the candidate's"
+    elif match.all() and count < MIN_EFFECTIVE_ROUNDS:
+        reason = f"{count} rounds are too few; at least {MIN_EFFECTIVE_ROUNDS} are needed"
+    elif effective < MIN_EFFECTIVE_ROUNDS:
+        reason = (
+            f"{matches} of the {count} logged decisions are the candidate's, worth {effective:.0f} rounds; at least "
+            f"{MIN_EFFECTIVE_ROUNDS} are needed"
+        )
+    elif reason or match.all():
+        pass
+    elif mean < 1.0 - MISSING_WEIGHT_ERRORS * error:
+        reason = f"in about {1.0 - mean:.0%} of the rounds the log never decides like the candidate"
+    elif mean > 1.0 + EXCESS_WEIGHT_ERRORS * error:
+        reason = (
+            f"the probabilities cannot be right: the rounds that match stand for {mean:.2g} times all rounds; expected "
+            "the probability with which each logged decision was drawn"
+        )
+    return Overlap(weights, matches, effective, reason)
+
+
+def _estimate_propensities(
+    match: np.ndarray, logged: np.ndarray, candidate: np.ndarray, contexts: np.ndarray
+) -> tuple[np.ndarray, str]:
+    """Return the probability of a match given what the candidate decides, and why it is not believed if it is not."""
+    count = len(match)
+    if count < MIN_ESTIMATION_ROUNDS:
+        return np.ones(count), (
+            f"{count} rounds are too few to distinguish a rule from chance without propensities; at least "
+            f"{MIN_ESTIMATION_ROUNDS} are needed"
+        )
+    decided = np.column_stack([np.ones(count), _standardise(candidate)])
+    probability = fit_logistic(decided, match)
+    places = _round_features(contexts, candidate)
+    if randomness_p_value(match, probability, decided, places, logged, candidate) < TEST_LEVEL:
+        return probability, (
+            "whether the log decides like the candidate depends on the context, as in a log without randomness; "
+            "propensities would show how much of it is chance"
+        )
+    rare = float(np.mean(probability < RARE))
+    if rare > RARE:
+        return probability, f"in {rare:.0%} of the rounds the log hardly ever decides like the candidate"
+    return probability, ""
+
+
+def randomness_p_value(
+    match: np.ndarray,
+    probability: np.ndarray,
+    decided: np.ndarray,
+    places: np.ndarray,
+    logged: np.ndarray,
+    candidate: np.ndarray,
+) -> float:
+    """Return the p-value of a score test that context, time and neighbouring rounds do not predict a match.
+
+    Parameters
+    ----------
+    match : array of shape ``[n]``
+        Rounds in which the log decided like the candidate.
+    probability : array of shape ``[n]``
+        Probability of a match given the candidate's decision alone.
+    decided : array of shape ``[n, k]``
+        Features of the candidate's decision, from which ``probability`` was fitted.
+    places : array of shape ``[n, q]``
+        Standardised features of the rounds, in which neighbours are looked for.
+    logged, candidate : arrays of shape ``[n, d]``
+        The decisions.
+    """
+    from scipy.spatial import KDTree
+    from scipy.special import chdtrc
+
+    neighbours = KDTree(places).query(places, k=NEIGHBOURS + 1)[1][:, 1:]
+    nearby = np.mean([match_decisions(logged[column], candidate) for column in neighbours.T], axis=0)
+    root = np.sqrt(probability * (1.0 - probability))[:, None]
+    p_values = []
+    for added in (np.column_stack([places, nearby]), nearby[:, None]):
+        fitted = decided @ np.linalg.lstsq(root * decided, root * added, rcond=None)[0]
+        residual = added - fitted
+        score = residual.T @ (match - probability)
+        information = (root * residual).T @ (root * residual)
+        p_values.append(chdtrc(added.shape[1], score @ np.linalg.pinv(information) @ score))
+    return float(min(p_values))
+
+
+def fit_logistic(features: np.ndarray, hit: np.ndarray, ridge: float = 1.0, steps: int = 30) -> np.ndarray:
+    """Return fitted probabilities of a ridge logistic regression, by Newton's method.
+
+    Parameters
+    ----------
+    features : array of shape ``[n, k]``
+        The first one is the constant, which has no ridge.
+    hit : array of shape ``[n]``
+        Outcomes, 0 or 1.
+    ridge : float, default 1
+        Prior precision of the other coefficients.
+    steps : int, default 30
+        Newton steps at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.round(fit_logistic(np.ones((4, 1)), np.array([1, 0, 0, 0])), 3).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    penalty = ridge * np.eye(features.shape[1])
+    penalty[0, 0] = 1e-9
+    beta = np.zeros(features.shape[1])
+    for _ in range(steps):
+        probability = 1.0 / (1.0 + np.exp(-np.clip(features @ beta, -30.0, 30.0)))
+        curvature = (features * (probability * (1.0 - probability))[:, None]).T @ features + penalty
+        step = np.linalg.solve(curvature, features.T @ (hit - probability) - penalty @ beta)
+        beta = beta + step * min(1.0, 5.0 / (1e-12 + float(np.max(np.abs(step)))))
+        if np.max(np.abs(step)) < 1e-8:
+            break
+    return np.clip(1.0 / (1.0 + np.exp(-np.clip(features @ beta, -30.0, 30.0))), 1e-3, 1.0)
+
+
+def _round_features(contexts: np.ndarray, candidate: np.ndarray) -> np.ndarray:
+    """Return features that place a round among the others: context (of rows the mean and the chosen sum) and time."""
+    flat = contexts
+    if flat.ndim == 3:
+        flat = np.column_stack([flat.mean(axis=1), np.einsum("nd,ndp->np", candidate, flat)])
+    return _standardise(np.column_stack([flat, np.arange(len(flat))]))
+
+
+def _standardise(table: np.ndarray) -> np.ndarray:
+    """Return the columns that vary, with mean 0 and variance 1."""
+    spread = table.std(axis=0)
+    return (table - table.mean(axis=0))[:, spread > 0] / spread[spread > 0]
