@@ -56,7 +56,7 @@ def played(policy, shape, rounds=12, missing=0.0, order=None):
 
 
 def covariance(state):
-    blocks = np.asarray(state.factor) @ np.asarray(state.factor).transpose(0, 2, 1)
+    blocks = np.asarray(state.posterior.factor) @ np.asarray(state.posterior.factor).transpose(0, 2, 1)
     size = blocks.shape[1]
     whole = np.zeros((len(blocks) * size,) * 2)
     for i, block in enumerate(blocks):
@@ -72,9 +72,9 @@ def test_is_exact_bayesian_regression_for_every_feedback(rule, shape, missing):
     precision = np.diag(np.asarray(state.ridge).reshape(-1)) + rows.T @ rows
     np.testing.assert_allclose(covariance(state), np.linalg.inv(precision), atol=1e-9)
     np.testing.assert_allclose(
-        np.asarray(state.theta).reshape(-1), np.linalg.solve(precision, rows.T @ values), atol=1e-9
+        np.asarray(state.posterior.mean).reshape(-1), np.linalg.solve(precision, rows.T @ values), atol=1e-9
     )
-    assert float(state.rows) == len(rows)
+    assert float(state.scale.rows) == len(rows)
 
 
 def test_ridge_is_the_mean_squared_row_norm_over_the_coefficients_and_follows_it_upwards():
@@ -95,7 +95,7 @@ def test_order_of_feedback_does_not_matter_to_what_is_known():
     other, _, _ = played(policy, (FEATURES,), order=[3, 0, 11, 7, 1, 2, 10, 4, 9, 5, 8, 6])
     for state in (one, other):
         precision = np.diag(np.asarray(state.ridge)[0]) + rows.T @ rows
-        np.testing.assert_allclose(state.theta[0], np.linalg.solve(precision, rows.T @ values), atol=1e-9)
+        np.testing.assert_allclose(state.posterior.mean[0], np.linalg.solve(precision, rows.T @ values), atol=1e-9)
 
 
 def test_units_do_not_matter():
@@ -152,7 +152,7 @@ def test_forgetting_goes_towards_the_prior():
     assert np.all(ridge >= 0.3 * wanted), "between two visits the prior fades to no less than about 1/e"
     unseen = np.ones((DIM, 1 + FEATURES), bool)
     unseen[:, 0] = False
-    theta = np.asarray(state.theta).reshape(DIM, -1)
+    theta = np.asarray(state.posterior.mean).reshape(DIM, -1)
     assert np.max(np.abs(theta[unseen])) < 1e-6
     variances = np.diag(covariance(state)).reshape(DIM, -1)[unseen]
     np.testing.assert_allclose(variances, 1.0 / ridge.reshape(DIM, -1)[unseen], rtol=1e-6)
@@ -161,7 +161,7 @@ def test_forgetting_goes_towards_the_prior():
 def test_too_many_coefficients_are_refused_with_a_way_out():
     problem = Problem(oracles.top_k(1000, 2), (9,), feedback.Bandit())
     with pytest.raises(
-        SettingsError, match=r"10000 coefficients are learnt together, expected at most 5000.*or use dfhpg"
+        SettingsError, match=r"10000 coefficients are learned together, expected at most 5000.*or use dfhpg"
     ):
         policies.build("linear_thompson", problem)
     assert policies.build("linear_thompson", Problem(oracles.top_k(1000, 2), (9,), "semi_bandit")).separable

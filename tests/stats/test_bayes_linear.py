@@ -97,7 +97,7 @@ def test_forgetting_is_a_wider_posterior_and_rows_of_zeros_change_nothing():
     posterior = LinearPosterior(jnp.zeros((1, 3)), jnp.eye(3)[None])
     for row, value in zip(rows, values, strict=True):
         padded, targets = jnp.stack([row, jnp.zeros(3)])[None], jnp.array([[value, 0.0]])
-        posterior = posterior.scaled(1.0 / np.sqrt(keep)).condition(padded, targets)
+        posterior = posterior.condition(padded, targets, inflation=1.0 / np.sqrt(keep))
     weights = keep ** np.arange(7, -1, -1)
     mean, covariance = closed_form(keep**8 * np.eye(3), np.sqrt(weights)[:, None] * rows, np.sqrt(weights) * values)
     np.testing.assert_allclose(posterior.mean[0], mean, rtol=1e-9)

@@ -1,9 +1,9 @@
-"""Linear Thompson sampling: Bayesian linear regression of the cost, learnt exactly from any linear feedback. Nothing to tune.
+"""Linear Thompson sampling: exact Bayesian linear regression of the cost from any linear feedback.
 
 ``c = B (1, x)`` with a row of coefficients per cost coordinate for a context vector, ``c = (1, X) β`` with shared
 coefficients for feature rows. A measurement row ``h`` of ``H(w)`` with value ``v`` is the regression row ``φ = h ⊗ (1, x)``
-(``φ = h (1, X)``) with target ``v``. The posterior after rows ``φ_k`` is ``N(β̄, s² A⁻¹)`` with ``A = diag(ridge) + Σ φ_k φ_kᵀ``
-and ``A β̄ = Σ φ_k v_k``; ``w*(ĉ)`` is played for ``ĉ`` predicted by a draw from it. `docs/linear-thompson.md` tells why.
+(``φ = h (1, X)``) with target ``v``. The posterior after rows ``φ_k`` is ``N(β̄, s² A⁻¹)`` with
+``A = diag(ridge) + Σ φ_k φ_kᵀ`` and ``A β̄ = Σ φ_k v_k``; ``w*(ĉ)`` is played for ``ĉ`` predicted by a draw from it.
 """
 
 import math
@@ -14,36 +14,33 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import draws, posterior, settings
+from regretless import draws, settings
 from regretless.errors import SettingsError
 from regretless.parts import number
 from regretless.policies.base import Policy
+from regretless.policies.measured_rows import MeasuredRows, measured_rows, measures_coordinates, with_constant
 from regretless.problem import Problem
+from regretless.stats.bayes_linear import ErrorScale, LinearPosterior, initial_scale
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 RANDOM_ROUNDS = 2
 """Learning steps before which decisions are random: nothing is known yet about the size of costs and contexts."""
 
-DECAY = 0.98
-"""Of the running mean of squared residuals."""
+RESIDUAL_DECAY = 0.98
+"""Decay per step of the running mean of squared residuals: a memory of about fifty rounds."""
 
-FEW = 5
-"""Measured rows before which no residual is cut off."""
-
-LIMIT = 5000
-"""Most coefficients of one covariance factor (200 MB)."""
+MAX_COEFFICIENTS = 5000
+"""Largest number of coefficients in one covariance factor (200 MB in double precision)."""
 
 
 class LinearThompsonState(eqx.Module):
-    """What the next round needs. With ``blocks``, coefficients are ``[d, q]`` and the factor holds a matrix for each block."""
+    """What the next round needs; the posterior's coefficients are in blocks that are learned together."""
 
-    theta: Float[Array, "..."]  # β̄
-    factor: Float[Array, "..."]  # L with L Lᵀ = A⁻¹
-    ridge: Float[Array, "..."]  # the prior's diagonal part of A
+    posterior: LinearPosterior  # mean β̄, factor L with L Lᵀ = A⁻¹
+    ridge: Float[Array, "blocks n"]  # the prior's diagonal part of A
     row_square: Float[Array, ""]  # Σ ‖φ‖²
-    rows: Float[Array, ""]  # how many rows that is
     residual_square: Float[Array, ""]  # running mean of squared residuals
-    residual_size: Float[Array, ""]  # running median of their sizes
+    scale: ErrorScale  # of the residuals
     version: Int[Array, ""]
 
 
@@ -78,11 +75,11 @@ class LinearThompson(Policy):
     def build(cls, problem: Problem, settings: settings.Settings) -> "LinearThompson":
         assert isinstance(settings, cls.Settings)
         rule, oracle, shape = problem.feedback, problem.oracle, problem.context_shape
-        separable = rule.separable and len(shape) == 1
+        separable = measures_coordinates(problem)
         size = _sizes(oracle.dim, shape, separable)[1]
-        if size > LIMIT:
+        if size > MAX_COEFFICIENTS:
             raise SettingsError(
-                f"linear_thompson: {size} coefficients are learnt together, expected at most {LIMIT} (a factor of "
+                f"linear_thompson: {size} coefficients are learned together, expected at most {MAX_COEFFICIENTS} (a factor of "
                 f"{size}² numbers); describe each coordinate by a row of features, see costs one by one (semi_bandit), "
                 "or use dfhpg"
             )
@@ -110,125 +107,97 @@ class LinearThompson(Policy):
 
     def init(self, key: Key) -> LinearThompsonState:
         blocks, size = self.coefficients
-        zero = jnp.zeros(())
+        factor = jnp.broadcast_to(jnp.diag(1.0 / jnp.sqrt(self._prior())), (blocks, size, size))
         return LinearThompsonState(
-            theta=jnp.zeros((blocks, size)),
-            factor=jnp.broadcast_to(jnp.diag(1.0 / jnp.sqrt(self._prior())), (blocks, size, size)),
+            posterior=LinearPosterior(jnp.zeros((blocks, size)), factor),
             ridge=jnp.zeros((blocks, size)),
-            row_square=zero,
-            rows=zero,
-            residual_square=zero,
-            residual_size=zero,
+            row_square=jnp.zeros(()),
+            residual_square=jnp.zeros(()),
+            scale=initial_scale(),
             version=jnp.zeros((), jnp.int32),
         )
 
     def mean(self, state: LinearThompsonState, context: Context) -> Cost:
-        return self._costs(state.theta, context)
+        return self._costs(state.posterior.mean, context)
 
     def sample(self, key: Key, state: LinearThompsonState, context: Context, instance: Instance) -> Sample:
         posterior_key, random_key = jax.random.split(key)
         spread = self.scale * jnp.sqrt(state.residual_square)
-        noise = draws.normal(posterior_key, state.theta.shape)
-        drawn = state.theta + spread * jax.vmap(jnp.matmul)(state.factor, noise)
-        cost = jnp.where(
-            state.version < RANDOM_ROUNDS, draws.normal(random_key, (self.problem.dim,)), self._costs(drawn, context)
-        )
-        return Sample(cost, state.version)
+        mean = state.posterior.mean
+        drawn = mean + spread * state.posterior.draw(draws.normal(posterior_key, mean.shape))
+        random = draws.normal(random_key, (self.problem.dim,))
+        return Sample(jnp.where(state.version < RANDOM_ROUNDS, random, self._costs(drawn, context)), state.version)
 
     def learn(
         self, key: Key, state: LinearThompsonState, decision: Decision, feedback: Feedback
     ) -> tuple[LinearThompsonState, Info]:
-        rows, values = self._regression(decision, feedback)  # [blocks, m, size], [blocks, m]
-        residuals = values - jax.vmap(jnp.matmul)(rows, state.theta)
-        count = jnp.sum(feedback.used())
-        residual_size = self._residual_size(state, residuals, count)
-        cut = (self.clipping > 0) & (state.rows >= FEW) & (state.residual_size > 0)
-        limit = jnp.where(cut, self.clipping * state.residual_size, jnp.inf)
-        values, residuals = values - residuals + jnp.clip(residuals, -limit, limit), jnp.clip(residuals, -limit, limit)
-        mean_residual = jnp.sum(jnp.square(residuals)) / jnp.maximum(count, 1)
-        row_square, seen = state.row_square + jnp.sum(jnp.square(rows)), state.rows + count
-        one = row_square / jnp.maximum(seen, 1.0) / state.theta.size  # one observation's share, as it is known now
-        wanted = one * self._prior()
-        first = (state.rows == 0) & (row_square > 0)
+        measured = measured_rows(self.problem, decision, feedback, jnp.result_type(float))
+        rows, values, used = self._regression(measured, decision.context)
+        predicted = jnp.einsum("bmn,bn->bm", rows, state.posterior.mean)
+        residuals = state.scale.clip(values - predicted, self.clipping)
+        scale = state.scale.update(jnp.abs(values - predicted), used, first_rows=RANDOM_ROUNDS)
+        square = jnp.sum(jnp.square(residuals)) / jnp.maximum(jnp.sum(used), 1)
+        decayed = RESIDUAL_DECAY * state.residual_square + (1.0 - RESIDUAL_DECAY) * square
+        residual_square = jnp.where(state.scale.rows == 0, square, decayed)
 
+        row_square = state.row_square + jnp.sum(jnp.square(rows))
+        unit = row_square / jnp.maximum(scale.rows, 1.0) / rows.shape[0] / rows.shape[2]  # one observation's precision
+        first = (state.scale.rows == 0) & (row_square > 0)
         keep = 1.0 - self.forgetting
-        ridge = jnp.where(first, wanted, keep * state.ridge)
-        inflation = jnp.where(first, 1.0 / jnp.sqrt(jnp.where(first, one, 1.0)), 1.0 / jnp.sqrt(keep))
+        ridge = jnp.where(first, unit * self._prior(), keep * state.ridge)
+        inflation = 1.0 / jnp.sqrt(jnp.where(first, unit, keep))
         places = (state.version * self.refreshed + jnp.arange(self.refreshed)) % ridge.shape[1]
-        missing = jnp.maximum(wanted[places] - ridge[:, places], 0.0)
-        prior_rows = jnp.sqrt(missing)[..., None] * jax.nn.one_hot(places, ridge.shape[1])
-        carried = self._carried(state, decision, rows, feedback)
-        if carried is not None:
-            carried = jnp.concatenate([carried, jnp.sqrt(missing)[..., None] * state.factor[:, places]], axis=1)
-        theta, factor = jax.vmap(posterior.assimilate, in_axes=(0, 0, None, 0, 0, None if carried is None else 0))(
-            state.theta, state.factor, inflation,
-            jnp.concatenate([rows, prior_rows], axis=1), jnp.concatenate([values, jnp.zeros(missing.shape)], axis=1),
-            carried,
-        )  # fmt: skip
-
-        average = jnp.where(
-            state.rows == 0, mean_residual, DECAY * state.residual_square + (1.0 - DECAY) * mean_residual
-        )
-        y = feedback.total()
-        more = {"spread": self.scale * jnp.sqrt(average), "ridge": one}
-        residual = y - self._costs(state.theta, decision.context) @ decision.w
-        info = Info(residual, y, feedback.complete(), jnp.isfinite(jnp.sum(theta) + average), more)
+        missing = jnp.maximum(unit * self._prior()[places] - ridge[:, places], 0.0)
+        prior_rows = jnp.sqrt(missing)[..., None] * jax.nn.one_hot(places, rows.shape[2])  # zeros that the prior lacks
+        loads = self._sparse_loads(state.posterior, rows, decision)
+        if loads is not None:
+            loads = jnp.concatenate([loads, jnp.sqrt(missing)[..., None] * state.posterior.factor[:, places]], axis=1)
+        values = jnp.concatenate([predicted + residuals, jnp.zeros(missing.shape)], axis=1)
+        posterior = state.posterior.condition(jnp.concatenate([rows, prior_rows], axis=1), values, loads, inflation)
         after = LinearThompsonState(
-            theta, factor, ridge.at[:, places].add(missing), row_square, seen, average, residual_size, state.version + 1
+            posterior, ridge.at[:, places].add(missing), row_square, residual_square, scale, state.version + 1
+        )
+        total = feedback.total()
+        info = Info(
+            residual=total - self.mean(state, decision.context) @ decision.w,
+            total=total,
+            complete=feedback.complete(),
+            finite=jnp.isfinite(jnp.sum(posterior.mean) + residual_square),
+            more={"spread": self.scale * jnp.sqrt(residual_square), "ridge": unit},
         )
         return after, info
 
-    def _prior(self) -> Float[Array, " size"]:
-        """The ridge of each coefficient of a block, in observations."""
-        features = 1 + self.context_shape[-1]
-        one = jnp.where(jnp.arange(features) == 0, self.intercept_ridge, self.slope_ridge)
-        return jnp.tile(one, self.coefficients[1] // features)
-
-    def _residual_size(self, state: LinearThompsonState, residuals: Array, count: Array) -> Float[Array, ""]:
-        """The running median with this round's residuals: each step goes up or down by a share that falls to 3 %."""
-        sizes = jnp.abs(residuals)
-        above = jnp.sum(jnp.where(sizes > 0, jnp.sign(sizes - state.residual_size), 0.0)) / jnp.maximum(count, 1)
-        later = state.residual_size * jnp.exp(above / jnp.minimum(2.0 + state.rows, 30.0))
-        return jnp.where(state.rows < 2, jnp.maximum(jnp.max(sizes), state.residual_size), later)
-
-    def _regression(self, decision: Decision, feedback: Feedback) -> tuple[Array, Array]:
-        """Rows ``φ`` with their targets, block by block; what cannot be learnt from is zero."""
-        features, used = self._features(decision.context), feedback.used()
-        values = jnp.where(used, feedback.values, 0.0)
-        if self.separable:
-            weights = jnp.where(used, feedback.operator.rmatvec(jnp.ones_like(feedback.values)), 0.0)
-            return weights[:, None, None] * features, values[:, None]
-        matrix = jax.vmap(feedback.operator.rmatvec)(jnp.eye(len(values)))
-        matrix = jnp.where(used[:, None], matrix, 0.0)
-        coordinates = self.problem.feedback.separable
-        if coordinates and self.support is not None and self.support < len(values):  # rows of zeros are left out
-            kept = jnp.nonzero(used, size=self.support, fill_value=len(values))[0]
-            matrix = matrix.at[kept].get(mode="fill", fill_value=0.0)
-            values = values.at[kept].get(mode="fill", fill_value=0.0)
-        if len(self.context_shape) == 2:
-            return (matrix @ features)[None], values[None]
-        return (matrix[:, :, None] * features).reshape(1, len(values), -1), values[None]
-
-    def _carried(self, state: LinearThompsonState, decision: Decision, rows: Array, feedback: Feedback) -> Array | None:
-        """``φ · L`` from the few coordinates of a decision that is not dense; None where there is nothing to save."""
+    def _sparse_loads(self, posterior: LinearPosterior, rows: Array, decision: Decision) -> Array | None:
+        """Return ``Φ L`` from the few coordinates of a decision that is not dense; None where that saves nothing."""
         dim = self.problem.dim
         dense = self.support is None or 2 * self.support > dim
         if dense or len(self.context_shape) == 2 or not self.problem.feedback.total_only:
             return None
         chosen = jnp.nonzero(decision.w, size=self.support, fill_value=dim)[0]
         weights = rows.reshape(dim, -1).at[chosen].get(mode="fill", fill_value=0.0)
-        factor = state.factor.reshape(dim, -1, rows.shape[-1]).at[chosen].get(mode="fill", fill_value=0.0)
+        factor = posterior.factor.reshape(dim, -1, rows.shape[-1]).at[chosen].get(mode="fill", fill_value=0.0)
         return jnp.einsum("kq,kqn->n", weights, factor)[None, None]
 
-    def _features(self, context: Context) -> Array:
-        """``(1, x)``, or ``(1, X)`` row by row."""
-        return jnp.concatenate([jnp.ones((*context.shape[:-1], 1)), context], axis=-1)
+    def _prior(self) -> Float[Array, " n"]:
+        """Return the ridge of each coefficient of a block, in observations."""
+        features = 1 + self.context_shape[-1]
+        coordinate = jnp.where(jnp.arange(features) == 0, self.intercept_ridge, self.slope_ridge)
+        return jnp.tile(coordinate, self.coefficients[1] // features)
 
-    def _costs(self, theta: Array, context: Context) -> Cost:
-        features = self._features(context)
+    def _regression(self, measured: MeasuredRows, context: Context) -> tuple[Array, Array, Array]:
+        """Return rows ``φ`` with their targets, block by block, and which of them are used."""
+        features, (weights, values, used) = with_constant(context), measured
+        if self.separable:
+            return weights[:, None, None] * features, values[:, None], used[:, None]
         if len(self.context_shape) == 2:
-            return features @ theta.reshape(-1)
-        return theta.reshape(self.problem.dim, -1) @ features
+            return (weights @ features)[None], values[None], used[None]
+        return (weights[:, :, None] * features).reshape(1, len(values), -1), values[None], used[None]
+
+    def _costs(self, coefficients: Array, context: Context) -> Cost:
+        features = with_constant(context)
+        if len(self.context_shape) == 2:
+            return features @ coefficients.reshape(-1)
+        return coefficients.reshape(self.problem.dim, -1) @ features
 
 
 def _sizes(dim: int, context_shape: tuple[int, ...], separable: bool) -> tuple[int, int]:

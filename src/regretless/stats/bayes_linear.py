@@ -38,6 +38,7 @@ class Projection(NamedTuple):
     variances: Float[Array, "b m"]  # eigenvalues of S; S itself for a single row
     vectors: Float[Array, "b m m"] | None  # None for a single row
     level: Float[Array, "b m"] | None  # what each row shows of a flat level
+    inflation: Array | float  # of the factor
 
     def divide(self, values: Array, divisors: Float[Array, "b m"]) -> Array:
         """Return ``Q diag(1 / divisors) Qᵀ values`` for values ``[b, m]`` or ``[b, m, n]``."""
@@ -92,16 +93,16 @@ class LinearPosterior(eqx.Module):
         """Return the variance of each coefficient, in units of the noise variance."""
         return jnp.sum(jnp.square(self.factor), axis=2)
 
-    def scaled(self, scale: Float[Array, "..."]) -> "LinearPosterior":
-        """Return the posterior with standard deviations multiplied by ``scale``, one number or one per coefficient."""
-        return eqx.tree_at(lambda p: p.factor, self, scale * self.factor)
-
     def draw(self, noise: Float[Array, "b n"]) -> Float[Array, "b n"]:
         """Return deviations from the mean, ``L noise``, for standard normal noise."""
         return jnp.einsum("bnk,bk->bn", self.factor, noise)
 
     def condition(
-        self, rows: Float[Array, "b m n"], values: Float[Array, "b m"], loads: Float[Array, "b m n"] | None = None
+        self,
+        rows: Float[Array, "b m n"],
+        values: Float[Array, "b m"],
+        loads: Float[Array, "b m n"] | None = None,
+        inflation: Array | float = 1.0,
     ) -> "LinearPosterior":
         """Return the posterior after values were measured along rows.
 
@@ -113,31 +114,34 @@ class LinearPosterior(eqx.Module):
             What was measured.
         loads : array of shape ``[blocks, m, n]``, optional
             ``Φ L`` if the caller has it at lower cost; for at most ``ROW_GROUP`` rows.
+        inflation : array, default 1
+            Factor of all standard deviations before the rows are taken in; more than 1 forgets.
         """
         blocks, m, n = rows.shape
         if m <= ROW_GROUP:
-            return self.update(self.project(rows, loads), values - jnp.einsum("bmn,bn->bm", rows, self.mean))
+            errors = values - jnp.einsum("bmn,bn->bm", rows, self.mean)
+            return self.update(self.project(rows, loads, inflation), errors)
+        start = LinearPosterior(self.mean, inflation * self.factor, self.level)
         padding = -m % ROW_GROUP
         rows = jnp.pad(rows, ((0, 0), (0, padding), (0, 0))).reshape(blocks, -1, ROW_GROUP, n)
         values = jnp.pad(values, ((0, 0), (0, padding))).reshape(blocks, -1, ROW_GROUP)
-        grouped = jnp.moveaxis(rows, 1, 0), jnp.moveaxis(values, 1, 0)
-        return jax.lax.scan(lambda posterior, group: (posterior.condition(*group), None), self, grouped)[0]
+        groups = jnp.moveaxis(rows, 1, 0), jnp.moveaxis(values, 1, 0)
+        return jax.lax.scan(lambda posterior, group: (posterior.condition(*group), None), start, groups)[0]
 
-    def project(self, rows: Float[Array, "b m n"], loads: Float[Array, "b m n"] | None = None) -> Projection:
-        """Return how rows load on the posterior, which is what an update needs besides the errors."""
-        single = rows.shape[1] == 1
-        if single:  # products of a matrix and a vector, which round alike in every batch
-            row = rows[:, 0]
-            F = jnp.einsum("bn,bnk->bk", row, self.factor)[:, None] if loads is None else loads
-            G = jnp.einsum("bnk,bk->bn", self.factor, F[:, 0])[:, None]
-            S, vectors = 1.0 + jnp.sum(jnp.square(F), axis=2), None
-            level = None if self.level is None else jnp.sum(row * self.level.loading, axis=1)[:, None]
-            return Projection(F, G, S, vectors, level)
-        F = jnp.einsum("bmn,bnk->bmk", rows, self.factor) if loads is None else loads
-        G = jnp.einsum("bnk,bmk->bmn", self.factor, F)
-        S, vectors = jnp.linalg.eigh(jnp.eye(rows.shape[1], dtype=F.dtype) + jnp.einsum("bik,bjk->bij", F, F))
-        level = None if self.level is None else jnp.einsum("bmn,bn->bm", rows, self.level.loading)
-        return Projection(F, G, jnp.maximum(S, 1.0), vectors, level)
+    def project(
+        self, rows: Float[Array, "b m n"], loads: Float[Array, "b m n"] | None = None, inflation: Array | float = 1.0
+    ) -> Projection:
+        """Return how rows load on the posterior, which is what ``update`` needs besides the errors."""
+        m = rows.shape[1]  # products of a matrix and a vector are quicker than those of matrices, if there are few rows
+        if loads is None:
+            loads = jnp.stack([jnp.einsum("bn,bnk->bk", rows[:, i], self.factor) for i in range(m)], axis=1)
+        F = inflation * loads
+        G = inflation * jnp.stack([jnp.einsum("bnk,bk->bn", self.factor, F[:, i]) for i in range(m)], axis=1)
+        level = None if self.level is None else jnp.sum(rows * self.level.loading[:, None], axis=2)
+        if m == 1:
+            return Projection(F, G, 1.0 + jnp.sum(jnp.square(F), axis=2), None, level, inflation)
+        S, vectors = jnp.linalg.eigh(jnp.eye(m, dtype=F.dtype) + jnp.einsum("bik,bjk->bij", F, F))
+        return Projection(F, G, jnp.maximum(S, 1.0), vectors, level, inflation)
 
     def spread(self, projection: Projection) -> Float[Array, "b m"]:
         """Return the predicted standard deviation of the error of each projected row, in units of the noise's.
@@ -153,7 +157,7 @@ class LinearPosterior(eqx.Module):
 
     def update(self, projection: Projection, errors: Float[Array, "b m"]) -> "LinearPosterior":
         """Return the posterior after projected rows showed ``errors``, values minus predictions."""
-        F, G, S, _, a = projection
+        F, G, S, a = projection.loads, projection.gains, projection.variances, projection.level
         mean, level = self.mean, self.level
         if level is not None and a is not None:
             explained = projection.divide(a, S)
@@ -164,7 +168,7 @@ class LinearPosterior(eqx.Module):
             level = FlatLevel(level.loading - jnp.sum(G * explained[..., None], axis=1), information)
         mean = mean + jnp.sum(G * projection.divide(errors, S)[..., None], axis=1)
         K = projection.divide(G, S + jnp.sqrt(S))
-        factor = self.factor
+        factor = projection.inflation * self.factor
         for k in range(F.shape[1]):
             factor = factor - K[:, k, :, None] * F[:, k, None, :]
         return LinearPosterior(mean, factor, level)
@@ -194,13 +198,15 @@ class ErrorScale(eqx.Module):
         known = (clipping > 0) & (self.rows >= MIN_SCALE_ROWS) & (self.median > 0)
         return jnp.where(known, jnp.clip(errors, -limit, limit), errors)
 
-    def update(self, sizes: Float[Array, "..."], used: Bool[Array, "..."]) -> "ErrorScale":
-        """Return the scale after errors of these sizes: the largest of the first rows, later a running median."""
+    def update(
+        self, sizes: Float[Array, "..."], used: Bool[Array, "..."], first_rows: int = MIN_SCALE_ROWS
+    ) -> "ErrorScale":
+        """Return the scale after errors of these sizes: the largest of the ``first_rows``, then a running median."""
         count = jnp.sum(used)
         largest = jnp.maximum(jnp.max(jnp.where(used, sizes, 0.0)), self.median)
         above = jnp.sum(jnp.where(used, jnp.sign(sizes - self.median), 0.0)) / jnp.maximum(count, 1)
         step = jnp.maximum(MIN_SCALE_STEP, 1.0 / (2.0 + self.rows))
-        median = jnp.where(self.rows < MIN_SCALE_ROWS, largest, self.median * jnp.exp(step * above))
+        median = jnp.where(self.rows < first_rows, largest, self.median * jnp.exp(step * above))
         return ErrorScale(jnp.where(jnp.any(used), median, self.median), self.rows + count)
 
 

@@ -9,12 +9,11 @@ from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.live import inputs
 from regretless.live.evaluation import candidates as parts
-from regretless.live.evaluation import overlap
 from regretless.live.evaluation.candidates import LOGGED, Candidate, Meant
-from regretless.live.evaluation.intervals import interval
 from regretless.live.evaluation.report import Estimate, Evaluation, Method
 from regretless.live.history import History
 from regretless.oracles.base import Oracle
+from regretless.stats import doubly_robust, match_decisions, mean_interval, measure_overlap
 
 BLOCKS = 5
 """Parts of a history, one after the other: what is learnt for one is learnt from those before it; the first is not judged."""
@@ -77,14 +76,15 @@ class _Judge:
     def candidate(self, label: str, w: np.ndarray) -> Estimate:
         """What a candidate that decides ``w`` would have paid."""
         history, predicted = self.history, np.sum(self.costs * w, axis=1)
-        match = overlap.same(history.decisions, w)
+        match = match_decisions(history.decisions, w)
         prediction = float(np.mean(predicted))
         known = self._known(w)
         if known is not None:
             return self._estimate(label, "seen", known, prediction, int(match.sum()), float(len(known)))
-        own = overlap.measured(match, history.propensities, history, w)
-        residual = self.outcomes - np.sum(self.costs * history.decisions, axis=1)
-        scores = np.where(match.all(), self.outcomes, predicted + own.weights * residual)
+        own = measure_overlap(history.decisions, w, history.contexts, history.propensities)
+        logged = np.sum(self.costs * history.decisions, axis=1)
+        robust = doubly_robust(self.outcomes, logged, predicted, own.weights)
+        scores = np.where(match.all(), self.outcomes, robust)
         method: Method = "matching" if history.propensities is None else "doubly_robust"
         return self._estimate(label, method, scores, prediction, own.matches, own.effective, own.reason)
 
@@ -103,8 +103,8 @@ class _Judge:
         if reason:
             return Estimate(label, method, None, None, expected, matches, effective, reason)
         self.scores[label] = scores
-        cost = interval(scores, effective).times(self.sign)
-        more = None if label == LOGGED else interval(scores - self.outcomes, effective).times(self.sign)
+        cost = mean_interval(scores, effective).with_sign(self.sign)
+        more = None if label == LOGGED else mean_interval(scores - self.outcomes, effective).with_sign(self.sign)
         return Estimate(label, method, cost, more, expected, matches, effective)
 
 

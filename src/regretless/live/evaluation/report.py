@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from regretless.live.evaluation.intervals import Interval, interval
 from regretless.registry import require_known
+from regretless.stats import Interval, mean_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class Evaluation:
         if not (one.told and other.told):
             return None
         effective = min(one.effective, other.effective)
-        return interval(self.scores[first] - self.scores[second], effective).times(
+        return mean_interval(self.scores[first] - self.scores[second], effective).with_sign(
             -1.0 if self.sense == "maximise" else 1.0
         )
 
