@@ -11,11 +11,11 @@ from regretless.studies.cells import TheoryCell, describe
 from regretless.studies.definitions import study
 from regretless.studies.identity import code_version, everything
 from regretless.studies.plan import Plan
-from regretless.studies.theory import claims as theory
-from regretless.studies.theory import world as world
-from regretless.studies.theory.slopes import Interval
 from regretless.trace import DIAGNOSTICS_EVERY, Trace
 from regretless_dfhpg.presets import published
+from regretless_dfhpg.theory import check as theory
+from regretless_dfhpg.theory import world
+from regretless_dfhpg.theory.statements import Interval
 
 SCALE = {"topk": 2e5, "shortest_path": 1.5e6, "pricing": 4e4, "energy": 3e7}
 
@@ -55,9 +55,9 @@ def theorems(short=False):
     """A theory study with one claim that holds and one that does not."""
     near, far = Interval(-0.52, -0.53, -0.51), Interval(-0.48, -0.49, -0.47)
     claims = [
-        theory.Claim("score_unbiased", "α = 1", "score / exact", Interval(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
-        theory.Claim("stationarity", "α = 1", "slope", near, "≤", -0.5, bound_share=0.01),
-        theory.Claim("stationarity", "α = 0, adaptive step", "slope", far, "≤", -0.5, bound_share=0.01),
+        theory.Statement("score_unbiased", "α = 1", "score / exact", Interval(1.0, 0.99, 1.01), "=", 1.0, p_value=0.4),
+        theory.Statement("stationarity", "α = 1", "slope", near, "≤", -0.5, bound_share=0.01),
+        theory.Statement("stationarity", "α = 0, adaptive step", "slope", far, "≤", -0.5, bound_share=0.01),
     ]
     levels = [Interval(0.1, 0.09, 0.11), Interval(0.05, 0.04, 0.06)]
     curves = [

@@ -21,8 +21,8 @@ from regretless.studies.identity import THEORY, code_version, late_parts, roots_
 from regretless.studies.plan import Plan
 from regretless.studies.store import Store
 from regretless.studies.study import Panel, Scale, Study
-from regretless.studies.theory import runs
 from regretless_dfhpg import presets
+from regretless_dfhpg.theory import runs
 
 ARMS = (Arm(label="a", policy="greedy"), Arm(label="b", policy="dfhpg"))
 CELL = Experiment(benchmark="topk", arms=ARMS, seeds=3, horizon=40)

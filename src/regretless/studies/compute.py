@@ -64,10 +64,10 @@ def _about(cell: AnyCell, identity: dict[str, Any], roots: tuple[str, ...], bega
 
 
 def _theory(cell: TheoryCell, progress: Progress) -> dict[str, Any]:
-    from regretless.studies.theory import claims
+    from regretless_dfhpg.theory import check
 
     size: dict[str, Any] = SHORT_THEORY if cell.short else {}
-    return claims.run(progress=progress, seed=cell.seed, **size).to_dict()
+    return check.run(progress=progress, seed=cell.seed, **size).to_dict()
 
 
 def environment() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from regretless.studies import sources
 from regretless.studies.sources import Source
 
 PACKAGE = "regretless"
-SIMULATION, THEORY = "regretless.studies.outcome", "regretless.studies.theory.claims"
+SIMULATION, THEORY = "regretless.studies.outcome", "regretless_dfhpg.theory.check"
 """The modules that compute the two kinds of cells."""
 
 FAMILIES = (

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regretless.studies.theory.slopes import fitted_slope, mean_interval, resampled_means, slope
+from regretless_dfhpg.theory.statements import fitted_slope, log_slope, mean_interval, resampled_means
 
 HORIZONS = [100, 200, 400, 800]
 
@@ -11,7 +11,7 @@ HORIZONS = [100, 200, 400, 800]
 @given(st.floats(-2.0, 2.0), st.floats(1e-3, 1e3))
 def test_a_power_law_has_its_exponent_as_slope(exponent, factor):
     values = factor * np.asarray(HORIZONS, float) ** exponent
-    assert slope(HORIZONS, values) == pytest.approx(exponent, abs=1e-9)
+    assert log_slope(HORIZONS, values) == pytest.approx(exponent, abs=1e-9)
 
 
 def test_the_interval_covers_the_true_slope_about_as_often_as_it_says():

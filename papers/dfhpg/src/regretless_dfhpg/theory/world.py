@@ -1,10 +1,11 @@
-"""A world small enough to know everything about: the setting of the theorems with exact action probabilities.
+"""A small world that satisfies the assumptions of the theorems and has exact choice probabilities.
 
-Four contexts ``x = (1, ±1, ±1)``, equally likely; three items of which one is chosen; costs ``c = f*(x) ⊙ ξ`` with
-``f*(x) = Φ* x`` and ``ξ`` uniform on 1 ± ½. The policy predicts ``ĉ ~ N(R sin(θ x), σ² I)``. A mean that is bounded gives every
-item a probability of at least ``p_min > 0`` whatever ``θ`` is, which the theorems ask for: "λ-strongly convex for every θ". No
-Gaussian linear policy has that (as ``‖θ‖`` grows an item is never tried), and beside a realisable linear nuisance its
-expected cost has no minimiser either: ``θ = s Φ*`` improves for ever. The sine has both, and everything else is smooth.
+There are four equally likely contexts ``x = (1, ±1, ±1)`` and three items of which one is chosen; costs are
+``c = f*(x) ⊙ ξ`` with ``f*(x) = Φ* x`` and ``ξ`` uniform on 1 ± ½. The policy predicts ``ĉ ~ N(R sin(θ x), σ² I)``. The
+bounded mean gives every item a probability of at least ``p_min > 0`` for every ``θ``, as the theorems assume
+("λ-strongly convex for every θ"). A Gaussian linear policy does not have this property (as ``‖θ‖`` grows, an item is
+never chosen), and with a realisable linear nuisance its expected cost has no minimiser: ``θ = s Φ*`` improves without
+bound.
 """
 
 import functools
@@ -40,7 +41,7 @@ Scalar = Float[Array, ""]
 
 
 class World(Benchmark):
-    """The stream of this world; nothing differs between replications but the draws."""
+    """The stream of this world; replications differ in their random draws only."""
 
     def __init__(self) -> None:
         super().__init__("theory", TopK(ITEMS, 1), (FEATURES,), 1000, True)
@@ -60,7 +61,7 @@ class World(Benchmark):
 
 
 class BoundedGaussian(Gaussian):
-    """``ĉ ~ N(R sin(θ x), σ² I)``: the Gaussian linear model with its mean bent into ``[−R, R]``; starts at ``θ = 0``."""
+    """``ĉ ~ N(R sin(θ x), σ² I)``: a Gaussian model with a mean in ``[−R, R]`` that starts at ``θ = 0``."""
 
     reach: Float[Array, ""] = eqx.field(default_factory=lambda: np.asarray(REACH))  # R
 
@@ -72,7 +73,7 @@ class BoundedGaussian(Gaussian):
 
 
 def probabilities(means: Float[Array, "n d"], scale: float = SCALE) -> Float[Array, "n d"]:
-    """Probability of each item to have the smallest ``ĉ_i = μ_i + σ ε_i``, by Gauss–Hermite quadrature.
+    """Return the probability of each item to have the smallest ``ĉ_i = μ_i + σ ε_i``, by Gauss–Hermite quadrature.
 
     ``p_i = ∫ φ(z) Π_{j≠i} Φ((μ_j − μ_i)/σ − z) dz``, with ``σ = scale``.
     """
@@ -82,38 +83,38 @@ def probabilities(means: Float[Array, "n d"], scale: float = SCALE) -> Float[Arr
     return jnp.sum(jnp.prod(beaten, axis=2) * jnp.asarray(WEIGHTS), axis=-1)
 
 
-def choices(theta: Parameters) -> Float[Array, "n d"]:
-    """Probability of each item in each context under ``θ``."""
+def choice_probabilities(theta: Parameters) -> Float[Array, "n d"]:
+    """Return the probability of each item in each context under ``θ``."""
     return probabilities(REACH * jnp.sin(jnp.asarray(CONTEXTS) @ theta.T))
 
 
 def plug_in_value(phi: Parameters, theta: Parameters) -> Scalar:
-    """``J(φ, θ) = E[f_φ(x)·w*_θ(x)]``."""
-    return jnp.mean(jnp.sum((jnp.asarray(CONTEXTS) @ phi.T) * choices(theta), axis=1))
+    """Return ``J(φ, θ) = E[f_φ(x)·w*_θ(x)]``."""
+    return jnp.mean(jnp.sum((jnp.asarray(CONTEXTS) @ phi.T) * choice_probabilities(theta), axis=1))
 
 
 def value(theta: Parameters) -> Scalar:
-    """``V(θ) = J(φ*, θ)``, the expected cost."""
+    """Return ``V(θ) = J(φ*, θ)``, the expected cost."""
     return plug_in_value(jnp.asarray(COEFFICIENTS), theta)
 
 
 def gradient(theta: Parameters) -> Parameters:
-    """``∇V(θ)``, the gradient of the expected cost."""
+    """Return ``∇V(θ)``, the gradient of the expected cost."""
     return plug_in_gradient(jnp.asarray(COEFFICIENTS, theta.dtype), theta)
 
 
 def plug_in_gradient(phi: Parameters, theta: Parameters) -> Parameters:
-    """``∇_θ J(φ, θ)`` in closed form, for ``f = φ x``."""
+    """Return ``∇_θ J(φ, θ)`` in closed form, for ``f = φ x``."""
     contexts = jnp.asarray(CONTEXTS, theta.dtype)
     angles = contexts @ theta.T
-    slopes = pull(REACH * jnp.sin(angles), contexts @ phi.T.astype(theta.dtype))
+    slopes = value_slopes(REACH * jnp.sin(angles), contexts @ phi.T.astype(theta.dtype))
     return (slopes * REACH * jnp.cos(angles)).T @ contexts / len(CONTEXTS)
 
 
-def pull(means: Float[Array, "n d"], costs: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """``∂(Σ_i f_i p_i)/∂μ`` for predictions of mean ``μ`` and costs ``f``, for three items.
+def value_slopes(means: Float[Array, "n d"], costs: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """Return ``∂(Σ_i f_i p_i)/∂μ`` for predictions of mean ``μ`` and costs ``f``, for three items.
 
-    Items ``i`` and ``j`` change places where ``ĉ_i = ĉ_j`` lies below the third, ``k``: ``∂p_i/∂μ_j = A_ij`` with
+    Items ``i`` and ``j`` swap places where ``ĉ_i = ĉ_j`` lies below the third, ``k``: ``∂p_i/∂μ_j = A_ij`` with
     ``A_ij = φ((μ_i − μ_j)/√2σ)/√2σ · Φ((μ_k − (μ_i + μ_j)/2)/√1.5 σ)``, so that ``∂J/∂μ_j = Σ_i (f_i − f_j) A_ij``.
     """
     slopes = [jnp.zeros(len(means), means.dtype)] * ITEMS
@@ -127,31 +128,31 @@ def pull(means: Float[Array, "n d"], costs: Float[Array, "n d"]) -> Float[Array,
 
 
 def bias_gradient(phi: Parameters, theta: Parameters) -> Parameters:
-    """``∇_θ B(φ, θ) = ∇_θ J(φ, θ) − ∇V(θ)``, the bias of the plug-in estimator."""
+    """Return ``∇_θ B(φ, θ) = ∇_θ J(φ, θ) − ∇V(θ)``, the bias of the plug-in estimator."""
     return plug_in_gradient(phi - jnp.asarray(COEFFICIENTS), theta)
 
 
 def decision_moments(theta: Parameters) -> Parameters:
-    """``∇_φ J(φ, θ) = E[w*_θ(x) xᵀ]``."""
-    return choices(theta).T @ jnp.asarray(CONTEXTS) / len(CONTEXTS)
+    """Return ``∇_φ J(φ, θ) = E[w*_θ(x) xᵀ]``."""
+    return choice_probabilities(theta).T @ jnp.asarray(CONTEXTS) / len(CONTEXTS)
 
 
 def nuisance_gradient(phi: Parameters, theta: Parameters) -> Parameters:
-    """``∇_φ R_θ(f_φ)``: ``2 E[p_i(x) (f_φ − f*)_i(x) xᵀ]`` for item ``i``."""
+    """Return ``∇_φ R_θ(f_φ)``: ``2 E[p_i(x) (f_φ − f*)_i(x) xᵀ]`` for item ``i``."""
     contexts = jnp.asarray(CONTEXTS)
     errors = contexts @ (phi - jnp.asarray(COEFFICIENTS)).T
-    return 2.0 * (choices(theta) * errors).T @ contexts / len(CONTEXTS)
+    return 2.0 * (choice_probabilities(theta) * errors).T @ contexts / len(CONTEXTS)
 
 
 def convexity(theta: Parameters) -> Scalar:
-    """Smallest eigenvalue of the Hessian of the nuisance loss under ``θ``: ``2 min_i λ_min(E[p_i(x) x xᵀ])``."""
+    """Return the smallest eigenvalue of the nuisance loss's Hessian: ``2 min_i λ_min(E[p_i(x) x xᵀ])``."""
     contexts = jnp.asarray(CONTEXTS)
-    gram = jnp.einsum("ni,np,nq->ipq", choices(theta), contexts, contexts) / len(CONTEXTS)
+    gram = jnp.einsum("ni,np,nq->ipq", choice_probabilities(theta), contexts, contexts) / len(CONTEXTS)
     return 2.0 * jnp.min(jnp.linalg.eigvalsh(gram))
 
 
 class Constants(NamedTuple):
-    """The constants of the theorems for this world; all but the smoothness in closed form, as the paper's lemmas give them."""
+    """The constants of the theorems for this world; all but the smoothness in closed form, from the paper's lemmas."""
 
     convexity: float  # λ, valid for every θ: 2 p_min λ_min(E[x xᵀ])
     diameter: float  # D_Φ
@@ -166,25 +167,25 @@ class Constants(NamedTuple):
     relaxation: float  # smallest curvature of V at the minimum that descent from θ₁ reaches
 
     def nuisance_bound(self, rule: str, horizon: float) -> float:
-        """The proposition on nuisance regret: ``D G / √T`` (constant) or ``G² (1 + log T) / (2 λ T)`` (adaptive)."""
+        """Return the bound on nuisance regret: ``D G / √T`` (constant) or ``G² (1 + log T) / (2 λ T)`` (adaptive)."""
         if rule == "constant":
             return self.diameter * self.slope / math.sqrt(horizon)
         return self.slope**2 * (1.0 + math.log(horizon)) / (2.0 * self.convexity * horizon)
 
     def stationarity_bound(self, rule: str, alpha: float, horizon: float) -> float:
-        """The theorem on stationarity: ``(2LΔ₁ + (G^J)² + σ_α²)/√T + (1−α)² · bias_bound``."""
+        """Return the bound of Theorem 2.2: ``(2LΔ₁ + (G^J)² + σ_α²)/√T + (1−α)² · bias_bound``."""
         deviation = alpha * self.score_deviation + (1.0 - alpha) * self.plug_in_deviation
         descent = (2.0 * self.smoothness * self.gap + self.gradient**2 + deviation**2) / math.sqrt(horizon)
         return descent + (1.0 - alpha) ** 2 * self.bias_bound(rule, horizon)
 
     def bias_bound(self, rule: str, horizon: float) -> float:
-        """The proposition on the averaged bias gradient: ``B_∇w² L_f² (2/λ) · nuisance_bound``."""
+        """Return the bound on the averaged bias gradient: ``B_∇w² L_f² (2/λ) · nuisance_bound``."""
         return (self.jacobian * self.lipschitz) ** 2 * 2.0 * self.nuisance_bound(rule, horizon) / self.convexity
 
 
 @functools.cache
 def constants() -> Constants:
-    """The constants of this world, in double precision."""
+    """Return the constants of this world, in double precision."""
     with jax.enable_x64(True):
         worst = jnp.full((1, ITEMS), -REACH).at[0, 0].set(REACH)
         p_min = float(probabilities(worst)[0, 0])
@@ -214,17 +215,17 @@ def constants() -> Constants:
 
 
 def curvatures(theta: Parameters) -> Float[Array, " dp"]:
-    """Eigenvalues of ``∇²V(θ)``, ascending."""
+    """Return the eigenvalues of ``∇²V(θ)``, ascending."""
     return eigenvalues(gradient, theta)
 
 
 def eigenvalues(slope: Callable[[Parameters], Parameters], theta: Parameters) -> Float[Array, " dp"]:
-    """Eigenvalues at ``θ`` of the Hessian of the function with this gradient, ascending."""
+    """Return the eigenvalues at ``θ`` of the Hessian of the function with this gradient, ascending."""
     return jnp.linalg.eigvalsh(jax.jacfwd(slope)(theta).reshape(theta.size, theta.size))
 
 
 def largest(height: Callable[[Array], Scalar], shape: tuple[int, ...], points: int = 1000, rounds: int = 30) -> float:
-    """The largest ``height`` found where every coordinate has period 2π: random points, then a search around the best."""
+    """Return the largest ``height`` found by random search; every coordinate has period 2π."""
     heights = jax.jit(jax.vmap(height))
     draw = np.random.default_rng(0)
     tried = draw.uniform(-math.pi, math.pi, (points, *shape))
@@ -236,6 +237,6 @@ def largest(height: Callable[[Array], Scalar], shape: tuple[int, ...], points: i
 
 
 def descend(theta: Parameters, smoothness: float, steps: int = 2000) -> Parameters:
-    """Where exact gradient descent with step ``1/L`` ends up."""
+    """Return the point that exact gradient descent with step ``1/L`` reaches."""
     body = lambda i, theta: theta - gradient(theta) / smoothness  # noqa: E731
     return jax.jit(lambda theta: jax.lax.fori_loop(0, steps, body, theta))(theta)

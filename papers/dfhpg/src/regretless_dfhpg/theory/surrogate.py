@@ -1,8 +1,8 @@
 """The surrogate variant in the world of the theorems: ``J^sur``, ``V^α``, their exact gradients and constants.
 
-The theorem asks for a surrogate whose gradient is bounded and Lipschitz in both arguments. ``listwise_ltr`` has one as long as
-its pool does not change, ``∇_ĉ h(c, ĉ) = (softmax(−c/τ) − softmax(−ĉ/τ))/τ``, evaluated at the sample. So the pool holds all
-three items from the start. The gradient of ``spo_plus`` jumps; it is here for its unbiasedness alone.
+The theorem assumes a surrogate whose gradient is bounded and Lipschitz in both arguments. ``listwise_ltr`` has one if
+its pool does not change, ``∇_ĉ h(c, ĉ) = (softmax(−c/τ) − softmax(−ĉ/τ))/τ``, evaluated at the sample. So the pool
+holds all three items from the start. The gradient of ``spo_plus`` jumps; it is here for its unbiasedness alone.
 """
 
 import functools
@@ -14,25 +14,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from regretless.studies.theory import world
-from regretless.studies.theory.world import Constants, Parameters, Scalar
 from regretless.surrogates import pool
 from regretless.surrogates.ranking import ListwiseLTR
+from regretless_dfhpg.theory import world
+from regretless_dfhpg.theory.world import Constants, Parameters, Scalar
 
 TEMPERATURE = 1.0  # τ
 ALPHAS = (0.0, 0.5)
-"""Mixing weights at which the theorem is measured; at α = 1 it is the first one again."""
+"""Mixing weights at which Theorem 2.3 is measured; at α = 1 it is Theorem 2.2."""
 
 
 class FullPool(ListwiseLTR):
-    """``listwise_ltr`` whose pool holds every item before the first round, so that the loss stays the same."""
+    """``listwise_ltr`` whose pool holds every item before the first round, so that the loss never changes."""
 
     def init(self) -> pool.Pool:
         return pool.add_many(super().init(), jnp.eye(self.oracle.dim))
 
 
 def _plane(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of ``E[g(ε)]`` for a ``g`` that a common shift of all three items leaves as it is."""
+    """Return nodes and weights of ``E[g(ε)]`` for a ``g`` that does not change when all three items shift."""
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     basis = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])
     grid = np.stack(np.meshgrid(points, points, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -40,72 +40,76 @@ def _plane(nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 FAST, EXACT = _plane(8), _plane(20)
-"""For every round (wrong by at most 3e-5) and for everything else (1e-8)."""
+"""Quadrature for every round (error at most 3e-5) and for everything else (1e-8)."""
 
 
-def rankings(means: Float[Array, "n d"], rule: tuple[np.ndarray, np.ndarray] = EXACT) -> Float[Array, "n d"]:
-    """``E[softmax(−ĉ/τ)]`` with ``ĉ = μ + σ ε``; means are bounded, so that no exponential overflows."""
+def expected_shares(means: Float[Array, "n d"], rule: tuple[np.ndarray, np.ndarray] = EXACT) -> Float[Array, "n d"]:
+    """Return ``E[softmax(−ĉ/τ)]`` with ``ĉ = μ + σ ε``; means are bounded, so that no exponential overflows."""
     factors = jnp.asarray(np.exp(-world.SCALE * rule[0] / TEMPERATURE), means.dtype)
     own = jnp.exp(-means / TEMPERATURE)
     return own * ((jnp.asarray(rule[1], means.dtype) / (own @ factors.T)) @ factors)
 
 
-def wanted(phi: Parameters) -> Float[Array, "n d"]:
-    """``softmax(−f_φ(x)/τ)`` in each context."""
+def target_shares(phi: Parameters) -> Float[Array, "n d"]:
+    """Return ``softmax(−f_φ(x)/τ)`` in each context."""
     return jax.nn.softmax(-(jnp.asarray(world.CONTEXTS, phi.dtype) @ phi.T) / TEMPERATURE, axis=-1)
 
 
-def carried_back(slopes: Float[Array, "n d"], theta: Parameters) -> Parameters:
-    """``E_x[(∇_θ μ_θ(x))ᵀ s(x)]`` for a vector ``s`` per context."""
+def pull_back(slopes: Float[Array, "n d"], theta: Parameters) -> Parameters:
+    """Return ``E_x[(∇_θ μ_θ(x))ᵀ s(x)]`` for a vector ``s`` per context."""
     contexts = jnp.asarray(world.CONTEXTS, theta.dtype)
     return (slopes * world.REACH * jnp.cos(contexts @ theta.T)).T @ contexts / len(world.CONTEXTS)
 
 
 def means(theta: Parameters) -> Float[Array, "n d"]:
-    """``μ_θ(x)`` in each context."""
+    """Return ``μ_θ(x)`` in each context."""
     return world.REACH * jnp.sin(jnp.asarray(world.CONTEXTS, theta.dtype) @ theta.T)
 
 
 def surrogate_value(phi: Parameters, theta: Parameters) -> Scalar:
-    """``J^sur(φ, θ) = E[h(f_φ(x), ĉ)]`` with ``h = −Σ softmax(−f_φ/τ) log softmax(−ĉ/τ)``."""
+    """Return ``J^sur(φ, θ) = E[h(f_φ(x), ĉ)]`` with ``h = −Σ softmax(−f_φ/τ) log softmax(−ĉ/τ)``."""
     shifts, weights = EXACT
     centre = means(theta)
     tops = jnp.log(jnp.exp(-centre / TEMPERATURE) @ jnp.asarray(np.exp(-world.SCALE * shifts / TEMPERATURE)).T)
-    return jnp.mean(jnp.sum(wanted(phi) * centre, axis=1) / TEMPERATURE + tops @ jnp.asarray(weights))
+    return jnp.mean(jnp.sum(target_shares(phi) * centre, axis=1) / TEMPERATURE + tops @ jnp.asarray(weights))
 
 
 def surrogate_gradient(phi: Parameters, theta: Parameters, rule: tuple[np.ndarray, np.ndarray] = EXACT) -> Parameters:
-    """``∇_θ J^sur(φ, θ)``."""
-    return carried_back((wanted(phi).astype(theta.dtype) - rankings(means(theta), rule)) / TEMPERATURE, theta)
+    """Return ``∇_θ J^sur(φ, θ)``."""
+    return pull_back(
+        (target_shares(phi).astype(theta.dtype) - expected_shares(means(theta), rule)) / TEMPERATURE, theta
+    )
 
 
 def surrogate_bias_gradient(phi: Parameters, theta: Parameters) -> Parameters:
-    """``∇_θ B^sur(φ, θ) = ∇_θ J^sur(φ, θ) − ∇_θ J^sur(φ*, θ)``: what depends on ``ĉ`` cancels."""
-    return carried_back((wanted(phi) - wanted(jnp.asarray(world.COEFFICIENTS, phi.dtype))) / TEMPERATURE, theta)
+    """Return ``∇_θ B^sur(φ, θ) = ∇_θ J^sur(φ, θ) − ∇_θ J^sur(φ*, θ)``, where terms in ``ĉ`` cancel."""
+    return pull_back(
+        (target_shares(phi) - target_shares(jnp.asarray(world.COEFFICIENTS, phi.dtype))) / TEMPERATURE, theta
+    )
 
 
 def spo_plus_gradient(phi: Parameters, theta: Parameters) -> Parameters:
-    """``∇_θ J^sur(φ, θ)`` of ``spo_plus``: ``E_x[(∇_θ μ)ᵀ 2 (w*(f_φ(x)) − E[w*(2ĉ − f_φ(x))])]``."""
+    """Return ``∇_θ J^sur(φ, θ)`` of ``spo_plus``: ``E_x[(∇_θ μ)ᵀ 2 (w*(f_φ(x)) − E[w*(2ĉ − f_φ(x))])]``."""
     costs = jnp.asarray(world.CONTEXTS) @ phi.T
     best = jax.nn.one_hot(jnp.argmin(costs, axis=1), world.ITEMS)
     tried = world.probabilities(2.0 * means(theta) - costs, 2.0 * world.SCALE)
-    return carried_back(2.0 * (best - tried), theta)
+    return pull_back(2.0 * (best - tried), theta)
 
 
 def mixed_value(alpha: float | Scalar, theta: Parameters) -> Scalar:
-    """``V^α(θ) = α V(θ) + (1 − α) J^sur(φ*, θ)`` (equation 27)."""
+    """Return ``V^α(θ) = α V(θ) + (1 − α) J^sur(φ*, θ)`` (equation 27)."""
     return alpha * world.value(theta) + (1.0 - alpha) * surrogate_value(jnp.asarray(world.COEFFICIENTS), theta)
 
 
 def mixed_gradient(alpha: float | Scalar, theta: Parameters, rule: tuple[np.ndarray, np.ndarray] = EXACT) -> Parameters:
-    """``∇V^α(θ)``."""
+    """Return ``∇V^α(θ)``."""
     truth = jnp.asarray(world.COEFFICIENTS, theta.dtype)
     part = jnp.asarray(alpha, theta.dtype)
     return part * world.gradient(theta) + (1.0 - part) * surrogate_gradient(truth, theta, rule)
 
 
 class SurrogateConstants(NamedTuple):
-    """What Theorem 2.3 needs beside the constants of the first; all but the smoothness in closed form."""
+    """The additional constants of Theorem 2.3; all but the smoothness in closed form."""
 
     slope: float  # G_sur, bounds ∇_ĉ h
     target_lipschitz: float  # L_c^sur
@@ -118,38 +122,38 @@ class SurrogateConstants(NamedTuple):
 
     @property
     def deviation(self) -> float:
-        """``σ_sur``: no more than the norm of the estimator, ``G_μ G_sur``."""
+        """Return ``σ_sur``, at most the norm of the estimator, ``G_μ G_sur``."""
         return self.reach * self.slope
 
     def to_dict(self) -> dict[str, Any]:
-        """The constants as a JSON object, those by α under names like ``0.5``."""
+        """Return the constants as a JSON object; those by α have names like ``0.5``."""
         by_alpha = {
             key: {f"{alpha:g}": one for alpha, one in getattr(self, key).items()} for key in ("smoothness", "gap")
         }
         return {**self._asdict(), **by_alpha}
 
-    def bias_bound(self, facts: Constants, rule: str, horizon: float) -> float:
-        """Proposition E.4: ``(L_c^sur G_μ L_f)² (2/λ) · nuisance_bound``."""
-        factor = (self.target_lipschitz * self.reach * facts.lipschitz) ** 2
-        return factor * 2.0 * facts.nuisance_bound(rule, horizon) / facts.convexity
+    def bias_bound(self, bounds: Constants, rule: str, horizon: float) -> float:
+        """Return the bound of Proposition E.4: ``(L_c^sur G_μ L_f)² (2/λ) · nuisance_bound``."""
+        factor = (self.target_lipschitz * self.reach * bounds.lipschitz) ** 2
+        return factor * 2.0 * bounds.nuisance_bound(rule, horizon) / bounds.convexity
 
-    def stationarity_bound(self, facts: Constants, rule: str, alpha: float, horizon: float) -> float:
-        """Theorem E.6: ``(2 L^α Δ₁^α + G̃_α² + σ̃_α²)/√T + (1−α)² · bias_bound``."""
-        norm = alpha * facts.gradient + (1.0 - alpha) * self.reach * self.slope
-        deviation = alpha * facts.score_deviation + (1.0 - alpha) * self.deviation
+    def stationarity_bound(self, bounds: Constants, rule: str, alpha: float, horizon: float) -> float:
+        """Return the bound of Theorem E.6: ``(2 L^α Δ₁^α + G̃_α² + σ̃_α²)/√T + (1−α)² · bias_bound``."""
+        norm = alpha * bounds.gradient + (1.0 - alpha) * self.reach * self.slope
+        deviation = alpha * bounds.score_deviation + (1.0 - alpha) * self.deviation
         descent = (2.0 * self.smoothness[alpha] * self.gap[alpha] + norm**2 + deviation**2) / math.sqrt(horizon)
-        return descent + (1.0 - alpha) ** 2 * self.bias_bound(facts, rule, horizon)
+        return descent + (1.0 - alpha) ** 2 * self.bias_bound(bounds, rule, horizon)
 
 
 @functools.cache
 def constants() -> SurrogateConstants:
-    """The constants of the surrogate variant in this world, in double precision."""
+    """Return the constants of the surrogate variant in this world, in double precision."""
     size = float(np.linalg.norm(world.CONTEXTS, axis=1).max())
     slope, lipschitz = math.sqrt(2.0) / TEMPERATURE, 0.5 / TEMPERATURE**2
     reach, bend = world.REACH * size, world.REACH * size**2
     with jax.enable_x64(True):
         start, truth = jnp.zeros_like(jnp.asarray(world.COEFFICIENTS)), jnp.asarray(world.COEFFICIENTS)
-        shares = wanted(truth)
+        shares = target_shares(truth)
         entropy = -float(jnp.mean(jnp.sum(shares * jnp.log(shares), axis=1)))  # no cross entropy is below it
         cheapest = float((world.CONTEXTS @ world.COEFFICIENTS.T).min(axis=1).mean())
         gap = {alpha: float(mixed_value(alpha, start)) - alpha * cheapest - (1.0 - alpha) * entropy for alpha in ALPHAS}
@@ -159,18 +163,18 @@ def constants() -> SurrogateConstants:
 
 
 def largest_curvature(alpha: float) -> float:
-    """At least ``L^α``: the largest curvature that any one context has in its angles ``a = θ x``.
+    """Return an upper bound of ``L^α``: the largest curvature that any one context has in its angles ``a = θ x``.
 
     ``∇²V^α = E[M(θx) ⊗ x xᵀ]`` with a 3 × 3 matrix ``M`` for each context, and ``E[x xᵀ] = I``, so that no curvature of
     ``V^α`` exceeds the largest ``‖M‖``; three angles can be searched thoroughly.
     """
     costs = jnp.asarray(world.CONTEXTS @ world.COEFFICIENTS.T)
-    shares = wanted(jnp.asarray(world.COEFFICIENTS))
+    shares = target_shares(jnp.asarray(world.COEFFICIENTS))
 
     def slopes(angles: Float[Array, " d"]) -> Float[Array, "n d"]:
         centre = jnp.broadcast_to(world.REACH * jnp.sin(angles), costs.shape)
-        push = (shares - rankings(centre[:1], FAST)) / TEMPERATURE
-        return (alpha * world.pull(centre, costs) + (1.0 - alpha) * push) * world.REACH * jnp.cos(angles)
+        push = (shares - expected_shares(centre[:1], FAST)) / TEMPERATURE
+        return (alpha * world.value_slopes(centre, costs) + (1.0 - alpha) * push) * world.REACH * jnp.cos(angles)
 
     return world.largest(
         lambda angles: jnp.max(jnp.abs(jnp.linalg.eigvalsh(jax.jacfwd(slopes)(angles)))), (world.ITEMS,)

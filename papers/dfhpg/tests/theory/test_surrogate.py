@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless.studies.theory import surrogate, world
+from regretless_dfhpg.theory import surrogate, world
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -44,15 +44,15 @@ def test_no_curvature_found_exceeds_the_constant(more):
 
 
 def test_the_bounds_are_the_papers_formulas(more):
-    facts, horizon = world.constants(), 1000.0
-    bias = (more.target_lipschitz * more.reach * facts.lipschitz * facts.slope / facts.convexity) ** 2
+    bounds, horizon = world.constants(), 1000.0
+    bias = (more.target_lipschitz * more.reach * bounds.lipschitz * bounds.slope / bounds.convexity) ** 2
     bias *= (1 + np.log(horizon)) / horizon
-    assert more.bias_bound(facts, "adaptive", horizon) == pytest.approx(bias)
-    norm = 0.5 * facts.gradient + 0.5 * more.reach * more.slope
-    deviation = 0.5 * facts.score_deviation + 0.5 * more.deviation
+    assert more.bias_bound(bounds, "adaptive", horizon) == pytest.approx(bias)
+    norm = 0.5 * bounds.gradient + 0.5 * more.reach * more.slope
+    deviation = 0.5 * bounds.score_deviation + 0.5 * more.deviation
     descent = 2 * more.smoothness[0.5] * more.gap[0.5] + norm**2 + deviation**2
     expected = descent / horizon**0.5 + 0.25 * bias
-    assert more.stationarity_bound(facts, "adaptive", 0.5, horizon) == pytest.approx(expected)
+    assert more.stationarity_bound(bounds, "adaptive", 0.5, horizon) == pytest.approx(expected)
 
 
 def test_the_pool_is_full_from_the_start():

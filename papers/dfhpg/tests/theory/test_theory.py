@@ -13,13 +13,18 @@ from regretless.keys import DECIDE, STREAM, purpose_key
 from regretless.policies.dfhpg import point
 from regretless.report.theory import theory_figure
 from regretless.simulate import programs
-from regretless.studies.theory import claims as theory
-from regretless.studies.theory import estimators, rates, surrogate, world
-from regretless.studies.theory import runs as theory_runs
-from regretless.studies.theory.estimators import FAMILY, KINDS, SURROGATE_KINDS
-from regretless.studies.theory.lines import FAILS, HOLDS, UNDECIDED, Claim
-from regretless.studies.theory.points import Kind, compare, sample_steps
-from regretless.studies.theory.slopes import Interval
+from regretless_dfhpg.theory import claims as theory
+from regretless_dfhpg.theory import estimators, rates, surrogate, world
+from regretless_dfhpg.theory import runs as theory_runs
+from regretless_dfhpg.theory.estimators import (
+    ESTIMATORS,
+    FAMILY,
+    SURROGATE_ESTIMATORS,
+    Estimator,
+    compare,
+    sample_steps,
+)
+from regretless_dfhpg.theory.statements import FAILS, HOLDS, UNDECIDED, Interval, Statement
 
 SAMPLES = 2**18
 quiet = lambda what, done, total: None  # noqa: E731
@@ -83,24 +88,24 @@ def test_a_flipped_sign_is_noticed(monkeypatch, float64):
     monkeypatch.setattr(
         programs, "_cache", OrderedDict()
     )  # programs with the honest sign are not used, nor these later
-    moments = [sample_steps(theta, phi, kinds, 2**16, 0, quiet) for kinds in (KINDS, SURROGATE_KINDS)]
+    moments = [sample_steps(theta, phi, kinds, 2**16, 0, quiet) for kinds in (ESTIMATORS, SURROGATE_ESTIMATORS)]
     for index, exact, one in zip((0, 1), gradients, moments, strict=True):
         direction = np.asarray(exact).reshape(-1)
         measured, p_value = compare(one, index, 0 * direction, direction, 1.0, 1)
         assert measured.value == pytest.approx(-1.0, abs=0.1)
-        assert Claim("name", "setting", "quantity", measured, "=", 1.0, p_value).verdict == FAILS
+        assert Statement("name", "setting", "quantity", measured, "=", 1.0, p_value).verdict == FAILS
 
 
 def test_a_wrong_alpha_is_noticed(float64):
     theta, phi = np.zeros((3, 3)), np.eye(3) * 0.1
-    moments = sample_steps(theta, phi, [*KINDS[:3], Kind("plug_in", 0.6), *KINDS[4:]], SAMPLES, 0, quiet)
+    moments = sample_steps(theta, phi, [*ESTIMATORS[:3], Estimator("plug_in", 0.6), *ESTIMATORS[4:]], SAMPLES, 0, quiet)
     gradient = np.asarray(world.gradient(jnp.asarray(theta))).reshape(-1)
     bias = np.asarray(world.bias_gradient(jnp.asarray(phi), jnp.asarray(theta))).reshape(-1)
     verdicts = []
     for index in (1, 2, 3, 4):
-        expected = 1.0 - KINDS[index].alpha
+        expected = 1.0 - ESTIMATORS[index].alpha
         measured, p_value = compare(moments, index, gradient, bias, expected, FAMILY)
-        verdicts.append(Claim("name", "setting", "quantity", measured, "=", expected, p_value).verdict)
+        verdicts.append(Statement("name", "setting", "quantity", measured, "=", expected, p_value).verdict)
     assert verdicts == [HOLDS, HOLDS, FAILS, HOLDS]
 
 
@@ -110,10 +115,10 @@ def test_a_nuisance_that_does_not_learn_has_no_rate(small):
     curve = curve._replace(horizons=[512, 1024, 2048, 4096])
     curve = curve._replace(averages=curve.averages[:1] * 4, bounds=curve.bounds[:1] * 4)
     stuck = [1e-6 * (1.0 + 0.02 * draw.normal(size=32)) for _ in curve.horizons]
-    assert rates.rate_claim(curve, stuck, 0, 1).verdict == FAILS
+    assert rates.check_rate(curve, stuck, 0, 1).verdict == FAILS
     times = np.asarray(curve.horizons, float)
     late = [level * (1.0 + 0.02 * draw.normal(size=32)) for level in ((1.0 + np.log(times)) - 5.0) / times]
-    claim = rates.rate_claim(curve, late, 0, 1)
+    claim = rates.check_rate(curve, late, 0, 1)
     assert claim.measured.low > 0, "its slope alone would be too flat"
     assert claim.verdict == UNDECIDED
 
@@ -133,7 +138,9 @@ def test_a_nuisance_that_does_not_learn_has_no_rate(small):
     ],
 )
 def test_the_verdict_goes_both_ways(relation, expected, high, extra, verdict):
-    claim = Claim("name", "setting", "quantity", Interval(high - 0.05, high - 0.1, high), relation, expected, **extra)
+    claim = Statement(
+        "name", "setting", "quantity", Interval(high - 0.05, high - 0.1, high), relation, expected, **extra
+    )
     assert claim.verdict == verdict
 
 
@@ -141,7 +148,7 @@ def test_the_verdict_goes_both_ways(relation, expected, high, extra, verdict):
 def test_what_is_summed_has_the_theorems_quantities_as_means(variant, float64):
     """At a fixed state: the excess nuisance loss, ‖∇B‖² and ‖∇V‖² (or those of the surrogate), all exact by quadrature."""
     inner = theory_runs.policy("constant", 0.25, 1.0, 0.0, variant)
-    one = jax.tree.map(jnp.asarray, theory_runs.Watched(inner.problem, inner))
+    one = jax.tree.map(jnp.asarray, theory_runs.MeasuredPolicy(inner.problem, inner))
     theta = jax.random.normal(jax.random.key(5), (3, 3))
     phi = 0.1 * jax.random.normal(jax.random.key(6), (3, 3))
     state = eqx.tree_at(lambda s: (s.inner.theta, s.inner.phi.phi), one.init(jax.random.key(0)), (theta, phi))
@@ -159,7 +166,7 @@ def test_what_is_summed_has_the_theorems_quantities_as_means(variant, float64):
     if variant != "plug_in":
         slope, bias = surrogate.mixed_gradient(0.25, theta), surrogate.surrogate_bias_gradient(phi, theta)
     exact = [
-        float(jnp.mean(jnp.sum(world.choices(theta) * jnp.square(error.T), axis=1))),
+        float(jnp.mean(jnp.sum(world.choice_probabilities(theta) * jnp.square(error.T), axis=1))),
         float(jnp.sum(jnp.square(slope))),
     ]
     z = (sums[:, :2].mean(axis=0) - exact) / (sums[:, :2].std(axis=0) / len(sums) ** 0.5)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from regretless.studies.theory import world as world
-from regretless.studies.theory.rates import shortest_horizon
+from regretless_dfhpg.theory import world as world
+from regretless_dfhpg.theory.runs import shortest_horizon
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 SHAPE = (world.ITEMS, world.FEATURES)
 points = arrays(float, SHAPE, elements=st.floats(-3.0, 3.0))
-choices = jax.jit(world.choices)
+choice_probabilities = jax.jit(world.choice_probabilities)
 value = jax.jit(world.value)
 gradient = jax.jit(world.gradient)
 bias_gradient = jax.jit(world.bias_gradient)
@@ -25,7 +25,7 @@ curvatures = jax.jit(world.curvatures)
 
 
 @pytest.fixture(scope="module")
-def facts():
+def bounds():
     return world.constants()
 
 
@@ -52,7 +52,7 @@ def test_probabilities_agree_with_monte_carlo():
 
 @given(points)
 def test_probabilities_are_probabilities(theta):
-    shares = np.asarray(choices(theta))
+    shares = np.asarray(choice_probabilities(theta))
     assert np.all(shares > 0)
     assert np.allclose(shares.sum(axis=1), 1.0, atol=1e-10)
 
@@ -69,15 +69,15 @@ def test_the_bias_gradient_is_that_of_the_difference(phi, theta):
 
 
 @given(points)
-def test_one_eigenvalue_serves_every_policy(facts, theta):
-    assert float(convexity(theta)) >= facts.convexity
-    assert float(np.max(np.abs(curvatures(theta)))) <= facts.smoothness * 1.001
-    assert float(np.linalg.norm(gradient(theta))) <= facts.gradient
+def test_one_eigenvalue_serves_every_policy(bounds, theta):
+    assert float(convexity(theta)) >= bounds.convexity
+    assert float(np.max(np.abs(curvatures(theta)))) <= bounds.smoothness * 1.001
+    assert float(np.linalg.norm(gradient(theta))) <= bounds.gradient
 
 
 def test_the_convexity_is_that_of_the_nuisance_loss():
     theta = jax.random.normal(jax.random.key(3), SHAPE)
-    shares = world.choices(theta)
+    shares = world.choice_probabilities(theta)
 
     def loss(phi):
         return jnp.mean(
@@ -99,26 +99,34 @@ def test_costs_have_the_known_mean_and_every_item_is_best_somewhere():
     assert np.linalg.norm(world.COEFFICIENTS) < world.RADIUS
 
 
-def test_the_bounds_are_the_papers_formulas(facts):
+def test_the_bounds_are_the_papers_formulas(bounds):
     horizon = 1000.0
-    adaptive = facts.slope**2 * (1 + np.log(horizon)) / (2 * facts.convexity * horizon)
-    assert facts.nuisance_bound("adaptive", horizon) == pytest.approx(adaptive)
-    assert facts.nuisance_bound("constant", horizon) == pytest.approx(facts.diameter * facts.slope / horizon**0.5)
-    descent = 2 * facts.smoothness * facts.gap + facts.gradient**2 + facts.score_deviation**2
-    assert facts.stationarity_bound("adaptive", 1.0, horizon) == pytest.approx(descent / horizon**0.5)
+    adaptive = bounds.slope**2 * (1 + np.log(horizon)) / (2 * bounds.convexity * horizon)
+    assert bounds.nuisance_bound("adaptive", horizon) == pytest.approx(adaptive)
+    assert bounds.nuisance_bound("constant", horizon) == pytest.approx(bounds.diameter * bounds.slope / horizon**0.5)
+    descent = 2 * bounds.smoothness * bounds.gap + bounds.gradient**2 + bounds.score_deviation**2
+    assert bounds.stationarity_bound("adaptive", 1.0, horizon) == pytest.approx(descent / horizon**0.5)
     bias = (
-        facts.stationarity_bound("constant", 0.0, horizon)
-        - (2 * facts.smoothness * facts.gap + facts.gradient**2 + facts.plug_in_deviation**2) / horizon**0.5
+        bounds.stationarity_bound("constant", 0.0, horizon)
+        - (2 * bounds.smoothness * bounds.gap + bounds.gradient**2 + bounds.plug_in_deviation**2) / horizon**0.5
     )
     expected = (
-        facts.jacobian**2 * facts.lipschitz**2 * 2 * facts.diameter * facts.slope / (facts.convexity * horizon**0.5)
+        bounds.jacobian**2
+        * bounds.lipschitz**2
+        * 2
+        * bounds.diameter
+        * bounds.slope
+        / (bounds.convexity * horizon**0.5)
     )
     assert bias == pytest.approx(expected)
 
 
-def test_the_shortest_horizon_follows_from_the_slowest_direction(facts):
-    horizon = shortest_horizon(facts)
-    slowest = min(facts.convexity * facts.diameter / facts.slope, facts.relaxation / facts.smoothness)
+def test_the_shortest_horizon_follows_from_the_slowest_direction(bounds):
+    horizon = shortest_horizon(bounds)
+    slowest = min(
+        bounds.convexity * bounds.diameter / bounds.slope,
+        bounds.relaxation / bounds.smoothness,
+    )
     assert np.exp(-2 * slowest * horizon**0.5) <= np.exp(-5) < np.exp(-2 * slowest * (horizon / 2) ** 0.5)
     assert horizon == 4096
 
