@@ -13,8 +13,8 @@ from regretless.keys import DECIDE, STREAM, purpose_key
 from regretless.policies.dfhpg import point
 from regretless.report.theory import theory_figure
 from regretless.simulate import programs
-from regretless_dfhpg.theory import claims as theory
-from regretless_dfhpg.theory import estimators, rates, surrogate, world
+from regretless_dfhpg.theory import check as theory
+from regretless_dfhpg.theory import estimators, surrogate, world
 from regretless_dfhpg.theory import runs as theory_runs
 from regretless_dfhpg.theory.estimators import (
     ESTIMATORS,
@@ -52,7 +52,7 @@ def test_the_result_has_the_promised_form(small, tmp_path):
     stated += ["Theorem 2.2 (i)", "Theorem 2.2 (ii)", "Theorem 2.3", *[f"Lemma {n}" for n in ("D.1", "D.3", "D.4")]]
     for statement in (*stated, "Lemma E.2", "Lemma E.3", "Lemma E.5"):
         assert statement in said
-    assert len(result["curves"]) == sum(3 * len(group.alphas) for group in rates.GROUPS) - 2
+    assert len(result["curves"]) == sum(3 * len(group.alphas) for group in theory_runs.GROUPS) - 2
     assert result["horizons"] == [512, 1024]
     assert result["clipped"] == 0
     assert result["visited_convexity"] >= result["constants"]["convexity"] > 0
@@ -115,10 +115,10 @@ def test_a_nuisance_that_does_not_learn_has_no_rate(small):
     curve = curve._replace(horizons=[512, 1024, 2048, 4096])
     curve = curve._replace(averages=curve.averages[:1] * 4, bounds=curve.bounds[:1] * 4)
     stuck = [1e-6 * (1.0 + 0.02 * draw.normal(size=32)) for _ in curve.horizons]
-    assert rates.check_rate(curve, stuck, 0, 1).verdict == FAILS
+    assert theory_runs.check_rate(curve, stuck, 0, 1).verdict == FAILS
     times = np.asarray(curve.horizons, float)
     late = [level * (1.0 + 0.02 * draw.normal(size=32)) for level in ((1.0 + np.log(times)) - 5.0) / times]
-    claim = rates.check_rate(curve, late, 0, 1)
+    claim = theory_runs.check_rate(curve, late, 0, 1)
     assert claim.measured.low > 0, "its slope alone would be too flat"
     assert claim.verdict == UNDECIDED
 
