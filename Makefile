@@ -75,7 +75,7 @@ docs: .venv/docs-ready ## build the documentation into site/, offline
 	$(BIN)/python tools/page_sources.py site
 
 STORE ?= results
-pages: .venv/ready ## write tables, pictures and links of the pages anew, from the results in STORE (default: results)
+pages: .venv/ready ## write tables and pictures of the pages, from the results in STORE (default: results)
 	$(BIN)/python tools/pages.py $(STORE)
 
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --quiet
