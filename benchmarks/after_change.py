@@ -20,19 +20,19 @@ def main(names: list[str]) -> None:
     configure("auto")
     from regretless import policies
     from regretless.policies.scaling import Scaled
-    from regretless.simulate.simulation import simulate_all
-    from regretless.simulate.stream import Game, draw_and_solve
+    from regretless.simulation.simulator import simulate
+    from regretless.simulation.stream import SimulationSpec, draw_and_solve
     from regretless.studies.arena.worlds import WORLDS
 
     world = WORLDS["lin30drift"]
     benchmark, half = world.make(), world.horizon // 2
     problem = benchmark.problem("bandit")
     played = {name: Scaled(problem, policies.build(name, problem)) for name in names}
-    traces = simulate_all(played, benchmark, seeds=SEEDS, **world.play).traces
+    traces = simulate(played, benchmark, seeds=SEEDS, **world.play)
 
     def fixed(seed: jax.Array) -> jax.Array:
         """Regret of each round of the best decision that does not change, of those after the change."""
-        segment = draw_and_solve(Game(benchmark), jax.random.key(seed), jnp.int32(half), half)
+        segment = draw_and_solve(SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(half), half)
         costs = jax.vmap(benchmark.judged)(segment.rounds)
         return costs @ benchmark.oracle.solve(jnp.sum(costs, axis=0)[None], None).w[0] - segment.best
 

@@ -22,7 +22,7 @@ def main(names: list[str]) -> None:
     configure("auto")
     from regretless import benchmarks, policies
     from regretless.policies.scaling import Scaled
-    from regretless.simulate.simulation import simulate_all
+    from regretless.simulation.simulator import Execution, Recording, simulate
 
     print("| benchmark | policy | cut | same decisions for 100 rounds | first other decision | mean regret | s.e. |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
@@ -31,11 +31,15 @@ def main(names: list[str]) -> None:
         problem = world.problem("bandit")
         own, other = Scaled(problem, policies.build(policy, problem)), policies.build("greedy", problem)
         play: Any = functools.partial(
-            simulate_all, benchmark=world, seeds=SEEDS, horizon=min(ROUNDS, world.horizon), keep_decisions=True
+            simulate,
+            benchmark=world,
+            seeds=SEEDS,
+            horizon=min(ROUNDS, world.horizon),
+            recording=Recording(decisions=True),
         )
-        whole = play({"own": own}, chunk=len(SEEDS)).traces["own"]
-        in_twos = play({"own": own}, chunk=2).traces["own"]
-        beside = play({"other": other, "own": own}).traces["own"]
+        whole = play({"own": own}, execution=Execution(chunk=len(SEEDS)))["own"]
+        in_twos = play({"own": own}, execution=Execution(chunk=2))["own"]
+        beside = play({"other": other, "own": own})["own"]
         for way, trace in {"in twos": in_twos, "beside greedy": beside}.items():
             differs = np.any(trace.decisions != whole.decisions, axis=-1)
             firsts = [int(np.argmax(row)) + 1 for row in differs if row.any()]

@@ -19,7 +19,7 @@ import numpy as np
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.oracles.base import Oracle
-from regretless.simulate import stream
+from regretless.simulation import stream
 from regretless.startup import configure
 from regretless.studies.arena.worlds import WORLDS
 
@@ -48,7 +48,7 @@ def days(seed: int) -> Days:
     """The days of one seed."""
     benchmark: Any = WORLD.make()
     with jax.enable_x64(True):
-        drawn = stream.draw(stream.Game(benchmark), jax.random.key(seed), jnp.int32(0), BEFORE + LIVE).rounds
+        drawn = stream.draw(stream.SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(0), BEFORE + LIVE).rounds
         contexts, costs, means = map(np.asarray, (drawn.observation, drawn.cost, drawn.mean))
     usual = means.mean(axis=0)
     rng = np.random.default_rng(seed)

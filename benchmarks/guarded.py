@@ -19,9 +19,9 @@ import numpy as np
 
 from regretless import policies
 from regretless.policies.guard import Guarded, guarded
-from regretless.simulate import rounds, stream
-from regretless.simulate.programs import Replicas
-from regretless.simulate.stream import Game
+from regretless.simulation import stream
+from regretless.simulation.programs import Replicas
+from regretless.simulation.stream import SimulationSpec
 from regretless.startup import configure
 from regretless.studies.arena.worlds import WORLDS
 
@@ -45,7 +45,7 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
     world = WORLDS[name]
     benchmark = world.make()
     horizon = length or world.horizon or benchmark.horizon
-    game = Game(benchmark, world.delay, world.missing, keep_decisions=True)
+    game = SimulationSpec(benchmark, world.delay, world.missing, keep_decisions=True)
     replicas = Replicas(len(seeds))
     with jax.enable_x64(True):
         problem = benchmark.problem(world.feedback, may_miss=world.missing > 0)
@@ -57,7 +57,7 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
     return [Run(*map(float, row)) for row in zip(*found, strict=True)][: len(seeds)]
 
 
-def _one(shared: tuple[Guarded, Game, int], key: Any) -> Run:
+def _one(shared: tuple[Guarded, SimulationSpec, int], key: Any) -> Run:
     """One seed: its stream, its incumbent, its run."""
     policy, game, horizon = shared
     segment = stream.draw_and_solve(game, key, jnp.int32(0), horizon)
@@ -65,7 +65,7 @@ def _one(shared: tuple[Guarded, Game, int], key: Any) -> Run:
     usual = jnp.mean(costs[:FIRST], axis=0)
     fixed = game.benchmark.oracle.solve(jnp.broadcast_to(usual, costs.shape), segment.rounds.instance).w
     own = eqx.tree_at(lambda whole: whole.incumbent, policy, usual)
-    _, record = rounds.play_segment(own, game, rounds.begin(own, game, key), key, segment, jnp.int32(0))
+    _, record = stream.play_segment(own, game, stream.begin(own, game, key), key, segment, jnp.int32(0))
     paid, would = jnp.sum(costs * record.w, axis=1), jnp.sum(costs * fixed, axis=1)
     sums = jnp.cumsum(paid - would)[FIRST - 1 :] / jnp.abs(jnp.cumsum(would))[FIRST - 1 :]
     last = slice(-(horizon // 4), None)

@@ -10,8 +10,8 @@ import numpy as np
 from regretless import policies
 from regretless.keys import ENVIRONMENT, LEARN, purpose_key
 from regretless.policies.scaling import Scaled
-from regretless.simulate import rounds, stream
-from regretless.simulate.programs import CPU_OPTIONS
+from regretless.simulation import stream
+from regretless.simulation.programs import CPU_OPTIONS
 from regretless.studies.arena.world import World
 
 
@@ -32,7 +32,7 @@ def play(world: World, policy: str, seeds: list[int], horizon: int | None = None
     """The runs of these seeds in one program; the policy is scaled as a live learner's is."""
     benchmark = world.make() if horizon is None else _shortened(world, horizon)
     length = horizon or world.horizon or benchmark.horizon
-    game = stream.Game(benchmark, world.delay, world.missing)
+    game = stream.SimulationSpec(benchmark, world.delay, world.missing)
     problem = benchmark.problem(world.feedback, may_miss=world.missing > 0)
     with jax.enable_x64(True):
         own = policies.build(policy, problem)
@@ -42,7 +42,7 @@ def play(world: World, policy: str, seeds: list[int], horizon: int | None = None
         return Played(*jax.tree.map(np.asarray, found))
 
 
-def _runs(policy: Any, game: stream.Game, length: int, keys: Any) -> Any:
+def _runs(policy: Any, game: stream.SimulationSpec, length: int, keys: Any) -> Any:
     """All runs in one program that is compiled in little time."""
     numbers, static = eqx.partition((policy, game), eqx.is_array)
 
@@ -57,7 +57,7 @@ def _shortened(world: World, horizon: int) -> Any:
     return world._replace(horizon=horizon).make()
 
 
-def _run(policy: Any, game: stream.Game, length: int, seed_key: Any) -> tuple[Any, ...]:
+def _run(policy: Any, game: stream.SimulationSpec, length: int, seed_key: Any) -> tuple[Any, ...]:
     """One run."""
     benchmark = game.benchmark
     environment = benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
@@ -68,17 +68,17 @@ def _run(policy: Any, game: stream.Game, length: int, seed_key: Any) -> tuple[An
 
     def one(carry: Any, now: Any) -> Any:
         t, own, least = now
-        sample = rounds.draw_sample(policy, game, carry.state, seed_key, environment, own, t)
+        sample = stream.draw_sample(policy, game, carry.state, seed_key, environment, own, t)
         solution = policy.oracle.solve_one(sample.cost, own.instance)
-        decision, feedback = rounds.act(policy, game, seed_key, environment, own, sample, solution, t)
-        arrival = rounds.arrive(game, carry, decision, feedback, t)
+        decision, feedback = stream.act(policy, game, seed_key, environment, own, sample, solution, t)
+        arrival = stream.arrive(game, carry, decision, feedback, t)
         state, info = policy.learn(purpose_key(seed_key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
-        carry, _ = rounds.conclude(game, carry, arrival, state, info, own, least, t)
+        carry, _ = stream.conclude(game, carry, arrival, state, info, own, least, t)
         known = info.complete & arrival.arrived
         return carry, (decision.w, jnp.where(known, arrival.decision.id, 0), info.residual, info.total)
 
     times = 1 + jnp.arange(length, dtype=jnp.int32)
-    _, (w, id, residual, total) = jax.lax.scan(one, rounds.begin(policy, game, seed_key), (times, played, best))
+    _, (w, id, residual, total) = jax.lax.scan(one, stream.begin(policy, game, seed_key), (times, played, best))
     contexts = jax.vmap(lambda seen: benchmark.context(environment, seen))(played.observation)
     means = jax.vmap(benchmark.judged)(played)
     return contexts, w, means, at_random, played.instance, id, residual, total

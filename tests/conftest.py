@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 
-from regretless.simulate import programs
+from regretless.simulation import programs
 
 HASTY = (
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "

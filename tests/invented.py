@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 
-from regretless.results import Result
+from regretless.results import DIAGNOSTICS_EVERY, Result
+from regretless.studies.cell_files import CellResult
 from regretless.studies.cells import TheoryCell, describe
 from regretless.studies.definitions import study
 from regretless.studies.identity import code_version, everything
 from regretless.studies.plan import Plan
-from regretless.trace import DIAGNOSTICS_EVERY, Trace
 from regretless_dfhpg.presets import published
 from regretless_dfhpg.theory import check as theory
 from regretless_dfhpg.theory import world
@@ -29,7 +29,7 @@ def invent(cell, progress=lambda what, done, total: None):
         "environment": {"python": "3", "platform": "none", "packages": {"jax": "0"}, "devices": ["cpu none"]},
     }  # fmt: skip
     if isinstance(cell, TheoryCell):
-        return Result({}, {**about, "document": theorems(cell.short)})
+        return CellResult({}, {**about, "document": theorems(cell.short)})
     horizon = min(cell.horizon or 2000, 395 if cell.benchmark == "energy" else 2000)
     traces = {arm.label: trace(cell, arm, horizon) for arm in cell.arms}
     level = SCALE[cell.benchmark]
@@ -48,7 +48,7 @@ def invent(cell, progress=lambda what, done, total: None):
         "comparable": {arm.label: cell.horizon is None and not arm.settings for arm in cell.arms},
     }
     progress("running", 1, 1)
-    return Result(traces, record)
+    return CellResult(traces, record)
 
 
 def theorems(short=False):
@@ -80,13 +80,8 @@ def trace(cell, arm, horizon):
     shape = 1.0 + 4.0 * np.exp(-np.arange(horizon) / 150.0)
     regret = final[:, None] * shape / shape.sum() * rng.gamma(2.0, 0.5, (len(cell.seeds), horizon))
     count = horizon // DIAGNOSTICS_EVERY
-    return Trace(
-        regret,
-        {"alpha": np.full((len(cell.seeds), count), 0.25)},
-        np.zeros(len(cell.seeds), np.int32),
-        cell.seeds,
-        {"policy": arm.label},
-    )
+    diagnostics = {"alpha": np.full((len(cell.seeds), count), 0.25)}
+    return Result(arm.label, regret, seeds=cell.seeds, config={"policy": arm.label}, diagnostics=diagnostics)
 
 
 def fill(store, names, scale):
@@ -108,7 +103,7 @@ def own_trace(rounds, means, diverged=False):
     if diverged:
         regret[:] = np.nan
     seeds = tuple(range(len(means)))
-    return Trace(regret, {}, np.full(len(means), int(diverged), np.int32), seeds, {})
+    return Result("any", regret, np.full(len(means), int(diverged), np.int32), seeds)
 
 
 def own_study(store, panels, name="mine", title="My study", references=(), axis=None):
@@ -120,7 +115,7 @@ def own_study(store, panels, name="mine", title="My study", references=(), axis=
         for label, traces in content.items():
             key = hashlib.sha256(repr((name, heading, label, list(traces))).encode()).hexdigest()
             cells[key] = f"{heading}, {label}"
-            store.put(key, Result(traces, own_record(cells[key], traces, references)))
+            store.put(key, CellResult(traces, own_record(cells[key], traces, references)))
             keys.append([label, key])
         written.append({"title": heading, "kind": kind, "zoom": None, "cells": keys, "beside": []})
     study = {

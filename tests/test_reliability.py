@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 from regretless.cli.main import app
 from regretless.cli.reproduce import build_engine
 from regretless.errors import SettingsError
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import simulate
 from toys import Toy, make
 
 runner = CliRunner()

@@ -8,26 +8,24 @@ import numpy as np
 import pytest
 
 import regretless as rg
-from regretless.benchmarks.references import Reference
 from regretless.errors import SettingsError
 from regretless.formatting import escape
 from regretless.plots import POLICY_STYLES
-from regretless.results import Result
-from regretless.simulate.result import Simulation
-from regretless.trace import Trace
+from regretless.results import Reference, Result, Results
+from regretless.studies.cell_files import CellResult
 
 matplotlib.use("Agg")
 RNG = np.random.default_rng(0)
+LINES = (Reference("random", 500.0, 5.0), Reference("clairvoyant", 1e-3, 1e-4))
 
 
 def trace(level, name):
     regret = RNG.normal(level, 1.0, (5, 40))
-    return Trace(regret, {"alpha": regret[:, 9::10]}, np.zeros(5, int), tuple(range(5)), {"policy": name})
+    return Result(name, regret, seeds=tuple(range(5)), diagnostics={"alpha": regret[:, 9::10]}, references=LINES)
 
 
 TRACES = {"greedy": trace(9.0, "greedy"), "dfhpg_0": trace(5.0, "dfhpg_0"), "<b>mine": trace(6.0, "<b>mine")}
-LINES = [Reference("random", 500.0, 5.0), Reference("clairvoyant", 1e-3, 1e-4)]
-SIMULATION = Simulation(TRACES, LINES, {"compile": 1.0, "run": 0.5}, 1)
+SIMULATION = Results(TRACES.values(), seconds={"compile": 1.0, "run": 0.5})
 
 
 def test_curves_have_the_papers_names_and_the_reports_colours():
@@ -63,30 +61,29 @@ def test_plotly_draws_the_same():
 
 
 def test_the_table_has_paired_differences():
-    table = SIMULATION.compare_table(against="dfhpg_0")
+    table = SIMULATION.to_frame(against="dfhpg_0")
     difference = TRACES["greedy"].compare(TRACES["dfhpg_0"])
     row = table.loc["greedy"]
     assert (row["difference"], row["low"], row["high"], row["pairs"]) == pytest.approx(
         (difference.mean, difference.low, difference.high, 5)
     )
     assert np.isnan(table.loc["dfhpg_0", "difference"])
-    assert table.attrs["against"] == "dfhpg_0"
-    result = Result(TRACES, {"worlds": {"greedy": "a", "dfhpg_0": "b", "<b>mine": "b"}})
+    result = CellResult(TRACES, {"worlds": {"greedy": "a", "dfhpg_0": "b", "<b>mine": "b"}})
     apart = result.compare_table(against="dfhpg_0")
     assert np.isnan(apart.loc["greedy", "difference"]), "arms of different worlds are not paired"
     assert apart.loc["<b>mine", "pairs"] == 5
     with pytest.raises(SettingsError, match="expected against to be one of greedy"):
-        SIMULATION.compare_table(against="thompson")
+        SIMULATION.to_frame(against="thompson")
 
 
 def test_cards_escape_what_they_are_given():
-    for shown in (SIMULATION, TRACES["<b>mine"], Result(TRACES, {"name": "<script>"})):
+    for shown in (SIMULATION, TRACES["<b>mine"], CellResult(TRACES, {"name": "<script>"})):
         html = shown._repr_html_()
         assert "&lt;b&gt;mine" in html
         assert "<b>" not in html
         assert "<script>" not in html
     assert "5 replications of 40 rounds" in SIMULATION._repr_html_()
-    assert "no traces" in Result({}, {})._repr_html_()
+    assert "no traces" in CellResult({}, {})._repr_html_()
     assert len(escape("x" * 10_000)) < 400
 
 

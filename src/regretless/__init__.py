@@ -1,12 +1,10 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regretless import benchmarks, feedback, models, oracles, policies, surrogates
+    from regretless import benchmarks, feedback, models, oracles, policies, simulation, surrogates
     from regretless.columns import Columns
     from regretless.errors import RegretlessError
     from regretless.live.evaluation.evaluate import evaluate
@@ -15,11 +13,11 @@ if TYPE_CHECKING:
     from regretless.live.learner import Learner
     from regretless.policies.base import Policy
     from regretless.problem import Problem
+    from regretless.results import Result, Results
     from regretless.settings import Settings
-    from regretless.simulate.simulation import simulate, simulate_all
+    from regretless.simulation.simulator import simulate
     from regretless.studies.experiment import Experiment
     from regretless.studies.outcome import run
-    from regretless.trace import Trace
     from regretless.types import Decision, Feedback
 
 __version__ = "0.3.0.dev0"
@@ -35,8 +33,9 @@ __all__ = [
     "Policy",
     "Problem",
     "RegretlessError",
+    "Result",
+    "Results",
     "Settings",
-    "Trace",
     "benchmarks",
     "evaluate",
     "feedback",
@@ -45,15 +44,14 @@ __all__ = [
     "policies",
     "run",
     "simulate",
-    "simulate_all",
+    "simulation",
     "surrogates",
 ]
 
-PARTS = ("benchmarks", "feedback", "models", "oracles", "policies", "surrogates")
-"""The public names that are modules."""
+MODULES = ("benchmarks", "feedback", "models", "oracles", "policies", "simulation", "surrogates")
+"""Public names that are modules."""
 
-
-HOMES = {
+SOURCES = {
     "Columns": "regretless.columns",
     "Decision": "regretless.types",
     "Experiment": "regretless.studies.experiment",
@@ -64,34 +62,23 @@ HOMES = {
     "Policy": "regretless.policies.base",
     "Problem": "regretless.problem",
     "RegretlessError": "regretless.errors",
+    "Result": "regretless.results",
+    "Results": "regretless.results",
     "Settings": "regretless.settings",
-    "Trace": "regretless.trace",
     "evaluate": "regretless.live.evaluation.evaluate",
     "run": "regretless.studies.outcome",
-    "simulate": "regretless.simulate.simulation",
-    "simulate_all": "regretless.simulate.simulation",
+    "simulate": "regretless.simulation.simulator",
 }
-"""The modules of the other public names: each is loaded with what it needs, when it is first asked for."""
-
-
-class _Front(ModuleType):
-    """The package itself: importing the folder ``simulate`` does not put it in the place of the function of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in PARTS or name not in __all__ or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Front
+"""The modules of the other public names."""
 
 
 def __getattr__(name: str) -> Any:
-    """A public name when it is first asked for: the command answers a slip of the pen without waiting for JAX."""
+    """Import a public name when it is first used, so that the command line reports a typo without importing JAX."""
     if name not in __all__:
         raise AttributeError(f"module 'regretless' has no attribute {name!r}")
-    found = import_module(f"regretless.{name}") if name in PARTS else getattr(import_module(HOMES[name]), name)
-    globals()[name] = found
-    return found
+    value = import_module(f"regretless.{name}") if name in MODULES else getattr(import_module(SOURCES[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

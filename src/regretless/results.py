@@ -1,204 +1,559 @@
-"""A result as one Parquet file: a row per arm and replication, and a record with the result's own key in the metadata.
-
-The record and the numbers have a checksum each. What cannot be parsed, or has another checksum, is damaged; a file that the
-operating system does not let us read is not, and raises OSError.
-"""
+"""The outcome of simulated policies: regret by round, statistics, paired comparisons, files, tables and charts."""
 
 import dataclasses
 import hashlib
-import json
+import math
 import os
-from pathlib import Path
-from typing import Any
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from regretless.array_files import read_arrays, read_record, write_arrays
 from regretless.errors import DamagedError, SettingsError
-from regretless.show.shown import Shown
-from regretless.trace import DIAGNOSTICS_EVERY, Trace
+from regretless.extras import require
+from regretless.formatting import display_name, format_mean, format_number, html_card, html_facts, html_table
+from regretless.plots import Backend, plot_results
 
-FORMAT = 2
-MAGIC = b"PAR1"
-COLUMNS = ("label", "seed", "diverged_at", "regret", "decisions")
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+DIAGNOSTICS_EVERY = 10
+"""Rounds between two kept diagnostics, unless another interval is asked for."""
+
+KIND = "result"
+"""Marks the record of a result's file."""
+
+PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy")
+ARM_ONLY = ("policy", "model")
+"""Parts of a configuration that describe the policy; all others describe the world."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Result(Shown):
-    """Traces by label, and the record: key, cell, settings, reference lines, seconds, environment, code and its roots."""
+class Reference(NamedTuple):
+    """A reference line: mean final regret over the replications of a decision maker with other knowledge."""
 
-    traces: dict[str, Trace]
-    record: dict[str, Any]
+    name: str
+    mean: float
+    standard_error: float
 
-    def digest(self) -> str:
-        """A hash of all numbers in the traces: equal digests mean equal bits."""
-        digest = hashlib.sha256()
-        for label, trace in self.traces.items():
-            digest.update(f"{label}\0{trace.seeds}\0{trace.regret.shape}\0{trace.regret.dtype}".encode())
-            for array in (trace.regret, trace.diverged_at, *(v for _, v in sorted(trace.diagnostics.items()))):
-                digest.update(np.ascontiguousarray(array).tobytes())
-            if trace.decisions is not None:
-                digest.update(f"{trace.decisions.shape}\0{trace.decisions.dtype}".encode())
-                digest.update(np.ascontiguousarray(trace.decisions).tobytes())
-        return digest.hexdigest()
 
-    def _worlds(self) -> dict[str, str] | None:
-        return self.record.get("worlds")
+class PairedDifference(NamedTuple):
+    """Mean difference of final regret, first minus second, over the replications that both finished."""
 
-    def _lines(self) -> list[tuple[str, float | None, float | None]]:
-        known = self.record.get("references", [])
-        word = lambda line: f"{line['world']}: {line['name']}" if line.get("world") else line["name"]  # noqa: E731
-        return [(word(line), line["mean"], line["standard_error"]) for line in known]
+    mean: float
+    standard_error: float
+    low: float  # 95 % confidence interval
+    high: float
+    pairs: int
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """Replications of one policy on one benchmark.
+
+    Parameters
+    ----------
+    label : str
+        The name of the arm.
+    regret : array of shape (replications, rounds)
+        Regret of each round.
+    diverged_at : array of shape (replications,)
+        The round in which the policy's state stopped being finite, 0 if it never did. Diverged replications are counted
+        and left out of every average.
+    seeds : tuple of int
+        One seed per replication.
+    config : dict
+        The complete configuration of policy and world, as JSON data.
+    diagnostics : dict of array of shape (replications, rounds // diagnostics_every)
+        Scalars that the policy reports, by name.
+    diagnostics_every : int
+        Rounds between two kept diagnostics.
+    decisions : array of shape (replications, rounds, d), optional
+        Every decision, if asked for.
+    references : tuple of Reference
+        Reference lines of the same stream.
+    seconds : dict of float
+        Where the time went: ``compile`` and ``run``. Policies that ran together have the same numbers.
+    environment : dict
+        Interpreter, platform, packages and devices.
+    extra : dict
+        Further JSON data, such as the results of a computation that is not a simulation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> result = Result("greedy", np.array([[4.0, 2.0], [6.0, 4.0]]), seeds=(0, 1))
+    >>> result.mean(), result.standard_error()
+    (8.0, 2.0)
+    >>> result
+    Result greedy: 2 replications of 2 rounds, final regret 8 ± 2 (median 8)
+    """
+
+    label: str
+    regret: np.ndarray
+    diverged_at: np.ndarray = None  # type: ignore[assignment]
+    seeds: tuple[int, ...] = ()
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    diagnostics: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    diagnostics_every: int = DIAGNOSTICS_EVERY
+    decisions: np.ndarray | None = None
+    references: tuple[Reference, ...] = ()
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+    environment: dict[str, Any] = dataclasses.field(default_factory=dict)
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.diverged_at is None:
+            object.__setattr__(self, "diverged_at", np.zeros(len(self.regret), np.int32))
+        if len(self.regret) != len(self.seeds) or len(self.diverged_at) != len(self.seeds):
+            raise ValueError(f"expected one row of regret per seed ({len(self.seeds)}), got {len(self.regret)}")
+
+    def __repr__(self) -> str:
+        replications, rounds = self.regret.shape
+        diverged = f", {self.diverged} diverged" if self.diverged else ""
+        return (
+            f"Result {self.label}: {replications:,} replications of {rounds:,} rounds{diverged}, "
+            f"final regret {_spread(self.mean(), self.standard_error())} (median {self.median():.4g})"
+        )
+
+    @property
+    def finished(self) -> np.ndarray:
+        """Mask of the replications that stayed finite to the end."""
+        return self.diverged_at == 0
+
+    @property
+    def diverged(self) -> int:
+        """Number of replications that did not."""
+        return int(np.sum(~self.finished))
+
+    @property
+    def world(self) -> dict[str, Any]:
+        """The configuration without the policy."""
+        return {name: value for name, value in self.config.items() if name not in ARM_ONLY}
+
+    def cumulative(self) -> np.ndarray:
+        """Return cumulative regret in float64, ``[replications, rounds]``."""
+        return np.cumsum(self.regret, axis=1, dtype=np.float64)
+
+    def final(self) -> np.ndarray:
+        """Return the final regret of the replications that stayed finite."""
+        return _final(self.regret[self.finished])
+
+    def mean(self) -> float:
+        """Return the mean final regret; nan if every replication diverged."""
+        return float(np.mean(self.final())) if self.finished.any() else math.nan
+
+    def standard_error(self) -> float:
+        """Return the standard error of the mean final regret (ddof = 1); nan with fewer than two replications."""
+        final = self.final()
+        return float(np.std(final, ddof=1) / len(final) ** 0.5) if len(final) > 1 else math.nan
+
+    def median(self) -> float:
+        """Return the median final regret; nan if every replication diverged."""
+        return float(np.median(self.final())) if self.finished.any() else math.nan
+
+    def compare(self, other: "Result") -> PairedDifference:
+        """Return the difference in final regret from another result, paired by seed.
+
+        Parameters
+        ----------
+        other : Result
+            A result with the same seeds and horizon, so that both met the same contexts and costs.
+
+        Returns
+        -------
+        PairedDifference
+            This result minus the other one, with a 95 % interval.
+        """
+        if self.seeds != other.seeds or self.regret.shape != other.regret.shape:
+            raise SettingsError("a paired comparison needs the same seeds and the same horizon in both results")
+        both = self.finished & other.finished
+        difference = _final(self.regret[both]) - _final(other.regret[both])
+        n = len(difference)
+        mean = float(np.mean(difference)) if n else math.nan
+        error = float(np.std(difference, ddof=1) / n**0.5) if n > 1 else math.nan
+        margin = _student_t(n - 1) * error if n > 1 else math.nan
+        return PairedDifference(mean, error, mean - margin, mean + margin, n)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a table with a row per replication and round; diagnostics are NaN in rounds without them."""
+        pandas = require("pandas", extra="data")
+        replications, rounds = self.regret.shape
+        table: dict[str, Any] = {
+            "seed": np.repeat(np.asarray(self.seeds), rounds),
+            "round": np.tile(np.arange(1, rounds + 1), replications),
+            "regret": self.regret.reshape(-1),
+            "cumulative_regret": self.cumulative().reshape(-1),
+        }
+        for name, values in self.diagnostics.items():
+            column = np.full((replications, rounds), np.nan)
+            column[:, self.diagnostics_every - 1 :: self.diagnostics_every] = values
+            table[name] = column.reshape(-1)
+        return pandas.DataFrame(table)
+
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        quantity: str = "average",
+        log: bool | None = None,
+        backend: Backend = "matplotlib",
+    ) -> Any:
+        """Draw the mean over replications with ±1 standard error; the parameters are those of ``Results.plot``."""
+        return Results([self]).plot(ax, quantity=quantity, references=False, log=log, backend=backend)
 
     def _repr_html_(self) -> str:
-        from regretless.show import results
+        replications, rounds = self.regret.shape
+        benchmark = self.config.get("benchmark")
+        every = f"every {self.diagnostics_every} rounds: {', '.join(self.diagnostics)}"
+        facts = [
+            ("benchmark", benchmark.get("name") if isinstance(benchmark, dict) else benchmark),
+            ("feedback", self.config.get("feedback")),
+            ("replications", f"{replications:,} of {rounds:,} rounds" + _diverged(self.diverged)),
+            ("final regret", f"{format_mean(self.mean(), self.standard_error())} (mean ± standard error)"),
+            ("median", format_number(self.median())),
+            ("diagnostics", every if self.diagnostics else "none"),
+        ]
+        shown = html_facts((name, value) for name, value in facts if value)
+        return html_card(f"Result {display_name(self.label)}", shown, note=".plot() draws it")
 
-        title = str(self.record.get("name", "Result"))
-        return results.results_card(title, self.traces, self._lines(), None, self._worlds())
+    def digest(self) -> str:
+        """Return a hash of all numbers: equal digests mean equal bits."""
+        digest = hashlib.sha256(str(self.seeds).encode())
+        for name, array in sorted(self._arrays().items()):
+            digest.update(f"{name}\0{array.shape}\0{array.dtype}".encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
-    def with_key(self, key: str) -> "Result":
-        """The same result with its key in the record; refuses to change the key of one that has another."""
-        if self.record.get("key", key) != key:
-            raise SettingsError(f"expected a result without a key or with {key}, got the result {self.record['key']}")
-        return Result(self.traces, {**self.record, "key": key})
+    def _arrays(self) -> dict[str, np.ndarray]:
+        arrays = {"regret": self.regret, "diverged_at": self.diverged_at}
+        arrays |= {} if self.decisions is None else {"decisions": self.decisions}
+        return arrays | {f"diagnostics/{name}": values for name, values in self.diagnostics.items()}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to a file, atomically.
+
+        Parameters
+        ----------
+        path : path
+            An ``.npz`` file with checksums: NumPy arrays and a JSON record, no pickle.
+
+        Raises
+        ------
+        WriteError
+            If the file cannot be written; an existing file is unchanged.
+        """
+        record = {
+            "kind": KIND,
+            "label": self.label,
+            "seeds": list(self.seeds),
+            "config": self.config,
+            "diagnostics": list(self.diagnostics),
+            "diagnostics_every": self.diagnostics_every,
+            "references": [list(line) for line in self.references],
+            "seconds": self.seconds,
+            "environment": self.environment,
+            "extra": self.extra,
+            "summary": self.summary(),
+        }
+        write_arrays(path, self._arrays(), without_nan(record))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Result":
+        """Read a result that ``save`` wrote, bit by bit.
+
+        Raises
+        ------
+        SettingsError
+            If the file cannot be read.
+        DamagedError
+            If it is damaged, or not a result.
+        """
+        try:
+            arrays, record = read_arrays(path)
+        except OSError as error:
+            raise SettingsError(f"cannot read {path}: {error.strerror or error}") from None
+        _require_result(record, path)
+        try:
+            return cls(
+                label=record["label"],
+                regret=arrays["regret"],
+                diverged_at=arrays["diverged_at"],
+                seeds=tuple(record["seeds"]),
+                config=record["config"],
+                diagnostics={name: arrays[f"diagnostics/{name}"] for name in record["diagnostics"]},
+                diagnostics_every=record["diagnostics_every"],
+                decisions=arrays.get("decisions"),
+                references=tuple(
+                    Reference(name, _number(mean), _number(error)) for name, mean, error in record["references"]
+                ),
+                seconds=record["seconds"],
+                environment=record["environment"],
+                extra=record["extra"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedError(f"{path} is damaged: its record cannot be understood ({error!r})") from None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the statistics of the final regret as JSON data; None if a number does not exist."""
+        numbers = {"mean": self.mean(), "standard_error": self.standard_error(), "median": self.median()}
+        diverged_rounds = sorted(int(t) for t in self.diverged_at if t)
+        return {**without_nan(numbers), "diverged": self.diverged, "diverged_rounds": diverged_rounds}
 
 
-def canonical(value: Any) -> bytes:
-    """JSON with sorted keys and without spaces: equal values give equal bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the record of a result's file (``label``, ``config``, ``summary``, …) without reading the numbers.
 
-
-def write_result(result: Result, path: Path) -> None:
-    """Writes the file in place; ``read_result`` gives back the same bits. ``files.beside`` makes it atomic."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arms = {label: _describe(trace) for label, trace in result.traces.items()}
-    record = {name: value for name, value in result.record.items() if name not in ("arms", "digest")}
-    inner = {"format": FORMAT, "record": record, "arms": arms, "digest": result.digest()}
-    wrapped = {"sha256": hashlib.sha256(canonical(inner)).hexdigest(), **inner}
-    table = pa.table(_columns(result.traces)).replace_schema_metadata({"regretless": json.dumps(wrapped)})
-    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
-
-
-def _columns(traces: dict[str, Trace]) -> dict[str, list[Any]]:
-    """Numbers and lists of numbers, an entry per arm and replication; None where an arm has no such list."""
-    names = sorted({name for trace in traces.values() for name in trace.diagnostics})
-    if set(names) & set(COLUMNS):
-        raise SettingsError(f"a diagnostic cannot be called {', '.join(COLUMNS)}: give it another name, got {names}")
-    kept = [name for name in COLUMNS if name != "decisions" or any(t.decisions is not None for t in traces.values())]
-    columns: dict[str, list[Any]] = {name: [] for name in (*kept, *names)}
-    for label, trace in traces.items():
-        for index, seed in enumerate(trace.seeds):
-            row = {name: values[index] for name, values in trace.diagnostics.items()}
-            row |= {"label": label, "seed": seed, "regret": trace.regret[index]}
-            row["diverged_at"] = int(trace.diverged_at[index])
-            if trace.decisions is not None:
-                row["decisions"] = np.ravel(trace.decisions[index])
-            for name, column in columns.items():
-                column.append(row.get(name))
-    return columns
-
-
-def _describe(trace: Trace) -> dict[str, Any]:
-    arrays = {"regret": trace.regret, "diverged_at": trace.diverged_at, **trace.diagnostics}
-    decided = {} if trace.decisions is None else {"decisions": trace.decisions}
-    return {
-        "config": trace.config,
-        "dtypes": {name: str(array.dtype) for name, array in {**arrays, **decided}.items()},
-        "diagnostics": list(trace.diagnostics),
-        "diagnostics_every": trace.diagnostics_every,
-        "decisions": None if trace.decisions is None else list(trace.decisions.shape[1:]),
-        "mean": _finite(trace.mean()),
-        "standard_error": _finite(trace.standard_error()),
-        "median": _finite(trace.median()),
-        "diverged": trace.diverged,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
-def read_record(path: Path, key: str | None = None) -> dict[str, Any]:
-    """The record with a summary of each arm under ``arms``; reads the end of the file only.
-
-    OSError if the file cannot be read; DamagedError if it is damaged, or is not the result with this ``key``.
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    DamagedError
+        If its record is damaged, or it is not a result.
     """
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(size - 8, 0))
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(max(size - 8 - length, 0))
-        end = file.read()
-    return _shown(_metadata(MAGIC + end, path), path, key)
-
-
-def read_result(path: Path, key: str | None = None) -> Result:
-    """The result with all its numbers, checked against their digest; errors as those of ``read_record``."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    content = path.read_bytes()
-    inner = _metadata(content, path)
-    record = _shown(inner, path, key)
-    try:
-        # In this thread alone: a pool of reading threads can outlive the interpreter and abort the process at its end.
-        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True, pre_buffer=False)
-        table = file.read(use_threads=False)
-        traces = _traces(table, inner["arms"])
-    except (pa.ArrowException, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{path} is damaged: its numbers cannot be read ({error})") from None
-    result = Result(traces, record)
-    if result.digest() != inner["digest"]:
-        raise DamagedError(f"{path} is damaged: its numbers are not those that were written")
-    return result
-
-
-def _metadata(content: bytes, path: Path) -> dict[str, Any]:
-    """What ``write_result`` wrote beside the numbers; ``content`` is a Parquet file, or its two ends."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_schema(pa.BufferReader(content)).metadata or {}
-        inner = json.loads(metadata[b"regretless"])
-        expected = inner.pop("sha256")
-        found = hashlib.sha256(canonical(inner)).hexdigest()
-    except KeyError:
-        raise DamagedError(f"{path} is no result of this program, or one of version 0.1") from None
-    except (pa.ArrowException, OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise DamagedError(f"{path} is damaged, or no result: {error}") from None
-    if found != expected:
-        raise DamagedError(f"{path} is damaged: its record is not what was written")
-    if inner.get("format") != FORMAT:
-        raise DamagedError(f"{path} is written in format {inner.get('format')}, this version reads format {FORMAT}")
-    return dict(inner)
-
-
-def _shown(inner: dict[str, Any], path: Path, key: str | None) -> dict[str, Any]:
-    record = {**inner["record"], "arms": inner["arms"], "digest": inner["digest"]}
-    if key is not None and record.get("key") != key:
-        raise DamagedError(f"{path} is another result's file: expected the key {key}, got {record.get('key')}")
+    record = read_record(path)
+    _require_result(record, path)
     return record
 
 
-def _traces(table: Any, arms: dict[str, Any]) -> dict[str, Trace]:
-    labels = np.asarray(table["label"].to_pylist(), dtype=object)
-    return {label: _trace(table.filter(labels == label), about) for label, about in arms.items()}
+class Results(Mapping[str, Result]):
+    """Results of several policies by label, in their order.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        Results with different labels.
+    seconds : dict of float, optional
+        Where the time of all of them went.
+    programs : int, optional
+        How many programs of rounds had to be compiled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Results([Result(name, rng.random((5, 20)), seeds=range(5)) for name in ("greedy", "dfhpg")])
+    policy  final regret    median  minus greedy  95 % interval  diverged
+    greedy  10.97 ± 0.8018  10.76
+    dfhpg   10.62 ± 0.5439  10.32   -0.3465       -2.79 to 2.1
+    """
+
+    def __init__(self, results: Iterable[Result], *, seconds: Mapping[str, float] | None = None, programs: int = 0):
+        collected = list(results)
+        self._results = {result.label: result for result in collected}
+        if len(self._results) != len(collected):
+            raise SettingsError(f"expected results with different labels, got {[result.label for result in collected]}")
+        self.seconds, self.programs = dict(seconds or {}), programs
+
+    def __getitem__(self, label: str) -> Result:
+        if label not in self._results:
+            raise KeyError(f"no result {label!r}; there are {', '.join(self._results) or 'none'}")
+        return self._results[label]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Reference lines; where policies met different worlds, their labels are added to the names."""
+        groups = self._worlds()
+        return tuple(
+            line._replace(name=f"{line.name} ({', '.join(labels)})") if len(groups) > 1 else line
+            for labels in groups
+            for line in self[labels[0]].references
+        )
+
+    def _worlds(self) -> list[list[str]]:
+        """Return the labels that met the same world, group by group."""
+        groups: list[list[str]] = []
+        for label, result in self.items():
+            group = next((group for group in groups if self[group[0]].world == result.world), None)
+            if group is None:
+                groups.append(group := [])
+            group.append(label)
+        return groups
+
+    def compare(self, first: str, second: str) -> PairedDifference:
+        """Return the difference in final regret, first minus second, paired by seed.
+
+        Raises
+        ------
+        SettingsError
+            If the two met different worlds, seeds or horizons.
+        """
+        if self[first].world != self[second].world:
+            raise SettingsError(f"{first} and {second} met different worlds: there is nothing to pair")
+        return self[first].compare(self[second])
+
+    def rows(self, against: str | None = None) -> list[dict[str, Any]]:
+        """Return a row per policy: its summary, and the paired difference from ``against`` if both met the same world.
+
+        Parameters
+        ----------
+        against : str, optional
+            A label; by default the first policy that did not always diverge.
+        """
+        if against is not None and against not in self:
+            raise SettingsError(f"expected against to be one of {', '.join(self)}, got {against!r}")
+        base = against or next((label for label, result in self.items() if result.finished.any()), None)
+        rows = []
+        for label, result in self.items():
+            difference = dict.fromkeys(("difference", "low", "high")) | {"pairs": 0}
+            if base is not None and label != base and self._comparable(label, base):
+                paired = result.compare(self[base])
+                difference = {"difference": paired.mean, "low": paired.low, "high": paired.high, "pairs": paired.pairs}
+            rows.append({"policy": label, **result.summary(), "against": base, **without_nan(difference)})
+        return rows
+
+    def _comparable(self, first: str, second: str) -> bool:
+        one, other = self[first], self[second]
+        return one.world == other.world and one.seeds == other.seeds and one.regret.shape == other.regret.shape
+
+    def table(self, against: str | None = None) -> str:
+        """Return the rows and reference lines as text."""
+        rows = self.rows(against)
+        base = rows[0]["against"] if rows else None
+        lines: list[tuple[str, ...]] = [
+            ("policy", "final regret", "median", f"minus {base}", "95 % interval", "diverged")
+        ]
+        for row in rows:
+            interval = "" if row["low"] is None else f"{row['low']:.3g} to {row['high']:.3g}"
+            lines.append(
+                (
+                    row["policy"],
+                    _spread(_number(row["mean"]), _number(row["standard_error"])),
+                    f"{_number(row['median']):.4g}",
+                    "" if row["difference"] is None else f"{row['difference']:.4g}",
+                    interval,
+                    str(row["diverged"] or ""),
+                )
+            )
+        lines += [
+            (line.name.replace("_", " "), _spread(line.mean, line.standard_error), *[""] * 4)
+            for line in self.references
+        ]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the curves as JSON data; None stands for numbers that do not exist."""
+        references = [without_nan(line._asdict()) for line in self.references]
+        return {"results": self.rows(), "references": references, "seconds": self.seconds}
+
+    def to_frame(self, against: str | None = None) -> "pd.DataFrame":
+        """Return the rows as a table, indexed by policy."""
+        pandas = require("pandas", extra="data")
+        return pandas.DataFrame(self.rows(against)).set_index("policy").drop(columns="diverged_rounds")
+
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        quantity: str = "average",
+        references: bool = True,
+        log: bool | None = None,
+        backend: Backend = "matplotlib",
+    ) -> Any:
+        """Draw every mean over replications with ±1 standard error, and the reference lines.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+        quantity : str, default "average"
+            ``"average"`` (regret per round so far), ``"cumulative"``, or the name of a diagnostic.
+        references : bool, default True
+            Whether to draw the reference lines.
+        log : bool, optional
+            Whether the vertical axis is logarithmic; by default as it suits.
+        backend : {"matplotlib", "plotly"}, default "matplotlib"
+            The library that draws; both belong to the extra ``plots``.
+
+        Returns
+        -------
+        matplotlib axes, or a plotly figure
+        """
+        lines = [(line.name, line.mean) for line in self.references if math.isfinite(line.mean)] if references else []
+        return plot_results(self, lines, ax=ax, quantity=quantity, log=log, backend=backend)
+
+    def _repr_html_(self) -> str:
+        rows = sorted(self.rows(), key=lambda row: math.inf if row["mean"] is None else row["mean"])
+        if not rows:
+            return html_card("Results", note="none")
+        body = [
+            (
+                display_name(row["policy"]) + _diverged(row["diverged"]),
+                format_mean(row["mean"], row["standard_error"]),
+                format_number(row["difference"]),
+                "" if row["low"] is None else f"{format_number(row['low'])} to {format_number(row['high'])}",
+            )
+            for row in rows
+        ]
+        body += [
+            (display_name(line.name), format_mean(line.mean, line.standard_error), "", "") for line in self.references
+        ]
+        replications, rounds = self[rows[0]["policy"]].regret.shape
+        note = f"{replications} replications of {rounds:,} rounds; differences are paired by seed"
+        note += "".join(f"; {name} {value:.1f} s" for name, value in self.seconds.items())
+        head = ("policy", "final regret ± s.e.", f"minus {display_name(str(rows[0]['against']))}", "95 % interval")
+        return html_card("Results", html_table(head, body), note=note)
 
 
-def _trace(rows: Any, about: dict[str, Any]) -> Trace:
-    def block(name: str) -> np.ndarray:
-        flat = rows[name].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        return np.asarray(flat).reshape(rows.num_rows, -1).astype(about["dtypes"][name], copy=False)
+def describe_environment() -> dict[str, Any]:
+    """Return what computes results here: interpreter, platform, packages and devices."""
+    from importlib.metadata import version
 
-    shape = about["decisions"]
-    return Trace(
-        regret=block("regret"),
-        diagnostics={name: block(name) for name in about["diagnostics"]},
-        diverged_at=rows["diverged_at"].to_numpy().astype(about["dtypes"]["diverged_at"]),
-        seeds=tuple(rows["seed"].to_pylist()),
-        config=about["config"],
-        decisions=None if shape is None else block("decisions").reshape(rows.num_rows, *shape),
-        diagnostics_every=about.get("diagnostics_every", DIAGNOSTICS_EVERY),  # results of 0.2 do not say
-    )
+    import jax
+
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "devices": [f"{device.platform} {device.device_kind}" for device in jax.local_devices()],
+    }
+
+
+def without_nan(value: Any) -> Any:
+    """Return JSON data with None in place of every float that is not finite."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _require_result(record: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    if record.get("kind") != KIND:
+        raise DamagedError(f"{path} is not a result, but {record.get('kind', 'another file')!r}")
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _spread(mean: float, error: float) -> str:
+    return f"{mean:.4g} ± {error:.4g}" if math.isfinite(error) else f"{mean:.4g}"
+
+
+def _diverged(count: int) -> str:
+    return f" ({count} diverged)" if count else ""
+
+
+def _final(regret: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sum(regret, axis=1, dtype=np.float64))
+
+
+def _student_t(degrees: int) -> float:
+    """Return the 97.5 % quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, 0.975))

@@ -4,7 +4,7 @@ import pytest
 
 from regretless import benchmarks, oracles, policies, testing
 from regretless.errors import SettingsError
-from regretless.simulate.simulation import simulate_all
+from regretless.simulation.simulator import Recording, simulate
 
 RNG = np.random.default_rng(0)
 CONTEXTS, COSTS = RNG.normal(size=(30, 3)) * [1.0, 1e6, 0.0] + 5.0, RNG.normal(size=(30, 4)) + 2.0
@@ -17,9 +17,9 @@ def everyone(history, mode="bandit"):
 
 def test_replays_the_history_in_order():
     history = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE, means=COSTS)
-    run = simulate_all(everyone(history), history, seeds=range(2), keep_decisions=True)
+    run = simulate(everyone(history), history, seeds=range(2), recording=Recording(decisions=True))
     best = np.sort(COSTS, axis=1)[:, :2].sum(axis=1)
-    for trace in run.traces.values():
+    for trace in run.values():
         spent = np.sum(trace.decisions * COSTS, axis=2)
         np.testing.assert_allclose(trace.regret, spent - best, atol=1e-9)
     lines = {line.name: line.mean for line in run.references}
@@ -36,8 +36,8 @@ def test_feature_rows_and_instances():
     open_items = np.arange(4) != np.arange(30)[:, None] % 4
     history = benchmarks.from_arrays(rows, COSTS, ORACLE, instances=open_items)
     assert history.context_shape == (4, 2)
-    run = simulate_all(everyone(history), history, seeds=range(2), keep_decisions=True)
-    for trace in run.traces.values():
+    run = simulate(everyone(history), history, seeds=range(2), recording=Recording(decisions=True))
+    for trace in run.values():
         assert np.all(trace.decisions[:, ~open_items] == 0)
 
 
@@ -66,5 +66,5 @@ def test_refuses_what_does_not_fit(change, message):
 def test_a_history_ends():
     history = benchmarks.from_arrays(CONTEXTS, COSTS, ORACLE)
     with pytest.raises(ValueError, match="has 30 rounds, got a horizon of 31"):
-        simulate_all(everyone(history), history, seeds=range(2), horizon=31)
+        simulate(everyone(history), history, seeds=range(2), horizon=31)
     assert jax.tree.leaves(history)

@@ -33,8 +33,8 @@ before = set(sys.modules)
 import regretless
 assert callable(regretless.Learner)
 print(*sorted(set(sys.modules) - before))
-import regretless.simulate.programs
-assert callable(regretless.simulate), "the function, not the folder"
+import regretless.simulation.programs
+assert callable(regretless.simulate)
 assert not any(name.startswith("regretless.studies") for name in sys.modules)
 from regretless import *
 print(len({name.partition(".")[2] for name in sys.modules if name.startswith("regretless.")}))
@@ -65,7 +65,7 @@ ELSEWHERE = (
 """What only some sessions need."""
 NOT_LIVE = (
     *("regretless.benchmarks", "regretless.live.evaluation", "regretless.models.gaussian", "regretless.oracles.dag"),
-    *("regretless.policies.dfhpg", "regretless.policies.regression", "regretless.simulate", "regretless.studies"),
+    *("regretless.policies.dfhpg", "regretless.policies.regression", "regretless.simulation", "regretless.studies"),
 )
 """What a live learner does without."""
 

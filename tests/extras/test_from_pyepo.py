@@ -13,7 +13,7 @@ import pytest
 from extra import required
 from regretless import oracles
 from regretless.errors import SettingsError
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import simulate
 from toys import DIM, Toy, make
 
 torch, dsl, EPO = required("torch"), required("pyepo.dsl"), required("pyepo.EPO")

@@ -10,8 +10,8 @@ from regretless.errors import FeedbackError, SettingsError
 from regretless.keys import purpose_key
 from regretless.live.learner import Learner
 from regretless.problem import Problem
-from regretless.simulate import stream
-from regretless.simulate.simulation import simulate
+from regretless.simulation import stream
+from regretless.simulation.simulator import simulate
 from regretless.types import NOT_SAMPLED
 from regretless_dfhpg import presets
 
@@ -54,7 +54,7 @@ def test_makes_the_decisions_of_an_unbatched_simulation(benchmark_name, name, sc
     policy = policies.Scaled(problem, policy) if scaling else policy
     trace = simulate(policy, benchmark, seeds=[seed], horizon=horizon, vectorized=False, keep_decisions=True)
     with jax.enable_x64(True):
-        drawn = stream.draw(stream.Game(benchmark), jax.random.key(seed), jnp.int32(0), horizon).rounds
+        drawn = stream.draw(stream.SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(0), horizon).rounds
         contexts, costs = np.asarray(drawn.observation), np.asarray(drawn.cost)
     learner = Learner(
         benchmark.oracle,

@@ -15,7 +15,7 @@ from regretless.policies.forecast import no_forecast
 from regretless.policies.guard import CALMED, INCUMBENT, Guarded, guarded, incumbent_costs
 from regretless.policies.ledger import CHECKS, chosen, no_ledger
 from regretless.problem import Problem
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import Recording, simulate
 from regretless.types import NOT_SAMPLED, Info, Sample
 from toys import DIM, FEATURES, Toy
 
@@ -179,7 +179,7 @@ def test_costs_at_most_so_much_more_in_a_simulation(budget):
     bench = Toy()
     with jax.enable_x64(True):
         policy = guarded(Watched(bench.problem("bandit")), jnp.array([0.0, 1.0, 2.0, 3.0]), budget=budget)
-    trace = simulate(policy, bench, seeds=2, horizon=40, keep_decisions=True)
+    trace = simulate(policy, bench, seeds=2, horizon=40, recording=Recording(decisions=True))
     first = np.asarray(trace.decisions)[..., :2]
     assert np.all(first == 1.0) if budget == 0.0 else np.all(first[:, :10] == 1.0)
 

@@ -9,7 +9,7 @@ import pytest
 from regretless import feedback, oracles, policies
 from regretless.errors import SettingsError
 from regretless.problem import Problem
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import Recording, simulate
 from toys import DIM, FEATURES, Toy, make
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -107,7 +107,7 @@ def test_units_do_not_matter():
             return eqx.tree_at(lambda r: (r.cost, r.mean), played, (1024.0 * played.cost, 1024.0 * played.mean))
 
     runs = [
-        simulate(make("linear_thompson", toy), toy, seeds=range(2), horizon=40, keep_decisions=True)
+        simulate(make("linear_thompson", toy), toy, seeds=range(2), horizon=40, recording=Recording(decisions=True))
         for toy in (Toy(), Dear())
     ]
     assert np.array_equal(runs[0].decisions, runs[1].decisions)

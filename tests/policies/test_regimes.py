@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regretless import feedback, models, policies
-from regretless.simulate.simulation import simulate_all
+from regretless.simulation.simulator import simulate
 from toys import SMALL, Toy, make, models_of
 
 TOY = Toy()
@@ -28,7 +28,7 @@ LARGE = {"adaptive", "ensemble", "dfhpg_auto"}
 def test_runs_and_stays_finite(model, mode):
     names = [name for name in policies.REGISTRY if model in models_of(name) and (mode != "full" or name not in LARGE)]
     everyone = {name: make(name, TOY, mode, model, **SMALL.get(model, {})) for name in names}
-    for trace in simulate_all(everyone, TOY, feedback=mode, seeds=range(2), horizon=30).traces.values():
+    for trace in simulate(everyone, TOY, feedback=mode, seeds=range(2), horizon=30).values():
         assert trace.regret.shape == (2, 30)
         assert not trace.diverged
         assert np.all(trace.regret >= -1e-6)

@@ -10,7 +10,7 @@ from regretless.benchmarks import Round
 from regretless.policies import scaling
 from regretless.policies.scaling import WINDOW, Scaled, no_scale
 from regretless.problem import Problem
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import Recording, simulate
 from toys import DIM, FEATURES, Toy, make
 
 NAMES = ["greedy", "dfhpg", "linear_thompson"]
@@ -42,7 +42,7 @@ def scaled(name, toy, mode="semi_bandit"):
 
 
 def run(name, toy, horizon=40, seeds=2):
-    return simulate(scaled(name, toy), toy, seeds=seeds, horizon=horizon, keep_decisions=True)
+    return simulate(scaled(name, toy), toy, seeds=seeds, horizon=horizon, recording=Recording(decisions=True))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,11 +23,10 @@ import regretless as rg
 bench = rg.benchmarks.build("shortest_path")
 policies = {name: rg.policies.build(name, bench.problem()) for name in ("greedy", "thompson", "linear_thompson")}
 told = lambda metrics: print(metrics.round, metrics.seeds[0], flush=True)
-run = rg.simulate_all(
-    policies, bench, seeds=6, horizon=3000, chunk=2, callback=told, callback_every=50, save=sys.argv[1]
-)
-arrays = {f"{name}/regret": trace.regret for name, trace in run.traces.items()}
-arrays |= {f"{name}/{key}": values for name, trace in run.traces.items() for key, values in trace.diagnostics.items()}
+monitor, execution = rg.simulation.Monitor(told, 50), rg.simulation.Execution(chunk=2, save=sys.argv[1])
+run = rg.simulate(policies, bench, seeds=6, horizon=3000, monitor=monitor, execution=execution)
+arrays = {f"{name}/regret": trace.regret for name, trace in run.items()}
+arrays |= {f"{name}/{key}": values for name, trace in run.items() for key, values in trace.diagnostics.items()}
 np.savez(sys.argv[1] + ".npz", references=[line.mean for line in run.references], **arrays)
 """
 

@@ -8,6 +8,7 @@ from regretless.benchmarks import build
 from regretless.results import Result
 from regretless.studies import definitions
 from regretless.studies.borrowing import borrowing
+from regretless.studies.cell_files import CellResult
 from regretless.studies.cells import key
 from regretless.studies.definitions import BENCHMARKS, bandit, cell, study
 from regretless.studies.experiment import Arm, Experiment
@@ -15,7 +16,6 @@ from regretless.studies.forms import BorrowedPlan
 from regretless.studies.joining import Source, joined
 from regretless.studies.settling import settle
 from regretless.studies.study import QUICK, Panel, Scale
-from regretless.trace import Trace
 
 SMALL = Scale(seeds=2, first_seed=4, horizon=30)
 DFHPG = Arm(label="dfhpg", policy="dfhpg")
@@ -91,12 +91,12 @@ def test_nothing_else_is_borrowed():
 
 
 def trace(level):
-    return Trace(np.full((2, 3), level), {}, np.zeros(2, int), (0, 1), {})
+    return Result("any", np.full((2, 3), level), seeds=(0, 1))
 
 
 def test_borrowed_arms_stand_in_their_places():
-    lent = Result({"x": trace(5.0), "y": trace(6.0)}, {"name": "lender"})
-    results = {"own": Result({"a": trace(1.0), "b": trace(2.0)}, {"name": "own"}), "lender": lent}
+    lent = CellResult({"x": trace(5.0), "y": trace(6.0)}, {"name": "lender"})
+    results = {"own": CellResult({"a": trace(1.0), "b": trace(2.0)}, {"name": "own"}), "lender": lent}
 
     def load(name):
         if name not in results:

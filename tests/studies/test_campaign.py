@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import invented
-from regretless.simulate import programs
+from regretless.simulation import programs
 from regretless.studies import campaign
 from regretless.studies.campaign import InProcess, carry_out
 from regretless.studies.definitions import study

@@ -205,7 +205,7 @@ NAMING = {"main": MAIN, "adaptive": playing("adaptive"), "imle": playing("dfhpg"
         ("policies.adaptive.linear", {"adaptive"}),
         ("surrogates.perturbation", {"imle"}),
         ("models.diffusion", set()),
-        ("simulate.rounds", set(NAMING)),
+        ("simulation.stream", set(NAMING)),
     ],
 )
 def test_a_change_makes_those_results_old_that_use_it(monkeypatch, module, stale):

@@ -216,13 +216,13 @@ def test_results_of_this_program_depend_on_what_plays_them(tmp_path):
 
 def test_nothing_that_only_shows_or_serves_is_in_the_closure():
     names = identity._closure(identity.everything()).keys()
-    assert "regretless.simulate.simulation" in names
+    assert "regretless.simulation.simulator" in names
     outside = {"live", "report", "cli", "engines", "tuning", "store", "campaign", "plan"}
     assert not outside & {part for name in names for part in name.split(".")}
 
 
 def test_whoever_takes_from_the_front_door_depends_on_all_of_it(project):
-    project(one="import regretless.oracles", two="import regretless as rg", three="from regretless import Trace")
+    project(one="import regretless.oracles", two="import regretless as rg", three="from regretless import Result")
     inside = {name: "regretless.live.learner" in identity._closure((name,)) for name in ("one", "two", "three")}
     assert inside == {"one": False, "two": True, "three": True}
 
@@ -238,9 +238,9 @@ def test_roots_are_the_modules_of_things():
 
 
 def test_versions_with_other_roots_give_other_addresses():
-    one, other = code_version(("regretless.trace",)), code_version(("regretless.trace", "regretless.nets"))
+    one, other = code_version(("regretless.keys",)), code_version(("regretless.keys", "regretless.nets"))
     assert address({}, one) != address({}, other)
-    assert one == code_version(("regretless.trace", "regretless.trace"))
+    assert one == code_version(("regretless.keys", "regretless.keys"))
 
 
 def test_how_a_program_is_compiled_counts_and_how_many_devices_there_are_does_not(monkeypatch):

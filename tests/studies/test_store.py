@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import invented
+from regretless.array_files import canonical
 from regretless.errors import DamagedError, RegretlessError, SettingsError
-from regretless.results import canonical
 from regretless.studies.cells import TheoryCell
 from regretless.studies.experiment import Arm, Experiment
 from regretless.studies.store import Store
@@ -232,7 +232,7 @@ def test_what_cannot_be_read_at_the_moment_is_not_damaged(store, monkeypatch, co
     assert store.sound(KEY)
 
 
-@pytest.mark.parametrize("roots", [["plug_in_of_somebody_else"], None, "regretless.trace"])
+@pytest.mark.parametrize("roots", [["plug_in_of_somebody_else"], None, "regretless.keys"])
 def test_a_result_of_code_that_is_not_here_is_not_old(store, roots):
     result = invented.invent(CELL)
     result.record.update(code_used="0.0.1+abc", roots=roots)

@@ -14,10 +14,10 @@ import pages  # noqa: E402
 
 import invented  # noqa: E402
 from regretless.report.gather import gather  # noqa: E402
-from regretless.results import Result  # noqa: E402
 from regretless.studies.arena.plan import ArenaPlan  # noqa: E402
 from regretless.studies.arena.study import study  # noqa: E402
 from regretless.studies.arena.worlds import WORLDS  # noqa: E402
+from regretless.studies.cell_files import CellResult  # noqa: E402
 from regretless.studies.store import Store  # noqa: E402
 from regretless.studies.study import Scale  # noqa: E402
 
@@ -42,7 +42,7 @@ def play(store, policies, scale):
         lines = {"random": RANDOM} | ({"best_fixed": FIXED[world]} if world in FIXED else {})
         references = [{"name": name, "mean": mean, "standard_error": 1.0, "world": ""} for name, mean in lines.items()]
         traces = {policy: invented.own_trace(5, finals)}
-        store.put(key, Result(traces, invented.own_record(cell.name, traces, references)))
+        store.put(key, CellResult(traces, invented.own_record(cell.name, traces, references)))
     plan.write(store)
 
 

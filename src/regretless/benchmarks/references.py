@@ -9,17 +9,10 @@ from jaxtyping import Array, Float, PyTree
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
+from regretless.results import Reference
 from regretless.types import Key
 
 ROUNDING = 1e-12
-
-
-class Reference(NamedTuple):
-    """A reference line: its name and mean final regret over the replications, with standard error."""
-
-    name: str
-    mean: float
-    standard_error: float
 
 
 class Tally(NamedTuple):

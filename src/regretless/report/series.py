@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regretless.results import PairedDifference, Result
 from regretless.show.series import Curve, anchor_of, curve
-from regretless.trace import Comparison, Trace
 
 
 class ArmSummary(NamedTuple):
@@ -21,10 +21,12 @@ class ArmSummary(NamedTuple):
     curve: Curve | None  # None if every replication diverged
     anchor: str  # label of the arm that the paired difference is taken from
     final: np.ndarray  # final regret of the replications that stayed finite
-    difference: Comparison | None  # this arm minus the anchor, paired by seed; None where there is nothing to compare
+    difference: (
+        PairedDifference | None
+    )  # this arm minus the anchor, paired by seed; None where there is nothing to compare
 
 
-def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str, ArmSummary]:
+def summarise(traces: Mapping[str, Result], same_world: bool = True) -> dict[str, ArmSummary]:
     """Every arm of a cell; differences are paired only if all arms met the same world. The traces may be dropped afterwards."""
     anchor = anchor_of(traces) if same_world else ""
     return {
@@ -44,6 +46,6 @@ def summarise(traces: Mapping[str, Trace], same_world: bool = True) -> dict[str,
     }
 
 
-def _difference(trace: Trace, anchor: Trace) -> Comparison | None:
+def _difference(trace: Result, anchor: Result) -> PairedDifference | None:
     paired = trace.seeds == anchor.seeds and trace.regret.shape == anchor.regret.shape
     return trace.compare(anchor) if paired else None

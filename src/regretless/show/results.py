@@ -5,37 +5,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from regretless.errors import SettingsError
-from regretless.formatting import display_name, format_mean, format_number, html_card, html_facts, html_table
+from regretless.formatting import display_name, format_mean, format_number, html_card, html_table
 from regretless.show.series import anchor_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from regretless.trace import Trace
-
-
-def trace_card(trace: "Trace") -> str:
-    """One trace."""
-    replications, rounds = trace.regret.shape
-    config = trace.config
-    world = config.get("benchmark")
-    named = world.get("name", "") if isinstance(world, dict) else world
-    known = [
-        ("benchmark", named),
-        ("feedback", config.get("feedback")),
-        ("replications", f"{replications:,} of {rounds:,} rounds" + _diverged(trace.diverged)),
-        ("final regret", f"{format_mean(trace.mean(), trace.standard_error())} (mean ± standard error)"),
-        ("median", format_number(trace.median())),
-    ]
-    kept = f"every {trace.diagnostics_every} rounds: {', '.join(trace.diagnostics)}" if trace.diagnostics else "none"
-    known.append(("diagnostics", kept))
-    title = f"Trace of {display_name(str(config.get('policy', 'a policy')))}"
-    return html_card(title, html_facts((name, value) for name, value in known if value), note=".plot() draws it")
+    from regretless.results import Result
 
 
 def results_card(
     title: str,
-    traces: "Mapping[str, Trace]",
+    traces: "Mapping[str, Result]",
     references: Sequence[tuple[str, float | None, float | None]],
     seconds: Mapping[str, float] | None = None,
     worlds: Mapping[str, str] | None = None,
@@ -72,7 +53,7 @@ def _diverged(count: int) -> str:
 
 
 def compare_table(
-    traces: "Mapping[str, Trace]", against: str | None, worlds: Mapping[str, str] | None = None
+    traces: "Mapping[str, Result]", against: str | None, worlds: Mapping[str, str] | None = None
 ) -> "pd.DataFrame":
     """A row per policy: final regret, and the difference from ``against``, paired by seed, with its 95 % interval.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from regretless.trace import Trace
+    from regretless.results import Result
 
 POINTS = 240
 ANCHORS = ("dfhpg", "schedule")
@@ -34,7 +34,7 @@ def chosen_rounds(horizon: int) -> np.ndarray:
     return np.unique(np.rint(np.concatenate([early, even])).astype(int))
 
 
-def curve(trace: "Trace", cumulative: bool = False) -> Curve | None:
+def curve(trace: "Result", cumulative: bool = False) -> Curve | None:
     """``Regret_t / t``, or ``Regret_t`` itself, of the replications that stayed finite; None where there are none."""
     kept = trace.cumulative()[trace.finished]
     if not kept.size:
@@ -44,7 +44,7 @@ def curve(trace: "Trace", cumulative: bool = False) -> Curve | None:
     return _over(rounds, chosen if cumulative else chosen / rounds)
 
 
-def diagnostic(trace: "Trace", name: str) -> Curve | None:
+def diagnostic(trace: "Result", name: str) -> Curve | None:
     """A diagnostic of the replications that stayed finite, at the rounds of which it is known; None where there are none."""
     kept = trace.diagnostics[name][trace.finished].astype(np.float64)
     if not kept.size:
@@ -57,7 +57,7 @@ def _over(rounds: np.ndarray, values: np.ndarray) -> Curve:
     return Curve(rounds, values.mean(axis=0), error)
 
 
-def anchor_of(traces: "Mapping[str, Trace]") -> str:
+def anchor_of(traces: "Mapping[str, Result]") -> str:
     """The label of the policy that paired differences are taken from; empty if every replication of every policy diverged."""
     usable = [label for label in (*ANCHORS, *traces) if label in traces and traces[label].finished.any()]
     return usable[0] if usable else ""

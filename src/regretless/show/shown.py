@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from regretless.trace import Trace
+    from regretless.results import Result
 
 
 class Shown(abc.ABC):
     """Traces by name that draw and compare themselves: a simulation, the outcome of an experiment, a stored result."""
 
-    traces: "dict[str, Trace]"
+    traces: "dict[str, Result]"
 
     @abc.abstractmethod
     def _lines(self) -> list[tuple[str, float | None, float | None]]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from regretless.errors import WriteError
-from regretless.results import Result
-from regretless.simulate.programs import Progress
+from regretless.simulation.programs import Progress
+from regretless.studies.cell_files import CellResult
 from regretless.studies.cells import AnyCell
 from regretless.studies.plan import Plan, Planned
 from regretless.studies.store import Failure, Store
@@ -118,7 +118,7 @@ def _pass(items: Sequence[Planned], store: Store, engine: Engine, listener: List
         engine.run(missing, store, listener)
 
 
-Player = Callable[[AnyCell, Progress], Result]
+Player = Callable[[AnyCell, Progress], CellResult]
 
 
 def work(items: Sequence[Planned], store: Store, listener: Listener, player: Player) -> None:

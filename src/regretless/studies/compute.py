@@ -6,9 +6,9 @@ from typing import Any
 
 import jax
 
-from regretless.results import Result
-from regretless.simulate.programs import Progress, make_room
-from regretless.simulate.simulation import quiet
+from regretless.simulation.programs import Progress, make_room
+from regretless.simulation.simulator import no_progress
+from regretless.studies.cell_files import CellResult
 from regretless.studies.cells import AnyCell, TheoryCell, describe, of_prepared
 from regretless.studies.identity import THEORY, address, code_version, everything
 from regretless.studies.outcome import Outcome, play_prepared
@@ -18,17 +18,17 @@ SHORT_THEORY = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 20
 PACKAGES = ("jax", "jaxlib", "equinox", "numpy")
 
 
-def compute(cell: AnyCell, progress: Progress = quiet, prepared: Prepared | None = None) -> Result:
+def compute(cell: AnyCell, progress: Progress = no_progress, prepared: Prepared | None = None) -> CellResult:
     """Computes a cell, whichever kind it is; ``prepared`` is what somebody made of an experiment before."""
     make_room()
     began = time.perf_counter()
     if not isinstance(cell, TheoryCell):
         return result_of(play_prepared(prepared or prepare(cell), progress), began)
     document = _theory(cell, progress)
-    return Result({}, {**_about(cell, cell.model_dump(), (THEORY,), began), "document": _without_nan(document)})
+    return CellResult({}, {**_about(cell, cell.model_dump(), (THEORY,), began), "document": _without_nan(document)})
 
 
-def result_of(outcome: Outcome, began: float) -> Result:
+def result_of(outcome: Outcome, began: float) -> CellResult:
     """An experiment's outcome as a result under its own key; ``began`` is when it was started (``time.perf_counter``)."""
     prepared = outcome.prepared
     identity, roots = of_prepared(prepared)
@@ -45,7 +45,7 @@ def result_of(outcome: Outcome, began: float) -> Result:
         "data": prepared.benchmark.data,
         "comparable": {label: prepared.comparable(label) for label in prepared.settled},
     }
-    return Result(outcome.traces, _without_nan(record))
+    return CellResult(outcome.traces, _without_nan(record))
 
 
 def _about(cell: AnyCell, identity: dict[str, Any], roots: tuple[str, ...], began: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies import Policy
 from regretless.settings import Settings
-from regretless.simulate.simulation import MOST_SEEDS, seeds_of
+from regretless.simulation.simulator import MAX_SEEDS, seeds_of
 
 PUBLISHED_DEGREE = 8
 PUBLISHED_MODEL = "gaussian_linear"
@@ -98,7 +98,7 @@ class Experiment(Settings):
         try:
             return seeds_of(seeds)
         except OverflowError:
-            raise SettingsError(f"expected at most {MOST_SEEDS:,} replications, got {seeds!r}") from None
+            raise SettingsError(f"expected at most {MAX_SEEDS:,} replications, got {seeds!r}") from None
 
     @model_validator(mode="after")
     def _arms(self) -> "Experiment":

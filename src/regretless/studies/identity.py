@@ -14,8 +14,8 @@ import types
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regretless.array_files import canonical
 from regretless.errors import SettingsError
-from regretless.results import canonical
 from regretless.studies import sources
 from regretless.studies.sources import Source
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from regretless.errors import DamagedError
-from regretless.results import Result
+from regretless.studies.cell_files import CellResult
 from regretless.studies.forms import BorrowedPlan, PanelPlan
 
 
@@ -23,7 +23,7 @@ def sources(panel: PanelPlan) -> list[tuple[str, Source]]:
     ]
 
 
-def joined(source: Source, load: Callable[[str], Result]) -> Result:
+def joined(source: Source, load: Callable[[str], CellResult]) -> CellResult:
     """A cell's result with all arms that it shows, in their order; an arm that its lender does not have is left out.
 
     Fails as ``load`` does where the cell itself has no result.
@@ -38,4 +38,4 @@ def joined(source: Source, load: Callable[[str], Result]) -> Result:
         except (FileNotFoundError, DamagedError):
             continue
         found |= {each.label: lent[each.arm]} if each.arm in lent else {}
-    return Result({label: found[label] for label in order if label in found}, own.record)
+    return CellResult({label: found[label] for label in order if label in found}, own.record)

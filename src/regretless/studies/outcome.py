@@ -6,15 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regretless.benchmarks.references import Reference
 from regretless.experiments.extension import find_published
+from regretless.results import DIAGNOSTICS_EVERY, Reference, Result
 from regretless.show.shown import Shown
-from regretless.simulate.metrics import Callback
-from regretless.simulate.programs import Progress
-from regretless.simulate.simulation import compile_all, quiet, simulate_all
+from regretless.simulation import Callback
+from regretless.simulation.programs import Progress
+from regretless.simulation.simulator import Execution, Monitor, Recording, compile_programs, no_progress, simulate
 from regretless.studies.experiment import Arm, Experiment
 from regretless.studies.preparing import Prepared, prepare
-from regretless.trace import DIAGNOSTICS_EVERY, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +37,7 @@ class Outcome(Shown):
     """An experiment with what came out: traces by label, reference lines with the name of their world, seconds."""
 
     prepared: Prepared
-    traces: dict[str, Trace]
+    traces: dict[str, Result]
     references: list[tuple[str, Reference]]
     seconds: dict[str, float]
 
@@ -123,14 +122,14 @@ def finite(value: float) -> float | None:
 
 def run(
     experiment: Experiment,
-    progress: Progress = quiet,
+    progress: Progress = no_progress,
     *,
     diagnostics_every: int = DIAGNOSTICS_EVERY,
     callback: Callback | None = None,
     callback_every: int = 100,
     save: str | os.PathLike[str] | None = None,
 ) -> Outcome:
-    """Runs an experiment after checking all of it; ``simulate_all`` tells what the options mean.
+    """Runs an experiment after checking all of it; ``simulate`` tells what the options mean.
 
     Where arms have worlds of their own, these are played one after another: ``callback`` is told of each, and the files are
     ``save``, ``save.1`` and so on.
@@ -144,32 +143,34 @@ def compile_prepared(prepared: Prepared) -> None:
     experiment = prepared.experiment
     for world, benchmark in prepared.benchmarks.items():
         mine = {label: policy for label, policy in prepared.policies.items() if prepared.worlds[label] == world}
-        compile_all(mine, benchmark, len(experiment.seeds), prepared.horizon, experiment.delay, experiment.missing)
+        compile_programs(mine, benchmark, len(experiment.seeds), prepared.horizon, experiment.delay, experiment.missing)
 
 
-def play_prepared(prepared: Prepared, progress: Progress = quiet, watched: Watched = Watched()) -> Outcome:  # noqa: B008
+def play_prepared(prepared: Prepared, progress: Progress = no_progress, watched: Watched = Watched()) -> Outcome:  # noqa: B008
     """Runs an experiment that passed every check, world by world."""
     experiment = prepared.experiment
-    traces: dict[str, Trace] = {}
+    traces: dict[str, Result] = {}
     lines: list[tuple[str, Reference]] = []
     seconds: dict[str, float] = {"compile": 0.0, "run": 0.0}
     for place, (world, benchmark) in enumerate(prepared.benchmarks.items()):
         mine = {label: policy for label, policy in prepared.policies.items() if prepared.worlds[label] == world}
-        simulation = simulate_all(
+        simulation = simulate(
             mine,
             benchmark,
             seeds=experiment.seeds,
             horizon=prepared.horizon,
             delay=experiment.delay,
             missing=experiment.missing,
-            diagnostics_every=watched.diagnostics_every,
-            callback=watched.callback,
-            callback_every=watched.callback_every,
-            save=watched.file(place),
-            config={"model": experiment.model},
-            progress=_share(progress, place, len(prepared.benchmarks)),
+            recording=Recording(watched.diagnostics_every),
+            monitor=Monitor(
+                watched.callback, watched.callback_every, _share(progress, place, len(prepared.benchmarks))
+            ),
+            execution=Execution(save=watched.file(place)),
         )
-        traces |= simulation.traces
+        traces |= {
+            label: dataclasses.replace(result, config={**result.config, "model": experiment.model})
+            for label, result in simulation.items()
+        }
         lines += [(world, line) for line in simulation.references]
         seconds = {key: seconds[key] + simulation.seconds[key] for key in seconds}
     return Outcome(prepared, {arm.label: traces[arm.label] for arm in experiment.arms}, lines, seconds)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from regretless import files
-from regretless.results import canonical
+from regretless.array_files import canonical
 from regretless.studies import definitions
 from regretless.studies.cells import AnyCell, describe, has_objects
 from regretless.studies.cells import key as key_of

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Self
 
 from regretless import files
 from regretless.errors import DamagedError, RegretlessError, SettingsError, WriteError
-from regretless.results import Result, read_record, read_result, write_result
 from regretless.studies import forms
+from regretless.studies.cell_files import CellResult, read_record, read_result, write_result
 from regretless.studies.forms import FailureForm, PlanFile
 from regretless.studies.identity import code_version
 
@@ -150,7 +150,7 @@ class Store:
         except (OSError, DamagedError):
             return None
 
-    def load(self, key: str) -> Result:
+    def load(self, key: str) -> CellResult:
         """The result with this key; FileNotFoundError without one, DamagedError if it is damaged or another result's."""
         try:
             return read_result(self.path(key), key)
@@ -167,7 +167,7 @@ class Store:
             return False
         return True
 
-    def put(self, key: str, result: Result) -> None:
+    def put(self, key: str, result: CellResult) -> None:
         """Stores a result, and forgets the cell's earlier failure; the caller holds the claim, or is alone."""
         keyed = result.with_key(key)
         with self._part(key) as part:

@@ -17,7 +17,7 @@ from regretless import benchmarks
 from regretless.benchmarks.energy import files as energy_files
 from regretless.errors import SettingsError
 from regretless.feedback import check_linkage
-from regretless.simulate.simulation import simulate_all
+from regretless.simulation.simulator import simulate
 from toys import make
 
 REAL = os.environ.get("REGRETLESS_DATA")
@@ -101,7 +101,7 @@ def test_days_run_in_order_of_time_and_the_splits_share_none():
     both = np.concatenate([early.features, late.features])
     np.testing.assert_allclose(both.reshape(-1, 8).std(axis=0), 1, rtol=1e-9)
     with pytest.raises(ValueError, match="'energy' has 395 rounds, got a horizon of 396"):
-        simulate_all({"greedy": make("greedy", late)}, late, seeds=[0], horizon=396)
+        simulate({"greedy": make("greedy", late)}, late, seeds=[0], horizon=396)
 
 
 def test_semi_bandit_feedback_shows_the_cost_of_each_task():
@@ -120,7 +120,7 @@ def test_reference_lines_on_the_real_prices():
     """Best fixed schedule 2.25e7, market forecast 2.08e7, least squares 1.67e7, random 1.7e8."""
     real_files()
     benchmark = benchmarks.build("energy")
-    result = simulate_all({"greedy": make("greedy", benchmark)}, benchmark, seeds=range(2))
+    result = simulate({"greedy": make("greedy", benchmark)}, benchmark, seeds=range(2))
     lines = {line.name: line.mean for line in result.references}
     assert lines.pop("random") == pytest.approx(1.7e8, rel=0.1)
     assert lines == pytest.approx({"best_fixed": 2.25e7, "market_forecast": 2.08e7, "least_squares": 1.67e7}, rel=0.02)

@@ -11,7 +11,7 @@ from regretless.benchmarks.worlds.noise import NOISES
 from regretless.benchmarks.worlds.shapes import draw_coefficients, mean_costs
 from regretless.errors import SettingsError
 from regretless.keys import ENVIRONMENT, STREAM, purpose_key
-from regretless.simulate.stream import Game, draw_and_solve
+from regretless.simulation.stream import SimulationSpec, draw_and_solve
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -133,7 +133,7 @@ def test_rows_share_a_formula_and_named_ones_have_base_costs():
 def test_reference_lines_are_those_of_a_plain_loop():
     settings = {"items": 6, "k": 2, "rounds": 12}
     world = benchmarks.build("world_topk", settings)
-    drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(Game(world), key, jnp.int32(0), 12)))
+    drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(SimulationSpec(world), key, jnp.int32(0), 12)))
     lines = references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
     fixed = []
     for seed in range(2):

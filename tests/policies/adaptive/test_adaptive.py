@@ -12,7 +12,7 @@ from regretless import benchmarks, oracles, policies
 from regretless.policies import Scaled
 from regretless.policies.adaptive import building
 from regretless.problem import Problem
-from regretless.simulate.simulation import simulate_all
+from regretless.simulation.simulator import Execution, Recording, simulate
 
 QUICK = {"networks": 1, "steps": 1}
 
@@ -133,19 +133,26 @@ def played(sign, chunk=4, horizon=250):
     bench = world(sign)
     problem = bench.problem("bandit")
     one = Scaled(problem, policies.build("adaptive", problem, QUICK))
-    return simulate_all({"adaptive": one}, bench, seeds=4, horizon=horizon, chunk=chunk, keep_decisions=True)
+    return simulate(
+        {"adaptive": one},
+        bench,
+        seeds=4,
+        horizon=horizon,
+        execution=Execution(chunk=chunk),
+        recording=Recording(decisions=True),
+    )
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["costs", "rewards"])
 def test_learns_what_nobody_tuned_for(sign):
     run = played(sign)
     lines = {line.name: line.mean for line in run.references}
-    late = np.mean(run.traces["adaptive"].regret[:, 125:].sum(axis=1))
+    late = np.mean(run["adaptive"].regret[:, 125:].sum(axis=1))
     assert late < 0.3 * lines["random"] / 2
 
 
 def test_chunks_do_not_change_decisions():
-    whole, cut = (run.traces["adaptive"].decisions for run in (played(1), played(1, chunk=2, horizon=100)))
+    whole, cut = (run["adaptive"].decisions for run in (played(1), played(1, chunk=2, horizon=100)))
     assert np.array_equal(whole[:, :100], cut)
 
 
@@ -153,6 +160,6 @@ def test_rows_that_are_believed_to_cost_the_same_are_told_apart_by_the_key_and_n
     bench = benchmarks.build("pricing")
     problem = bench.problem("bandit")
     one = Scaled(problem, policies.build("adaptive", problem, {"networks": 0}))
-    play = functools.partial(simulate_all, {"own": one}, bench, seeds=4, horizon=40, keep_decisions=True)
-    whole, cut = (play(chunk=chunk).traces["own"].decisions for chunk in (4, 1))
+    play = functools.partial(simulate, {"own": one}, bench, seeds=4, horizon=40, recording=Recording(decisions=True))
+    whole, cut = (play(execution=Execution(chunk=chunk))["own"].decisions for chunk in (4, 1))
     assert np.array_equal(whole, cut)

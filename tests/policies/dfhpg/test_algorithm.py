@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import simulate
 from toys import DIM, FEATURES, Toy, make
 
 TOY = Toy()

@@ -11,7 +11,7 @@ import pytest
 from regretless import models, nets, oracles, policies
 from regretless.errors import SettingsError
 from regretless.policies.dfhpg import generative, scenarios
-from regretless.simulate.simulation import simulate
+from regretless.simulation.simulator import simulate
 from toys import DIM, Toy, make
 
 TOY = Toy()

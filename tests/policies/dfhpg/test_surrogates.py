@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from regretless import surrogates
-from regretless.simulate import rounds, stream
+from regretless.simulation import stream
 from toys import DIM, Toy, make
 
 TOY = Toy()
-GAME = stream.Game(TOY, keep_decisions=True)
+GAME = stream.SimulationSpec(TOY, keep_decisions=True)
 # Every surrogate with the linear model; with the other, whose gradients differ in the model's part alone, one of each family.
 CASES = [(name, "gaussian_linear") for name in surrogates.REGISTRY]
 CASES += [(name, "gaussian_nn") for name in ("spo_plus", "imle", "map_c", "pairwise_diff")]
@@ -25,8 +25,8 @@ ALPHAS = (0.3, 0.0)  # the hybrid, and the surrogate by itself: numbers of one p
 @functools.partial(jax.vmap, in_axes=(0, None, None))
 @functools.partial(jax.vmap, in_axes=(None, 0, 0))
 def played(policy, key, segment):
-    start = rounds.begin(policy, GAME, key)
-    end, record = rounds.play_segment(policy, GAME, start, key, segment, jnp.int32(0))
+    start = stream.begin(policy, GAME, key)
+    end, record = stream.play_segment(policy, GAME, start, key, segment, jnp.int32(0))
     return start.state.theta, end, record
 
 

@@ -13,6 +13,7 @@ from regretless.report.claims_section import markdown, section
 from regretless.report.gather import gather
 from regretless.results import Result
 from regretless.studies import definitions
+from regretless.studies.cell_files import CellResult
 from regretless.studies.claims.evaluate import VERDICTS, evaluate, tally
 from regretless.studies.claims.forms import (
     Arm,
@@ -38,7 +39,6 @@ from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPE
 from regretless.studies.joining import Source
 from regretless.studies.store import Store
 from regretless.studies.study import Scale
-from regretless.trace import Trace
 
 A, B = Arm("a"), Arm("b")
 COUNT = 129
@@ -162,7 +162,7 @@ def solves(problem, baseline):
 def test_cells_with_different_seeds_are_not_compared():
     def load(key):
         count = {"one": 3, "other": 4}[key]
-        return Result({"dfhpg": Trace(np.ones((count, 2000)), {}, np.zeros(count, int), tuple(range(count)), {})}, {})
+        return CellResult({"dfhpg": Result("dfhpg", np.ones((count, 2000)), seeds=tuple(range(count)))}, {})
 
     cells = {("main", "topk", ""): Source("one"), ("semi_bandit", "topk", ""): Source("other")}
     test = Ratio((Arm("dfhpg", "semi_bandit"),), (Arm("dfhpg"),), 0.5, 2.0)

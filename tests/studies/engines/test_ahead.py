@@ -5,7 +5,7 @@ from collections import OrderedDict
 import pytest
 
 from regretless.errors import SettingsError
-from regretless.simulate import programs
+from regretless.simulation import programs
 from regretless.studies.compute import compute
 from regretless.studies.engines import ahead
 from regretless.studies.experiment import Experiment

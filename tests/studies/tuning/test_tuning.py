@@ -14,8 +14,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from regretless.errors import SettingsError
 from regretless.report import tuning_section
 from regretless.report.tunings import Tuning
-from regretless.simulate import programs
-from regretless.simulate.programs import Replicas
+from regretless.simulation import programs
+from regretless.simulation.programs import Replicas
 from regretless.studies.experiment import Experiment
 from regretless.studies.outcome import run
 from regretless.studies.speed import tuning as tuning_speed

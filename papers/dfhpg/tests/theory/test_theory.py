@@ -12,7 +12,7 @@ import pytest
 from regretless.keys import DECIDE, STREAM, purpose_key
 from regretless.policies.dfhpg import point
 from regretless.report.theory import theory_figure
-from regretless.simulate import programs
+from regretless.simulation import programs
 from regretless_dfhpg.theory import check as theory
 from regretless_dfhpg.theory import estimators, surrogate, world
 from regretless_dfhpg.theory import runs as theory_runs

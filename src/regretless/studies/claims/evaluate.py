@@ -9,12 +9,12 @@ import numpy as np
 
 from regretless.errors import DamagedError
 from regretless.results import Result
+from regretless.studies.cell_files import CellResult
 from regretless.studies.claims.forms import Arm, Calmer, Line, Quieter, Untested, arms_of
 from regretless.studies.claims.lines import lines
 from regretless.studies.claims.names import SURROGATES
 from regretless.studies.claims.statistics import AGREES, DISAGREES, NOT_RUN, OPEN, Finding, judge
 from regretless.studies.joining import Source, joined
-from regretless.trace import Trace
 
 VERDICTS = (AGREES, DISAGREES, OPEN, NOT_RUN)
 ROUNDS = {"energy": 395}
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 def evaluate(
-    cells: Mapping[Place, Source], load: Callable[[str], Result], given: Sequence[Line] | None = None
+    cells: Mapping[Place, Source], load: Callable[[str], CellResult], given: Sequence[Line] | None = None
 ) -> list[Outcome]:
     """The outcome of every claim; ``cells`` says where the arms of each are stored, ``load`` reads a result."""
     read = functools.cache(load)
@@ -75,12 +75,12 @@ def evaluate(
     return outcomes
 
 
-def _curve(traces: Mapping[Arm, Trace], arm: Arm) -> np.ndarray:
+def _curve(traces: Mapping[Arm, Result], arm: Arm) -> np.ndarray:
     """Cumulative regret of an arm, replications in the order of their seeds."""
     return np.cumsum(traces[arm].regret[np.argsort(traces[arm].seeds)], axis=1)
 
 
-def _told(traces: Mapping[Arm, Trace], arm: Arm) -> Mapping[str, np.ndarray]:
+def _told(traces: Mapping[Arm, Result], arm: Arm) -> Mapping[str, np.ndarray]:
     """What the rounds of an arm told, every tenth."""
     return traces[arm].diagnostics
 
@@ -103,7 +103,7 @@ def _heat_map(cells: Mapping[Place, Source], arm: Arm, line: Line) -> Source | N
     return None
 
 
-def _trace(cells: Mapping[Place, Source], load: Callable[[str], Result], arm: Arm, line: Line) -> Trace | str:
+def _trace(cells: Mapping[Place, Source], load: Callable[[str], CellResult], arm: Arm, line: Line) -> Result | str:
     """What an arm left behind; or what is missing."""
     place = _place(arm, line)
     where = f"{arm.study} on {place}"

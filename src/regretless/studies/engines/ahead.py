@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
-from regretless.results import Result
-from regretless.simulate.programs import Progress
+from regretless.simulation.programs import Progress
 from regretless.startup import usable_cores
 from regretless.studies import compute as computing
+from regretless.studies.cell_files import CellResult
 from regretless.studies.cells import AnyCell, TheoryCell
 from regretless.studies.outcome import compile_prepared
 from regretless.studies.preparing import Prepared, prepare
@@ -25,7 +25,7 @@ class Ahead:
         self.begun: dict[int, Future[Prepared]] = {}  # by place, until it is used
         self.seen = 0
 
-    def __call__(self, cell: AnyCell, progress: Progress) -> Result:
+    def __call__(self, cell: AnyCell, progress: Progress) -> CellResult:
         """The result of a cell, after the programs of the next ones were begun."""
         if not self.many or cell not in self.cells:
             return computing.compute(cell, progress)

@@ -16,9 +16,9 @@ from typing import Any
 
 from regretless import plugins
 from regretless.errors import SettingsError, WriteError
-from regretless.results import write_result
 from regretless.startup import Device, configure
 from regretless.studies.campaign import Listener
+from regretless.studies.cell_files import write_result
 from regretless.studies.cells import require_portable
 from regretless.studies.engines.processes import CELLS
 from regretless.studies.identity import code_version

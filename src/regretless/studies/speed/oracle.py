@@ -11,8 +11,8 @@ from regretless.benchmarks.energy.benchmark import EnergyBenchmark, EnergySettin
 from regretless.errors import OracleError
 from regretless.oracles import Plant
 from regretless.oracles.scheduling.milp import schedule_solver
-from regretless.simulate.programs import Progress
-from regretless.simulate.simulation import quiet
+from regretless.simulation.programs import Progress
+from regretless.simulation.simulator import no_progress
 
 TOLERANCE = 1e-6
 CHUNK = 5
@@ -38,7 +38,7 @@ def exact_cost(plant: Plant, price: np.ndarray, starts: np.ndarray) -> tuple[flo
     return float(np.sum(price * w)), float(np.sum(np.abs(price * w)))
 
 
-def compare(instance: str, vectors: int, data_dir: str = "", progress: Progress = quiet) -> dict[str, Any]:
+def compare(instance: str, vectors: int, data_dir: str = "", progress: Progress = no_progress) -> dict[str, Any]:
     """Both on the same random prices: the largest difference of cost relative to ``Σ |c_i w_i|``, and the times."""
     with jax.enable_x64(True):
         benchmark = EnergyBenchmark(EnergySettings(instance=instance, data_dir=data_dir))

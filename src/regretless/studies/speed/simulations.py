@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from regretless import policies
-from regretless.simulate.programs import Progress
-from regretless.simulate.simulation import quiet
+from regretless.simulation.programs import Progress
+from regretless.simulation.simulator import no_progress
 from regretless.studies.experiment import Experiment
 from regretless.studies.outcome import run
 from regretless.studies.preparing import prepare
@@ -35,7 +35,7 @@ ITEMS = (15, 100, 1000, 10_000)
 SIDES = (5, 10, 30, 100)
 
 
-def all_cells(benchmarks: Sequence[str], seeds: int, progress: Progress = quiet) -> dict[str, Any]:
+def all_cells(benchmarks: Sequence[str], seeds: int, progress: Progress = no_progress) -> dict[str, Any]:
     """Wall-clock of every published policy on these benchmarks, full horizon."""
     began = time.perf_counter()
     parts = [run(Experiment(benchmark=name, policies=POLICIES, seeds=seeds), progress).seconds for name in benchmarks]
@@ -53,7 +53,7 @@ def all_cells(benchmarks: Sequence[str], seeds: int, progress: Progress = quiet)
 
 
 def each_cell(
-    benchmarks: Sequence[str], seeds: int, horizon: int, progress: Progress = quiet
+    benchmarks: Sequence[str], seeds: int, horizon: int, progress: Progress = no_progress
 ) -> Iterator[dict[str, Any]]:
     """Microseconds per replication-round of each policy by itself, compilation apart."""
     for benchmark in benchmarks:
@@ -67,7 +67,7 @@ def each_cell(
 
 
 def generative_cells(
-    model: str, benchmarks: Sequence[str], seeds: int, horizon: int, progress: Progress = quiet
+    model: str, benchmarks: Sequence[str], seeds: int, horizon: int, progress: Progress = no_progress
 ) -> Iterator[dict[str, Any]]:
     """Microseconds per replication-round of DFHPG with a generative model, compilation apart."""
     for benchmark in benchmarks:
@@ -82,7 +82,7 @@ def generative_cells(
         }  # fmt: skip
 
 
-def sizes(horizon: int, seeds: int, progress: Progress = quiet) -> Iterator[dict[str, Any]]:
+def sizes(horizon: int, seeds: int, progress: Progress = no_progress) -> Iterator[dict[str, Any]]:
     """How the cost of a round of DFHPG grows with the number of cost coordinates."""
     for items in ITEMS:
         yield _sized("topk", {"benchmark.items": items}, items, horizon, seeds, progress)
@@ -104,7 +104,7 @@ def _sized(
     }
 
 
-def replications(counts: Sequence[int], horizon: int, progress: Progress = quiet) -> Iterator[dict[str, Any]]:
+def replications(counts: Sequence[int], horizon: int, progress: Progress = no_progress) -> Iterator[dict[str, Any]]:
     """How the cost of a replication-round of DFHPG on top-k falls with the number of replications."""
     for seeds in counts:
         experiment = Experiment(benchmark="topk", policies=("dfhpg",), seeds=seeds, horizon=horizon)
@@ -117,7 +117,7 @@ def replications(counts: Sequence[int], horizon: int, progress: Progress = quiet
         }
 
 
-def timed(experiment: Experiment, progress: Progress = quiet) -> dict[str, float]:
+def timed(experiment: Experiment, progress: Progress = no_progress) -> dict[str, float]:
     """Compile seconds of a first run, and run seconds and microseconds per replication-round of a second."""
     first = run(experiment, progress).seconds
     second = run(experiment, progress)

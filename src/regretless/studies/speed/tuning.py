@@ -5,12 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from regretless.simulate.programs import Progress, forget
-from regretless.simulate.simulation import quiet, simulate_all
+from regretless.simulation.programs import Progress, forget
+from regretless.simulation.simulator import no_progress, simulate
 from regretless.studies.tuning.search import Search, built, setup, tune
 
 
-def compare(task: Search, trials: int, progress: Progress = quiet) -> list[dict[str, Any]]:
+def compare(task: Search, trials: int, progress: Progress = no_progress) -> list[dict[str, Any]]:
     """Tunes, then plays the same candidates one by one; both start without compiled programs and must agree on the best."""
     forget()
     with tempfile.TemporaryDirectory() as place:
@@ -31,11 +31,11 @@ def _one_by_one(task: Search, trials: list[dict[str, Any]], progress: Progress) 
     for done, trial in enumerate(trials):
         progress("one by one", done, len(trials))
         policy = built(task, trial["params"], place)
-        run = simulate_all({"policy": policy}, place.benchmark, seeds=own.seeds, horizon=own.horizon)
+        run = simulate({"policy": policy}, place.benchmark, seeds=own.seeds, horizon=own.horizon)
         compiling += run.seconds["compile"]
-        programs += run.compiled
-        if not run.traces["policy"].diverged:
-            means[trial["number"]] = run.traces["policy"].mean()
+        programs += run.programs
+        if not run["policy"].diverged:
+            means[trial["number"]] = run["policy"].mean()
     return {
         "seconds": round(time.perf_counter() - began, 1),
         "compile_seconds": round(compiling, 1),

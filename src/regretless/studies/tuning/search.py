@@ -16,10 +16,10 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies import Policy, Scaled
 from regretless.problem import Problem
+from regretless.results import Results
 from regretless.settings import Settings, merged
-from regretless.simulate.programs import Progress, make_room
-from regretless.simulate.result import Simulation
-from regretless.simulate.simulation import quiet, simulate_all
+from regretless.simulation.programs import Progress, make_room
+from regretless.simulation.simulator import Execution, Monitor, no_progress, simulate
 from regretless.studies.experiment import Experiment
 from regretless.studies.preparing import build_world
 from regretless.studies.settling import SCALING, require_effect, settle
@@ -141,7 +141,7 @@ class Tuning(NamedTuple):
     record: dict[str, Any]
 
 
-def tune(task: Search, trials: int, database: Path, progress: Progress = quiet, block: int = BLOCK) -> Tuning:
+def tune(task: Search, trials: int, database: Path, progress: Progress = no_progress, block: int = BLOCK) -> Tuning:
     """Evaluates random candidates until there are ``trials`` of them, whoever computed them, and names the best."""
     began = time.perf_counter()
     place = setup(task)
@@ -178,7 +178,7 @@ def _search(
             told = functools.partial(_tell, progress, done, numbers, len(candidates))
             simulation = _evaluate(batch, candidates, sizes, place.benchmark, task, known, told)
             compiling += simulation.seconds["compile"]
-            programs += simulation.compiled
+            programs += simulation.programs
             done += numbers
     more = {"combinations": len(sizes), "importances": known.importances(), "programs": programs}
     spent = {"seconds": time.perf_counter() - began, "compile_seconds": compiling}
@@ -245,7 +245,7 @@ def _evaluate(
     task: Search,
     known: Trials,
     progress: Progress,
-) -> Simulation:
+) -> Results:
     """Plays some candidates and writes their outcomes down."""
     own = task.experiment
     named: dict[str, Policy] = {}
@@ -257,16 +257,16 @@ def _evaluate(
                 names[number] = name
     # Fixed for point models: shapes must not depend on the programs beside.
     together = None if models.is_generative(own.model) else len(own.seeds)
-    simulation = simulate_all(
+    simulation = simulate(
         named,
         bench,
         seeds=own.seeds,
         horizon=own.horizon,
-        chunk=together,
-        progress=progress,
+        monitor=Monitor(progress=progress),
+        execution=Execution(chunk=together),
     )
     for number, name in names.items():
-        trace = simulation.traces[name]
+        trace = simulation[name]
         known.tell(number, trace.mean(), trace.diverged)
     return simulation
 

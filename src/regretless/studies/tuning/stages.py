@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from regretless import models
 from regretless.errors import SettingsError
-from regretless.simulate.programs import Progress
-from regretless.simulate.simulation import quiet, simulate_all
+from regretless.simulation.programs import Progress
+from regretless.simulation.simulator import no_progress, simulate
 from regretless.studies.tuning.search import BLOCK, Search, Tuning, built, outcome, setup, tune
 
 SCREEN_SEEDS = 3
@@ -33,7 +33,7 @@ def usual_finalists(model: str) -> int:
 
 
 def tune_in_stages(
-    task: Search, trials: int, database: Path, finalists: int, progress: Progress = quiet, block: int = BLOCK
+    task: Search, trials: int, database: Path, finalists: int, progress: Progress = no_progress, block: int = BLOCK
 ) -> Tuning:
     """Screens ``trials`` candidates on the first seeds and names the best of ``finalists`` on all of them.
 
@@ -53,13 +53,13 @@ def tune_in_stages(
     place, played, compiling, programs = setup(task), [], 0.0, 0
     for done, trial in enumerate(chosen):
         progress("finalists", done, len(chosen))
-        simulation = simulate_all(
+        simulation = simulate(
             {"finalist": built(task, trial["params"], place)}, place.benchmark, seeds=seeds,
             horizon=task.experiment.horizon,
         )  # fmt: skip
-        trace = simulation.traces["finalist"]
+        trace = simulation["finalist"]
         played.append(Finalist(trial["number"], None if trace.diverged else trace.mean(), trial["params"]))
-        compiling, programs = compiling + simulation.seconds["compile"], programs + simulation.compiled
+        compiling, programs = compiling + simulation.seconds["compile"], programs + simulation.programs
     first = screen.record
     more = {
         "combinations": first["combinations"],

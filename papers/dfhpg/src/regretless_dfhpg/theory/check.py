@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from regretless.simulate.programs import Progress
+from regretless.simulation.programs import Progress
 from regretless_dfhpg.theory import surrogate, world
 from regretless_dfhpg.theory.estimators import (
     check_descent,

@@ -14,8 +14,8 @@ from scipy.special import chdtrc, ndtri
 
 from regretless.keys import DECIDE, LEARN, STREAM, purpose_key
 from regretless.policies.dfhpg.algorithm import DFHPG
-from regretless.simulate.programs import Progress, Replicas
-from regretless.simulate.stream import Game
+from regretless.simulation.programs import Progress, Replicas
+from regretless.simulation.stream import SimulationSpec
 from regretless_dfhpg.theory import surrogate, world
 from regretless_dfhpg.theory.runs import Variant, policy, smoothness
 from regretless_dfhpg.theory.statements import CONFIDENCE, Interval, Statement, mean_interval
@@ -56,7 +56,7 @@ class StepSums(eqx.Module):
         return StepSums(jnp.sum(g, axis=1), jnp.einsum("snp,snq->spq", g, g))
 
 
-def _steps(one: DFHPG, game: Game, own: Any, theta: Array, phi: Array, start: Array) -> tuple[Array, Array]:
+def _steps(one: DFHPG, game: SimulationSpec, own: Any, theta: Array, phi: Array, start: Array) -> tuple[Array, Array]:
     """Return ``θ_t − θ_{t+1}`` and ``φ_t − φ_{t+1}`` of ``CHUNK`` rounds from the same point, ``[chunk, dp]`` each."""
     fresh = one.init(own)
     state = eqx.tree_at(lambda s: (s.theta, s.phi.phi), fresh, (theta, phi))
@@ -72,14 +72,14 @@ def _steps(one: DFHPG, game: Game, own: Any, theta: Array, phi: Array, start: Ar
     return jax.vmap(step)(start + jnp.arange(CHUNK, dtype=jnp.int32))
 
 
-def _sample(shared: tuple[DFHPG, Game, Array, Array, Any], own: Any) -> tuple[StepSums, StepSums]:
+def _sample(shared: tuple[DFHPG, SimulationSpec, Array, Array, Any], own: Any) -> tuple[StepSums, StepSums]:
     """StepSums of the policy's and of the nuisance's steps, for each policy of the stack on the same rounds."""
     stack, game, theta, phi, start = shared
     of_policy, of_nuisance = jax.vmap(lambda one: _steps(one, game, own, theta, phi, start))(stack)
     return StepSums.of(of_policy), StepSums.of(of_nuisance)
 
 
-def _descend(shared: tuple[DFHPG, Game, Array, Array, Array, Array, Any], own: Any) -> Float[Array, " steps"]:
+def _descend(shared: tuple[DFHPG, SimulationSpec, Array, Array, Array, Array, Any], own: Any) -> Float[Array, " steps"]:
     """Return the mean over every eighth step of ``V(θ − βg) − V(θ) − ½ L β² ‖g‖²`` (or of ``V^α``)."""
     stack, game, theta, phi, rates, curvatures, start = shared
 
@@ -127,7 +127,7 @@ def sample_steps(
 
     ``g = θ_t − θ_{t+1}``; all ``kinds`` are of one variant.
     """
-    shared = (_stacked(kinds), Game(world.World()), jnp.asarray(theta), jnp.asarray(phi))
+    shared = (_stacked(kinds), SimulationSpec(world.World()), jnp.asarray(theta), jnp.asarray(phi))
     answers = _calls(_sample, shared, samples, seed, "gradient estimators", progress)
     sums = [nuisance if of_nuisance else own for own, nuisance in answers]
     scale = np.array([1.0 / one.eta if of_nuisance and one.eta else 1.0 for one in kinds])
@@ -182,7 +182,7 @@ def sample_descents(
     """Return ``V(θ_{t+1}) − V(θ_t) − ½ L β² ‖g‖²`` of one step of size ``β = 1/(L√T)``, as means of batches."""
     curvatures = np.array([smoothness(one.variant, one.alpha) for one in kinds])
     rates = 1.0 / (curvatures * horizon**0.5)
-    shared = (_stacked(kinds), Game(world.World()), *map(jnp.asarray, (theta, phi, rates, curvatures)))
+    shared = (_stacked(kinds), SimulationSpec(world.World()), *map(jnp.asarray, (theta, phi, rates, curvatures)))
     return list(np.concatenate(_calls(_descend, shared, samples, seed, "one-step descent", progress)).T)
 
 

@@ -16,9 +16,9 @@ from regretless.policies.dfhpg.gradients import score_gradient
 from regretless.policies.dfhpg.point import PointDFHPG
 from regretless.policies.dfhpg.settings import DFHPGSettings
 from regretless.policies.dfhpg.variants import dfhpg
-from regretless.simulate import rounds, stream
-from regretless.simulate.programs import Progress, Replicas
-from regretless.simulate.stream import Game
+from regretless.simulation import stream
+from regretless.simulation.programs import Progress, Replicas
+from regretless.simulation.stream import SimulationSpec
 from regretless.surrogates.direct import SPOPlus
 from regretless.types import Context, Decision, Feedback, Info, Instance, Key, Sample
 from regretless_dfhpg.theory import surrogate, world
@@ -156,17 +156,17 @@ class RunAverages(NamedTuple):
     clipped: int
 
 
-def _begin(shared: tuple[MeasuredPolicy, Game], own: Any) -> rounds.Carry:
+def _begin(shared: tuple[MeasuredPolicy, SimulationSpec], own: Any) -> stream.Carry:
     stack, game = shared
-    return jax.vmap(lambda one: rounds.begin(one, game, own))(stack)
+    return jax.vmap(lambda one: stream.begin(one, game, own))(stack)
 
 
-def _advance(shared: tuple[MeasuredPolicy, Game, Any], own: Any) -> tuple[rounds.Carry, Array]:
+def _advance(shared: tuple[MeasuredPolicy, SimulationSpec, Any], own: Any) -> tuple[stream.Carry, Array]:
     """Play one segment of a replication, for all α at once on the same stream."""
     stack, game, start = shared
     key, carry = own
     segment = stream.draw_and_solve(game, key, start, SEGMENT)
-    carry, _ = jax.vmap(lambda one, carry: rounds.play_segment(one, game, carry, key, segment, start))(stack, carry)
+    carry, _ = jax.vmap(lambda one, carry: stream.play_segment(one, game, carry, key, segment, start))(stack, carry)
     return carry, jnp.min(jax.vmap(world.convexity)(carry.state.inner.theta))
 
 
@@ -184,7 +184,7 @@ def play_runs(
     ]
     watched = [jax.tree.map(jnp.asarray, MeasuredPolicy(one.problem, one)) for one in built]
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *watched)
-    game = Game(world.World())
+    game = SimulationSpec(world.World())
     replicas = Replicas(len(seeds))
     keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)))
     carry = replicas.run(_begin, (stack, game), keys)

@@ -12,13 +12,15 @@ from regretless.benchmarks import Round, references
 from regretless.errors import SettingsError
 from regretless.keys import purpose_key
 from regretless.oracles import top_k
-from regretless.simulate import programs, stream
-from regretless.simulate.run import chunk_size
-from regretless.simulate.simulation import _segments, seeds_of, simulate, simulate_all
+from regretless.simulation import programs, stream
+from regretless.simulation.run import chunk_size
+from regretless.simulation.simulator import Execution, Recording, seeds_of, segment_lengths, simulate
 from regretless_dfhpg import presets
 from toys import DIM, Toy, make
 
 TOY = Toy()
+DECISIONS = Recording(decisions=True)
+UNBATCHED = Execution(vectorized=False)
 
 
 def plain_loop(policy, benchmark, seed, horizon, delay=0, missing=0.0):
@@ -59,7 +61,7 @@ def tuned(name, benchmark_name, benchmark, **more):
 def test_unbatched_scan_makes_the_decisions_of_a_plain_loop(name, benchmark_name):
     benchmark = benchmarks.build(benchmark_name)
     policy = tuned(name, benchmark_name, benchmark)
-    trace = simulate(policy, benchmark, seeds=[5], horizon=100, vectorized=False, keep_decisions=True)
+    trace = simulate(policy, benchmark, seeds=[5], horizon=100, execution=UNBATCHED, recording=DECISIONS)
     with jax.enable_x64(True):
         expected = plain_loop(policy, benchmark, 5, 100)
     assert np.array_equal(trace.decisions[0], expected)
@@ -70,15 +72,15 @@ def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float
     benchmark = benchmarks.build(benchmark_name)
     double = {"nuisance.precision": "double"}
     both = {name: tuned(name, benchmark_name, benchmark, **double) for name in ("dfhpg", "dfhpg_0")}
-    batched = simulate_all(both, benchmark, seeds=range(2), horizon=100, keep_decisions=True)
-    assert batched.compiled <= 1
+    batched = simulate(both, benchmark, seeds=range(2), horizon=100, recording=DECISIONS)
+    assert batched.programs <= 1
     for name, policy in both.items():
-        alone = simulate_all({name: policy}, benchmark, seeds=range(2), horizon=100, keep_decisions=True)
-        assert alone.compiled == 0, "two large policies of one structure share the program of each alone"
-        assert np.array_equal(batched.traces[name].regret, alone.traces[name].regret)
-        alone = simulate(policy, benchmark, seeds=range(2), horizon=100, keep_decisions=True, vectorized=False)
-        assert np.array_equal(batched.traces[name].decisions, alone.decisions)
-        np.testing.assert_allclose(batched.traces[name].regret, alone.regret, rtol=1e-9, atol=1e-6)
+        alone = simulate({name: policy}, benchmark, seeds=range(2), horizon=100, recording=DECISIONS)
+        assert alone.programs == 0, "two large policies of one structure share the program of each alone"
+        assert np.array_equal(batched[name].regret, alone[name].regret)
+        alone = simulate(policy, benchmark, seeds=range(2), horizon=100, recording=DECISIONS, execution=UNBATCHED)
+        assert np.array_equal(batched[name].decisions, alone.decisions)
+        np.testing.assert_allclose(batched[name].regret, alone.regret, rtol=1e-9, atol=1e-6)
 
 
 def test_repeated_run_is_bit_identical_even_if_compiled_anew(monkeypatch):
@@ -86,7 +88,7 @@ def test_repeated_run_is_bit_identical_even_if_compiled_anew(monkeypatch):
     for anew in (False, False, True):
         if anew:
             monkeypatch.setattr(programs, "_cache", OrderedDict())
-        runs.append(simulate(make("dfhpg", TOY), TOY, seeds=range(3), horizon=60, keep_decisions=True))
+        runs.append(simulate(make("dfhpg", TOY), TOY, seeds=range(3), horizon=60, recording=DECISIONS))
     for other in runs[1:]:
         assert np.array_equal(runs[0].regret, other.regret)
         assert np.array_equal(runs[0].decisions, other.decisions)
@@ -96,12 +98,12 @@ def test_repeated_run_is_bit_identical_even_if_compiled_anew(monkeypatch):
 def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
     alone = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40)
     names = ["linear_thompson", "greedy", "dfhpg"]
-    every = simulate_all({name: make(name, TOY) for name in names}, TOY, seeds=range(4), horizon=40)
-    assert list(every.traces) == names
-    np.testing.assert_allclose(alone.regret, every.traces["greedy"].regret, rtol=1e-6, atol=1e-9)
-    chunked = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40, chunk=2)
+    every = simulate({name: make(name, TOY) for name in names}, TOY, seeds=range(4), horizon=40)
+    assert list(every) == names
+    np.testing.assert_allclose(alone.regret, every["greedy"].regret, rtol=1e-6, atol=1e-9)
+    chunked = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=40, execution=Execution(chunk=2))
     np.testing.assert_allclose(alone.regret, chunked.regret, rtol=1e-6, atol=1e-9)
-    padded = simulate(make("greedy", TOY), TOY, seeds=range(3), horizon=40, chunk=2)
+    padded = simulate(make("greedy", TOY), TOY, seeds=range(3), horizon=40, execution=Execution(chunk=2))
     np.testing.assert_allclose(alone.regret[:3], padded.regret, rtol=1e-6, atol=1e-9)
     longer = simulate(make("greedy", TOY), TOY, seeds=range(4), horizon=257)
     np.testing.assert_allclose(alone.regret, longer.regret[:, :40], rtol=1e-6, atol=1e-9)
@@ -115,10 +117,10 @@ def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
     np.testing.assert_allclose(alone.regret[2:], shifted.regret[:2], rtol=1e-6, atol=1e-9)
 
 
-def test_segments_and_chunks_are_even_where_possible():
-    assert _segments(2000) == [250] * 8
-    assert _segments(395) == [79] * 5
-    assert sum(_segments(1999)) == 1999
+def testsegment_lengths_and_chunks_are_even_where_possible():
+    assert segment_lengths(2000) == [250] * 8
+    assert segment_lengths(395) == [79] * 5
+    assert sum(segment_lengths(1999)) == 1999
     assert chunk_size(30, 15, 2) == 10
     assert chunk_size(30, 30, 1) == 30
     assert chunk_size(3, 100, 2) == 4
@@ -128,10 +130,10 @@ def test_segments_and_chunks_are_even_where_possible():
 @pytest.mark.parametrize("name", ["dfhpg", "greedy"])
 def test_feedback_five_rounds_late(name):
     policy = make(name, TOY)
-    late = simulate(policy, TOY, seeds=[3], horizon=40, delay=5, vectorized=False, keep_decisions=True)
+    late = simulate(policy, TOY, seeds=[3], horizon=40, delay=5, execution=UNBATCHED, recording=DECISIONS)
     with jax.enable_x64(True):
         assert np.array_equal(late.decisions[0], plain_loop(policy, TOY, 3, 40, delay=5))
-    prompt = simulate(policy, TOY, seeds=[3], horizon=40, vectorized=False, keep_decisions=True)
+    prompt = simulate(policy, TOY, seeds=[3], horizon=40, execution=UNBATCHED, recording=DECISIONS)
     assert not np.array_equal(late.decisions, prompt.decisions)
     if name == "dfhpg":
         trust = late.diagnostics["trust"][0]
@@ -143,8 +145,8 @@ def test_feedback_five_rounds_late(name):
 @pytest.mark.parametrize("name", ["dfhpg", "greedy"])
 def test_rows_that_never_arrive(name, mode):
     policy = make(name, TOY, mode, may_miss=True)
-    options = {"seeds": [3], "horizon": 40, "missing": 0.3, "vectorized": False, "diagnostics_every": 1}
-    trace = simulate(policy, TOY, feedback=mode, keep_decisions=True, **options)
+    options = {"seeds": [3], "horizon": 40, "missing": 0.3, "execution": UNBATCHED}
+    trace = simulate(policy, TOY, feedback=mode, recording=Recording(1, decisions=True), **options)
     with jax.enable_x64(True):
         expected = plain_loop(policy, TOY, 3, 40, missing=0.3)
     assert np.array_equal(trace.decisions[0], expected)
@@ -153,12 +155,12 @@ def test_rows_that_never_arrive(name, mode):
 
 
 def test_reference_lines_are_what_they_say():
-    run = simulate_all({"greedy": make("greedy", TOY)}, TOY, seeds=range(3), horizon=50)
+    run = simulate({"greedy": make("greedy", TOY)}, TOY, seeds=range(3), horizon=50)
     lines = {line.name: line.mean for line in run.references}
     fixed, known = [], []
     for seed in range(3):
         with jax.enable_x64(True):
-            played = stream.draw(stream.Game(TOY), jax.random.key(seed), jnp.int32(0), 50).rounds
+            played = stream.draw(stream.SimulationSpec(TOY), jax.random.key(seed), jnp.int32(0), 50).rounds
             costs, means = np.asarray(played.cost), np.asarray(played.mean)
         best = np.sort(costs, axis=1)[:, :2].sum()
         fixed.append(np.sort(costs.sum(axis=0))[:2].sum() - best)
@@ -177,10 +179,10 @@ def test_what_rounding_leaves_of_two_equal_sums_is_no_regret():
 
 
 def test_diverging_replication_is_counted_with_its_round_and_left_out():
-    run = simulate_all(
+    run = simulate(
         {"wild": make("greedy", TOY, policy_lr=1e308), "calm": make("greedy", TOY)}, TOY, seeds=range(3), horizon=30
     )
-    wild, calm = run.traces["wild"], run.traces["calm"]
+    wild, calm = run["wild"], run["calm"]
     assert wild.diverged == 3
     assert np.all((wild.diverged_at > 0) & (wild.diverged_at <= 30))
     assert np.isnan(wild.mean())
@@ -225,8 +227,8 @@ def test_streams_that_cannot_be_used_are_refused():
         ({"seeds": 0}, "expected 1 to 1,000,000 replications, got 0"),
         ({"seeds": 10**9}, "expected 1 to 1,000,000 replications, got 1,000,000,000"),
         ({"seeds": range(10**7)}, "at most 1,000,000 replications"),
-        ({"seeds": [2**32]}, "whole numbers from 0 to 4,294,967,295"),
-        ({"seeds": [0.5]}, "whole numbers"),
+        ({"seeds": [2**32]}, "integers from 0 to 4,294,967,295"),
+        ({"seeds": [0.5]}, "different integers"),
         ({"horizon": 0}, "horizon of at least 1"),
         ({"delay": -1}, "delay ≥ 0"),
         ({"missing": 1.0}, "missing < 1"),
@@ -241,7 +243,7 @@ def test_precision_changes_rounding_and_not_the_stream():
     topk = benchmarks.build("topk")
     policy = policies.build("greedy", topk.problem())
     mixed = simulate(policy, topk, seeds=range(2), horizon=20)
-    single = simulate(policy, topk, seeds=range(2), horizon=20, precision="single")
+    single = simulate(policy, topk, seeds=range(2), horizon=20, execution=Execution(precision="single"))
     np.testing.assert_allclose(mixed.regret[:, :3], single.regret[:, :3], rtol=1e-3, atol=1e-3)
     assert mixed.config["precision"] == "mixed"
 
@@ -271,9 +273,7 @@ class Renamed(Toy):
 def test_a_policy_for_another_problem_is_refused(built, played, message):
     policy = make("dfhpg", TOY, **built)
     options = {"benchmark": TOY, "seeds": 2, "horizon": 5, **played}
-    with pytest.raises(
-        SettingsError, match=rf"'policy' was built for another problem .*{message}; build it for this one"
-    ):
+    with pytest.raises(SettingsError, match=rf"'\w+' was built for another problem .*{message}; build it for this one"):
         simulate(policy, **options)
 
 

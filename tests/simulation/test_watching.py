@@ -10,13 +10,18 @@ import pytest
 import regretless as rg
 from regretless import oracles
 from regretless.errors import CheckpointError, SettingsError
-from regretless.simulate import saving
-from regretless.simulate.simulation import _segments, simulate, simulate_all
+from regretless.simulation import saving
+from regretless.simulation.simulator import Execution, Monitor, Recording, segment_lengths
 from toys import DIM, Toy, cheapest_two, make
 
 TOY = Toy()
 POLICIES = {name: make(name, TOY) for name in ("greedy", "thompson", "linear_thompson")}
-WATCHED = {"seeds": 3, "horizon": 30, "callback_every": 10, "diagnostics_every": 4, "keep_decisions": True, "chunk": 2}
+OPTIONS = {"seeds": 3, "horizon": 30, "recording": Recording(4, decisions=True)}
+
+
+def watch(policies, toy, callback, *, save=None, every=10, chunk=2, **options):
+    monitor, execution = Monitor(callback, every), Execution(chunk=chunk, save=save)
+    return rg.simulate(policies, toy, monitor=monitor, execution=execution, **options)
 
 
 class KilledError(Exception):
@@ -24,8 +29,8 @@ class KilledError(Exception):
 
 
 def same(one, other):
-    for name, trace in one.traces.items():
-        again = other.traces[name]
+    for name, trace in one.items():
+        again = other[name]
         for mine, theirs in (
             (trace.regret, again.regret),
             (trace.decisions, again.decisions),
@@ -39,22 +44,22 @@ def same(one, other):
 
 def test_a_callback_is_told_regret_and_diagnostics_so_far():
     told = []
-    run = simulate_all(POLICIES, TOY, callback=told.append, **WATCHED)
+    run = watch(POLICIES, TOY, told.append, **OPTIONS)
     assert [(each.round, each.seeds) for each in told] == [(t, s) for s in ((0, 1), (2,)) for t in (10, 20, 30)]
-    for name, trace in run.traces.items():
+    for name, trace in run.items():
         regret = trace.cumulative()[:2]
         assert told[1].regret[name] == pytest.approx(regret[:, 19].mean())
         assert told[1].standard_error[name] == pytest.approx(regret[:, 19].std(ddof=1) / 2**0.5)
         assert told[1].diagnostics[name]["total"] == pytest.approx(trace.diagnostics["total"][:2, 4].mean(), rel=1e-6)
         assert trace.diagnostics["total"].shape == (3, 7)
-        assert trace.to_pandas()["total"].notna().sum() == 3 * 7
+        assert trace.to_frame()["total"].notna().sum() == 3 * 7
     assert told[-1].flat()["greedy/regret"] == told[-1].regret["greedy"]
 
 
 def test_a_killed_run_goes_on_bit_for_bit(tmp_path, monkeypatch):
     """In the first chunk, in the second one, and after the end."""
-    monkeypatch.setattr(saving, "PATIENCE", 0.0)
-    whole = simulate_all(POLICIES, TOY, callback=lambda metrics: None, **WATCHED)
+    monkeypatch.setattr(saving, "MIN_INTERVAL_RATIO", 0.0)
+    whole = watch(POLICIES, TOY, lambda metrics: None, **OPTIONS)
     path, calls = tmp_path / "run.rgs", []
 
     def die_at(*moments):
@@ -67,26 +72,26 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, monkeypatch):
 
     for moments in (((20, (0, 1)),), ((30, (2,)),)):
         with pytest.raises(KilledError):
-            simulate_all(POLICIES, TOY, callback=die_at(*moments), save=path, **WATCHED)
+            watch(POLICIES, TOY, die_at(*moments), save=path, **OPTIONS)
     calls.clear()
-    same(whole, simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED))
+    same(whole, watch(POLICIES, TOY, die_at(), save=path, **OPTIONS))
     assert calls == [(30, (2,))], "nothing that was kept is played again"
-    same(whole, simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED))
+    same(whole, watch(POLICIES, TOY, die_at(), save=path, **OPTIONS))
     assert len(calls) == 1, "a finished run is read"
     with pytest.raises(
         SettingsError, match=r"holds another run: seeds.* differ \(seeds: \[0, 1\] now, \[0, 1, 2\] in the file"
     ):
-        simulate_all(POLICIES, TOY, callback=die_at(), save=path, **{**WATCHED, "seeds": 2})
+        watch(POLICIES, TOY, die_at(), save=path, **{**OPTIONS, "seeds": 2})
     other = {**POLICIES, "greedy": make("greedy", TOY, policy_lr=0.5)}
     with pytest.raises(SettingsError, match="policies differ"):
-        simulate_all(other, TOY, callback=die_at(), save=path, **WATCHED)
+        watch(other, TOY, die_at(), save=path, **OPTIONS)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(CheckpointError, match="damaged"):
-        simulate_all(POLICIES, TOY, callback=die_at(), save=path, **WATCHED)
+        watch(POLICIES, TOY, die_at(), save=path, **OPTIONS)
 
 
 def test_a_run_with_a_solver_on_the_host_goes_on_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(saving, "PATIENCE", 0.0)
+    monkeypatch.setattr(saving, "MIN_INTERVAL_RATIO", 0.0)
     toy = Toy(oracles.external(cheapest_two, DIM, batched=True))
     policy, moments = make("greedy", toy), iter((False, True, False, False, False))
 
@@ -94,35 +99,37 @@ def test_a_run_with_a_solver_on_the_host_goes_on_too(tmp_path, monkeypatch):
         if next(moments):
             raise KilledError
 
-    options = {"seeds": 2, "horizon": 9, "callback_every": 3}
+    options = {"seeds": 2, "horizon": 9, "every": 3, "chunk": None}
     with pytest.raises(KilledError):
-        simulate(policy, toy, callback=callback, save=tmp_path / "run", **options)
-    again = simulate(policy, toy, callback=callback, save=tmp_path / "run", **options)
-    assert np.array_equal(again.regret, simulate(policy, toy, callback=lambda metrics: None, **options).regret)
+        watch(policy, toy, callback, save=tmp_path / "run", **options)
+    again = watch(policy, toy, callback, save=tmp_path / "run", **options)
+    assert np.array_equal(again.regret, watch(policy, toy, lambda metrics: None, **options).regret)
 
 
 def test_a_callback_ends_a_run_early(tmp_path):
     """A later chunk that ends earlier shortens what the first one played."""
     stops = {(0, 1): 20, (2,): 10}
     stop = lambda metrics: metrics.round >= stops[metrics.seeds]  # noqa: E731
-    whole = simulate_all(POLICIES, TOY, callback=lambda metrics: None, **WATCHED)
+    whole = watch(POLICIES, TOY, lambda metrics: None, **OPTIONS)
     for _ in range(2):
-        ended = simulate_all(POLICIES, TOY, callback=stop, save=tmp_path / "run", **WATCHED)
-        for name, trace in ended.traces.items():
-            assert np.array_equal(trace.regret, whole.traces[name].regret[:, :10])
-            assert np.array_equal(trace.diagnostics["total"], whole.traces[name].diagnostics["total"][:, :2])
+        ended = watch(POLICIES, TOY, stop, save=tmp_path / "run", **OPTIONS)
+        for name, trace in ended.items():
+            assert np.array_equal(trace.regret, whole[name].regret[:, :10])
+            assert np.array_equal(trace.diagnostics["total"], whole[name].diagnostics["total"][:, :2])
             assert trace.config["stopped_early"] is True
         random = {line.name: line.mean for line in ended.references}["random"]
         assert 0 < random < {line.name: line.mean for line in whole.references}["random"]
 
 
-def test_segments_end_where_callbacks_are_told():
-    assert _segments(1200, 500) == [250, 250, 250, 250, 200]
-    assert _segments(40, 100) == _segments(40)
-    with pytest.raises(SettingsError, match="expected callback_every to be a number of rounds, at least 1, got 0"):
-        simulate_all(POLICIES, TOY, seeds=2, horizon=5, callback_every=0)
+def testsegment_lengths_end_where_callbacks_are_told():
+    assert segment_lengths(1200, 500) == [250, 250, 250, 250, 200]
+    assert segment_lengths(40, 100) == segment_lengths(40)
+    with pytest.raises(
+        SettingsError, match="expected the callback's interval to be a number of rounds, at least 1, got 0"
+    ):
+        rg.simulate(POLICIES, TOY, seeds=2, horizon=5, monitor=Monitor(every=0))
     with pytest.raises(SettingsError, match=r"diagnostics_every .* got 2.5"):
-        simulate_all(POLICIES, TOY, seeds=2, horizon=5, diagnostics_every=2.5)
+        rg.simulate(POLICIES, TOY, seeds=2, horizon=5, recording=Recording(2.5))
 
 
 def test_a_sweep_is_one_experiment():

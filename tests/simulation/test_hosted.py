@@ -1,4 +1,4 @@
-"""A solver on the host in simulations: the same runs as with its twin in pure JAX, and failures with their own words."""
+"""A solver on the host in simulations: the same runs as with its twin in pure JAX, and failures with its message."""
 
 import threading
 
@@ -11,7 +11,7 @@ from regretless import keys, oracles, policies
 from regretless.errors import OracleError
 from regretless.keys import purpose_key
 from regretless.policies.base import answer, ask, host_answer, solution_of
-from regretless.simulate.simulation import simulate, simulate_all
+from regretless.simulation.simulator import Execution, Recording, simulate
 from toys import DIM, Toy, are_two, cheapest_two, make
 
 TWIN = oracles.external(cheapest_two, DIM, batched=True, contains=are_two)
@@ -31,14 +31,14 @@ def both(names, twin, closures=False, feedback="bandit", may_miss=False, setting
         everyone |= {
             str(i): make("dfhpg", toy, feedback, may_miss=may_miss, **given) for i, given in enumerate(settings)
         }
-        runs.append(simulate_all(everyone, toy, seeds=3, horizon=12, keep_decisions=True, **options))
+        runs.append(simulate(everyone, toy, seeds=3, horizon=12, recording=Recording(decisions=True), **options))
     return runs
 
 
 def agree(pure, hosted):
-    assert pure.traces.keys() - hosted.traces.keys() <= ALIKE
-    for name, other in hosted.traces.items():
-        trace = pure.traces[name]
+    assert pure.keys() - hosted.keys() <= ALIKE
+    for name, other in hosted.items():
+        trace = pure[name]
         np.testing.assert_allclose(trace.regret, other.regret, rtol=1e-6, atol=1e-9)
         np.testing.assert_array_equal(trace.decisions, other.decisions)
         assert not other.diverged
@@ -53,7 +53,7 @@ def test_every_policy_plays_as_with_the_pure_jax_oracle_on_a_feasible_set_that_c
     pure, hosted = both(policies.REGISTRY, TWIN_WITH_CLOSURES, closures=True)
     agree(pure, hosted)
     closed = np.arange(1, 13) % DIM
-    for trace in pure.traces.values():
+    for trace in pure.values():
         assert np.all(trace.decisions[:, np.arange(12), closed] == 0)
         assert np.all(trace.decisions.sum(axis=2) == 2)
         assert np.all(trace.regret >= -1e-6)
@@ -85,7 +85,7 @@ def test_a_mixed_integer_programme():
 def test_in_chunks_it_is_the_same():
     toy = Toy(TWIN)
     whole = simulate(make("greedy", toy), toy, seeds=4, horizon=10)
-    parts = simulate(make("greedy", toy), toy, seeds=4, horizon=10, chunk=2)
+    parts = simulate(make("greedy", toy), toy, seeds=4, horizon=10, execution=Execution(chunk=2))
     np.testing.assert_allclose(whole.regret, parts.regret, rtol=1e-6, atol=1e-9)
 
 
@@ -93,7 +93,7 @@ def test_a_plain_python_loop_makes_the_same_decisions():
     """Sample, call the solver, record, ask, call it again, answer: with nothing but the policy and the oracle."""
     toy = Toy(TWIN)
     policy = jax.tree.map(jnp.asarray, make("dfhpg", toy))
-    trace = simulate(policy, toy, seeds=[5], horizon=12, keep_decisions=True)
+    trace = simulate(policy, toy, seeds=[5], horizon=12, recording=Recording(decisions=True))
     key, decisions = jax.random.key(5), []
     with jax.enable_x64(True):
         environment = toy.environment(purpose_key(key, keys.ENVIRONMENT))
@@ -120,7 +120,7 @@ def test_one_call_solves_all_replications_of_a_group():
 
     toy = Toy(oracles.external(counted, DIM, batched=True))
     group = {name: make(name, toy) for name in ("greedy", "epsilon_greedy", "thompson")}
-    simulate_all(group, toy, seeds=4, horizon=6)
+    simulate(group, toy, seeds=4, horizon=6)
     assert sizes.count(3 * 4) == 6, "three policies times four replications, once a round"
     assert len(sizes) == 6 + 2, "and the reference lines in two calls"
 

@@ -1,0 +1,338 @@
+"""Compiled programs over replications, and rounds with a solver on the host between them.
+
+A program is a function ``fn(shared, own)``: ``shared`` is the same for every replication, ``own`` has a leading axis of
+replications in every leaf. Replications are vmapped and split over the devices of the backend (on CPUs one device per
+core, if the program that uses this library asked JAX for that), which run in parallel without waiting for each other.
+
+No program waits for the host, and the host never waits for a program that needs its threads: a solver, whatever it
+does, runs while no program does. All replications, and all policies of a group, are solved in one call.
+"""
+
+import gc
+import os
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array
+
+from regretless.keys import ENVIRONMENT, LEARN, purpose_key
+from regretless.oracles.base import Oracle
+from regretless.policies.base import Answer, Policy, Question, answer, ask
+from regretless.simulation.stream import (
+    Carry,
+    FeedbackArrival,
+    SegmentRecord,
+    SimulationSpec,
+    StreamBatch,
+    StreamSegment,
+    act,
+    arrive,
+    draw_sample,
+    finish_round,
+    solve_references,
+    thin_out,
+)
+from regretless.startup import keep_programs, usable_cores
+from regretless.types import Sample, Solution
+
+Body = Callable[[Any, Any], Any]
+Call = tuple[Body, Any, Any]
+PolicyProgram = tuple[Policy, bool]
+"""A policy, and whether it is several policies, stacked."""
+
+Progress = Callable[[str, int, int], None]
+"""Callback (task, done, total): what is being done, how much of it is finished, how much there is."""
+
+AXIS = "replications"
+MAX_PROGRAMS = 256
+MAX_MAPS_SHARE = 0.5
+"""Share of the memory maps allowed by the system from which compiled programs are dropped."""
+
+CPU_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
+"""On CPUs: half the compile time, equally fast programs. A level set in XLA_FLAGS takes precedence."""
+
+_cache: OrderedDict[Any, Any] = OrderedDict()
+
+
+class Replicas:
+    """How replications are laid out: vmapped and split over devices, or one by one."""
+
+    def __init__(self, replications: int, vectorized: bool = True):
+        self.vectorized = vectorized
+        devices = jax.local_devices()[: max(1, replications)] if vectorized else jax.local_devices()[:1]
+        self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
+        self.width = len(devices)
+        chosen = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
+        self.options = CPU_OPTIONS if devices[0].platform == "cpu" and not chosen else {}
+        self.compile_seconds = 0.0
+        self.compiled: Counter[str] = Counter()  # programs by the name of their function
+
+    def place(self, own: Any) -> Any:
+        """Put leaves with a leading replication axis on their devices."""
+        if not self.vectorized:
+            return own
+        return jax.device_put(own, NamedSharding(self.mesh, PartitionSpec(AXIS)))
+
+    def wrap(self, fn: Body) -> Body:
+        """Return ``fn`` over all replications."""
+        if not self.vectorized:
+            return fn
+        body = jax.vmap(fn, in_axes=(None, 0))
+        if self.width == 1:
+            return body
+        spec = PartitionSpec(AXIS)
+        return jax.shard_map(body, mesh=self.mesh, in_specs=(PartitionSpec(), spec), out_specs=spec, check_vma=False)
+
+    def run(self, fn: Body, shared: Any, own: Any) -> Any:
+        """Return ``fn`` of these arguments over all replications; compile unless a program for their shapes exists."""
+        self.prepare([(fn, shared, own)])
+        arrays, static = eqx.partition((shared, own), _is_array)
+        return _cache[self._cache_key(fn, arrays, static)](*arrays)
+
+    def prepare(self, calls: Sequence[Call], progress: Progress = lambda what, done, total: None) -> None:
+        """Compile what these calls need and does not exist yet, in parallel; Ctrl-C is noticed meanwhile."""
+        parts = [(fn, *eqx.partition((shared, own), _is_array)) for fn, shared, own in calls]
+        needed = {self._cache_key(*part): part for part in reversed(parts)}  # rounds, the longest, first; each once
+        missing = {key: part for key, part in needed.items() if key not in _cache}
+        if not missing:
+            return
+        keep_programs()
+        began = time.perf_counter()
+        x64 = jax.config.read("jax_enable_x64")
+
+        def compile_one(fn: Body, arrays: Any, static: Any) -> Any:
+            with jax.enable_x64(x64):  # a setting of the calling thread
+                return self._compile(fn, arrays, static)
+
+        pool = ThreadPoolExecutor(max_workers=max(2, usable_cores()))
+        try:
+            futures = [pool.submit(compile_one, *part) for part in missing.values()]
+            waiting = set(futures)
+            while waiting:
+                progress("compiling", len(futures) - len(waiting), len(futures))
+                _, waiting = wait(waiting, timeout=0.2)
+            for (key, part), future in zip(missing.items(), futures, strict=True):
+                _cache[key] = future.result()
+                self.compiled[part[0].__name__] += 1
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        while len(_cache) > MAX_PROGRAMS:
+            _cache.popitem(last=False)
+        self.compile_seconds += time.perf_counter() - began
+
+    def _cache_key(self, fn: Body, arrays: Any, static: Any) -> Any:
+        leaves, structure = jax.tree.flatten(static)
+        shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
+        layout = (self.vectorized, tuple(self.mesh.devices.flat), jax.config.read("jax_enable_x64"))
+        return fn, tuple(leaves), structure, shapes, layout
+
+    def shapes(self, fn: Body, shared: Any, own: Any) -> Any:
+        """Return the shapes of ``fn`` of these arguments over all replications, to prepare other programs with."""
+        arrays, static = eqx.partition((shared, own), _is_array)
+        placed = NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.vectorized else None
+        shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
+        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed), shapes)
+
+    def _of_arrays(self, fn: Body, static: Any) -> Body:
+        """Return ``fn`` over all replications as a function of those parts of its arguments that are arrays."""
+        static_shared, static_own = static
+        return self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_own)))
+
+    def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
+        return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array | np.ndarray | np.generic | jax.ShapeDtypeStruct)
+
+
+def leaf_bytes(tree: Any) -> int:
+    """Return the memory of all arrays in a tree."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(eqx.filter(tree, _has_size)))
+
+
+def _has_size(leaf: Any) -> bool:
+    return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.number)
+
+
+def forget() -> None:
+    """Drop every compiled program, so that the next run compiles again."""
+    _cache.clear()
+    jax.clear_caches()
+
+
+def make_room(used: float | None = None) -> bool:
+    """Drop every compiled program if half of the allowed memory maps are taken; return whether it did.
+
+    A program takes hundreds of maps, Linux allows a process 65,530, and a compilation that gets none ends the process.
+    ``used`` is the share that is taken (default: what the system reports).
+    """
+    share = _maps_in_use() if used is None else used
+    if share <= MAX_MAPS_SHARE:
+        return False
+    forget()
+    gc.collect()
+    return True
+
+
+def _maps_in_use() -> float:
+    """Return the share of the allowed memory maps that this process has; 0 if the system does not report it."""
+    try:
+        limit = int(Path("/proc/sys/vm/max_map_count").read_text(encoding="ascii"))
+        with Path("/proc/self/maps").open("rb") as file:
+            return sum(1 for _ in file) / limit
+    except (OSError, ValueError):
+        return 0.0
+
+
+class PendingStep(NamedTuple):
+    """A learning step that waits for the answers to a policy's questions."""
+
+    arrival: FeedbackArrival
+    question: Question
+
+
+def _over(stacked: bool, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``fn(policy, carry, …)`` of one policy, or of each of several that are stacked."""
+    return jax.vmap(fn) if stacked else fn
+
+
+def _sample(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> Sample:
+    (policy, stacked), spec, t = shared
+    key, carry, played = own
+    environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
+    one = lambda policy, carry: draw_sample(policy, spec, carry.state, key, environment, played, t)  # noqa: E731
+    return _over(stacked, one)(policy, carry)
+
+
+def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> PendingStep:
+    (policy, stacked), spec, t = shared
+    key, carry, played, sample, solution = own
+    environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
+
+    def one(policy: Policy, carry: Carry, sample: Sample, solution: Solution) -> PendingStep:
+        decision, feedback = act(policy, spec, key, environment, played, sample, solution, t)
+        arrival = arrive(spec, carry, decision, feedback, t)
+        question = ask(policy, purpose_key(key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
+        return PendingStep(arrival, question)
+
+    return _over(stacked, one)(policy, carry, sample, solution)
+
+
+def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> tuple[Carry, Any]:
+    (policy, stacked), spec, t = shared
+    carry, played, best, step, answers = own
+
+    def one(policy: Policy, carry: Carry, step: PendingStep, answers: Answer) -> tuple[Carry, Any]:
+        state, info = answer(policy, step.question, answers)
+        return finish_round(spec, carry, step.arrival, state, info, played, best, t)
+
+    return _over(stacked, one)(policy, carry, step, answers)
+
+
+def _thin(shared: tuple[Array, int, int], own: Any) -> Any:
+    start, length, every = shared
+    regret, info, w = own  # [length, (policies)]
+    stacked = regret.ndim > 1
+    thin = lambda info: thin_out(info, start, length, every)  # noqa: E731
+    lead = lambda leaf: jnp.moveaxis(leaf, 0, 1)  # noqa: E731
+    if stacked:
+        regret, info, w = jax.tree.map(lead, (regret, info, w))
+        return SegmentRecord(regret, jax.vmap(thin)(info), w)
+    return SegmentRecord(regret, thin(info), w)
+
+
+def _solve_references(shared: SimulationSpec, own: tuple[StreamBatch, Array]) -> StreamSegment:
+    return solve_references(shared, *own)
+
+
+def solve_stream(replicas: Replicas, spec: SimulationSpec, batch: StreamBatch) -> StreamSegment:
+    """Return a segment whose reference lines are solved on the host."""
+    costs = np.asarray(batch.costs, np.float64)  # [replications, lines, length, d]
+    rows = costs.shape[:-1]
+    instances = jax.tree.map(
+        lambda leaf: np.broadcast_to(np.asarray(leaf)[:, None], (*rows, *leaf.shape[2:])), batch.rounds.instance
+    )
+    w = solve_batch(spec.benchmark.oracle, costs, instances, lead=3).w
+    return replicas.run(_solve_references, spec, replicas.place((batch, w.astype(batch.costs.dtype))))
+
+
+def play_on_host(
+    replicas: Replicas,
+    program: PolicyProgram,
+    spec: SimulationSpec,
+    keys: Any,
+    carry: Any,
+    segment: StreamSegment,
+    start: int,
+) -> tuple[Any, SegmentRecord]:
+    """Play a segment round by round; ``carry`` and ``segment`` have a leading axis of replications."""
+    oracle, stacked = spec.benchmark.oracle, program[1]
+    lead = 2 if stacked else 1
+    length = segment.best.shape[1]
+    records = []
+    for i in range(length):
+        t = jnp.int32(start + 1 + i)
+        played, best = jax.tree.map(lambda leaf, i=i: leaf[:, i], (segment.rounds, segment.best))
+        sample = replicas.run(_sample, (program, spec, t), (keys, carry, played))
+        instances = jax.tree.map(
+            lambda leaf, rows=sample.cost.shape[:-1]: _for_policies(np.asarray(leaf), rows), played.instance
+        )
+        solution = solve_batch(oracle, np.asarray(sample.cost), instances, lead)
+        solution = replicas.place(jax.tree.map(lambda leaf, kind=sample.cost.dtype: _like(leaf, kind), solution))
+        step = replicas.run(_ask, (program, spec, t), (keys, carry, played, sample, solution))
+        answers = replicas.place(answer_questions(oracle, step.question, lead))
+        carry, record = replicas.run(_answer, (program, spec, t), (carry, played, best, step, answers))
+        records.append(record)
+    rounds = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves], axis=1), *records)
+    return carry, replicas.run(_thin, (jnp.int32(start), length, spec.diagnostics_every), replicas.place(rounds))
+
+
+def answer_questions(oracle: Oracle, question: Question, lead: int) -> Answer:
+    """Return the answers to the questions of all replications; ``lead`` axes precede a question's own."""
+    costs, points = np.asarray(question.costs), np.asarray(question.points)
+    w: Any = costs
+    feasible: Any = np.ones(points.shape[:-1], bool)
+    if costs.size:
+        instances = jax.tree.map(lambda leaf: _for_rows(np.asarray(leaf), lead, costs.shape[:-1]), question.instance)
+        w = solve_batch(oracle, costs, instances, lead + 1).w.astype(costs.dtype)
+    if points.size:
+        instances = jax.tree.map(lambda leaf: _for_rows(np.asarray(leaf), lead, points.shape[:-1]), question.instance)
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[lead + 1 :]), instances)
+        feasible = oracle.contained(points.reshape(-1, oracle.dim).astype(np.float64), flat).reshape(feasible.shape)
+    return Answer(w, feasible)
+
+
+def solve_batch(oracle: Oracle, costs: np.ndarray, instances: Any, lead: int) -> Solution:
+    """Call the solver once for costs with ``lead`` leading axes; a row that is not finite is solved as zeros."""
+    flat = np.asarray(costs, np.float64).reshape(-1, oracle.dim)
+    flat = np.where(np.isfinite(flat).all(axis=1, keepdims=True), flat, 0.0)
+    rows = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[lead:]), instances)
+    solution = oracle.answer(flat, rows)
+    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*costs.shape[:lead], *np.shape(leaf)[1:]), solution)
+
+
+def _for_policies(leaf: np.ndarray, rows: tuple[int, ...]) -> np.ndarray:
+    """Return an instance of each replication, repeated for every policy."""
+    if len(rows) == 1:
+        return leaf
+    return np.broadcast_to(leaf[:, None], (*rows, *leaf.shape[1:]))
+
+
+def _for_rows(leaf: np.ndarray, lead: int, rows: tuple[int, ...]) -> np.ndarray:
+    """Return an instance of each question, repeated for every row of the question."""
+    shape = leaf.shape[lead:]
+    return np.broadcast_to(leaf.reshape(*leaf.shape[:lead], 1, *shape), (*rows, *shape))
+
+
+def _like(leaf: Any, dtype: Any) -> np.ndarray:
+    return leaf.astype(dtype) if np.issubdtype(leaf.dtype, np.floating) else leaf

@@ -1,0 +1,365 @@
+"""Simulate policies on a benchmark: many replications in compiled programs, or with a solver on the host between them.
+
+The environment's stream is drawn once and shown to every policy, so that comparisons are paired. A long horizon runs in
+segments: a compiled program plays some hundred rounds and hands its state to the next call, which is when progress is
+reported and where a run can be stopped.
+"""
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, overload
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from pydantic import BaseModel
+
+from regretless import feedback as feedbacks
+from regretless.benchmarks.base import Benchmark
+from regretless.benchmarks.references import references
+from regretless.errors import SettingsError
+from regretless.feedback import Measurement, check_linkage
+from regretless.oracles.base import Oracle
+from regretless.policies.base import Policy
+from regretless.problem import Problem
+from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_environment, without_nan
+from regretless.simulation import stream
+from regretless.simulation.programs import Progress
+from regretless.simulation.run import PLAY, Callback, Run, group_policies
+from regretless.simulation.saving import Saving
+from regretless.simulation.stream import SimulationSpec
+
+SEGMENT_ROUNDS = 250
+"""Rounds of a segment, unless a shorter one divides the horizon."""
+
+MAX_SEEDS, SEED_LIMIT, MAX_ROUNDS = 10**6, 2**32, 10**8
+MAX_LISTED = 16
+"""Numbers of an array that are listed in a configuration; longer arrays are given by their hash."""
+
+
+def no_progress(task: str, done: int, total: int) -> None:
+    """Ignore progress."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """What a simulation keeps in addition to the regret.
+
+    Parameters
+    ----------
+    diagnostics_every : int, default 10
+        Rounds between two kept diagnostics.
+    decisions : bool, default False
+        Whether to keep every decision, ``[replications, rounds, d]``.
+    """
+
+    diagnostics_every: int = DIAGNOSTICS_EVERY
+    decisions: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Monitor:
+    """Functions that follow a running simulation.
+
+    Parameters
+    ----------
+    callback : callable, optional
+        Receives ``Metrics``; the run ends there if it returns True.
+    every : int, default 100
+        Rounds between two calls of it; it is also called at the end.
+    progress : callable, optional
+        Receives what is being done, how much of it is finished and how much there is.
+    """
+
+    callback: Callback | None = None
+    every: int = 100
+    progress: Progress = no_progress
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """How a simulation is computed.
+
+    Parameters
+    ----------
+    precision : {"mixed", "single"}, default "mixed"
+        ``"mixed"`` computes policies in float64 around a float32 nuisance, as the published runs did; ``"single"``
+        computes everything in float32.
+    chunk : int, optional
+        The largest number of replications that run together; by default what suits the memory.
+    vectorized : bool, default True
+        If False, run every replication by itself, unbatched.
+    save : path, optional
+        A file that the run is kept in: the same call continues from it after a kill, bit for bit, and reads the
+        results from it when it is finished.
+    """
+
+    precision: Literal["mixed", "single"] = "mixed"
+    chunk: int | None = None
+    vectorized: bool = True
+    save: str | os.PathLike[str] | None = None
+
+
+@overload
+def simulate(
+    policy: Policy,
+    benchmark: Benchmark,
+    *,
+    feedback: str | Measurement | None = ...,
+    seeds: int | Iterable[int] = ...,
+    horizon: int | None = ...,
+    delay: int = ...,
+    missing: float = ...,
+    recording: Recording = ...,
+    monitor: Monitor = ...,
+    execution: Execution = ...,
+) -> Result: ...
+
+
+@overload
+def simulate(
+    policy: Mapping[str, Policy],
+    benchmark: Benchmark,
+    *,
+    feedback: str | Measurement | None = ...,
+    seeds: int | Iterable[int] = ...,
+    horizon: int | None = ...,
+    delay: int = ...,
+    missing: float = ...,
+    recording: Recording = ...,
+    monitor: Monitor = ...,
+    execution: Execution = ...,
+) -> Results: ...
+
+
+def simulate(
+    policy: Policy | Mapping[str, Policy],
+    benchmark: Benchmark,
+    *,
+    feedback: str | Measurement | None = None,
+    seeds: int | Iterable[int] = 30,
+    horizon: int | None = None,
+    delay: int = 0,
+    missing: float = 0.0,
+    recording: Recording = Recording(),  # noqa: B008 -- frozen
+    monitor: Monitor = Monitor(),  # noqa: B008 -- frozen
+    execution: Execution = Execution(),  # noqa: B008 -- frozen
+) -> Result | Results:
+    """Simulate one policy, or several on the same stream of contexts and costs.
+
+    Parameters
+    ----------
+    policy : Policy, or mapping of str to Policy
+        What decides and learns. Policies that differ in numbers only run in one compiled program.
+    benchmark : Benchmark
+        The stream of contexts and costs, with its feasible set.
+    feedback : str or Measurement, optional
+        The feedback that every policy must have been built for; by default each meets its own.
+    seeds : int or iterable of int, default 30
+        Number of replications, or their seeds.
+    horizon : int, optional
+        Number of rounds; by default the benchmark's.
+    delay : int, default 0
+        Rounds after which feedback arrives.
+    missing : float, default 0
+        Probability with which each row of the feedback fails to arrive, for policies built with ``may_miss``.
+    recording : Recording
+        What is kept in addition to the regret.
+    monitor : Monitor
+        Callbacks.
+    execution : Execution
+        Precision, memory, and a file to continue from.
+
+    Returns
+    -------
+    Result, or Results for a mapping
+        Regret by round, diagnostics, reference lines and the complete configuration.
+
+    Raises
+    ------
+    SettingsError
+        If a policy was built for another problem, or an argument is out of range.
+    OracleError
+        If the feasible set is empty in some round.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> bench = rg.benchmarks.build("topk")
+    >>> policy = rg.policies.build("greedy", bench.problem(feedback="bandit"))
+    >>> rg.simulate(policy, bench, seeds=2, horizon=20).regret.shape
+    (2, 20)
+    """
+    named = policy if isinstance(policy, Mapping) else {type(policy).__name__: policy}
+    chosen = seeds_of(seeds)
+    rounds = benchmark.horizon if horizon is None else horizon
+    _check(named, benchmark, rounds, delay, missing)
+    for name, every in (("diagnostics_every", recording.diagnostics_every), ("the callback's interval", monitor.every)):
+        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+            raise SettingsError(f"expected {name} to be a number of rounds, at least 1, got {every!r}")
+    spec = SimulationSpec(benchmark, delay, missing, recording.decisions, recording.diagnostics_every)
+    with jax.enable_x64(execution.precision == "mixed"):
+        _check_problems(named, spec, feedback)
+        run = Run(
+            spec,
+            group_policies(named, merge=execution.vectorized),
+            segment_lengths(rounds, monitor.every if monitor.callback else None),
+            len(chosen),
+            vectorized=execution.vectorized,
+            chunk=execution.chunk,
+            progress=monitor.progress,
+        )
+        request = {"seeds": list(chosen), "horizon": rounds, "precision": execution.precision}
+        saving = None if execution.save is None else Saving(execution.save, {**request, **run.describe()})
+        chunks, played = run.play(chosen, monitor.callback, monitor.every, saving)
+        lines = tuple(references(benchmark, _concatenated([chunk.tally for chunk in chunks])))
+    world = {
+        "benchmark": {**describe_part(benchmark), **benchmark.describe()},
+        "horizon": rounds,
+        "delay": delay,
+        "missing": missing,
+        "precision": execution.precision,
+        **({"stopped_early": True} if played < rounds else {}),
+    }
+    results = []
+    for name, member in named.items():
+        outcome = _concatenated([chunk.outcomes[name] for chunk in chunks])
+        arm = {"policy": describe_part(member), "feedback": _describe_feedback(member.problem.feedback)}
+        results.append(
+            Result(
+                label=name,
+                regret=outcome.regret,
+                diverged_at=outcome.diverged_at,
+                seeds=chosen,
+                config={**without_nan(arm), **without_nan(world)},
+                diagnostics=outcome.diagnostics,
+                diagnostics_every=recording.diagnostics_every,
+                decisions=outcome.decisions,
+                references=lines,
+                seconds=run.seconds,
+                environment=describe_environment(),
+            )
+        )
+    if isinstance(policy, Mapping):
+        return Results(results, seconds=run.seconds, programs=run.replicas.compiled[PLAY])
+    return results[0]
+
+
+def compile_programs(
+    policies: Mapping[str, Policy], benchmark: Benchmark, seeds: int, horizon: int, delay: int, missing: float
+) -> None:
+    """Compile what ``simulate`` will need for this number of seeds."""
+    with jax.enable_x64(True):
+        spec, lengths = SimulationSpec(benchmark, delay, missing), segment_lengths(horizon)
+        groups = group_policies(policies, merge=True)
+        Run(spec, groups, lengths, seeds, vectorized=True, chunk=None, progress=no_progress).prepare()
+
+
+def describe_part(part: Any) -> Any:
+    """Return a policy, a benchmark or a part of one as JSON data: its class with every choice and number.
+
+    Problems are left out, because the benchmark and the feedback describe them; long arrays are given by their hash.
+    """
+    if isinstance(part, Oracle):
+        return part.fingerprint()
+    if isinstance(part, BaseModel):
+        return {"kind": type(part).__name__, **part.model_dump(mode="json")}
+    if isinstance(part, eqx.Module):
+        fields = {field.name: getattr(part, field.name, None) for field in dataclasses.fields(part)}
+        kept = {name: value for name, value in fields.items() if value is not None and not isinstance(value, Problem)}
+        return {"kind": type(part).__name__, **{name: describe_part(value) for name, value in kept.items()}}
+    if isinstance(part, Mapping):
+        return {str(name): describe_part(value) for name, value in part.items()}
+    if isinstance(part, tuple | list):
+        return [describe_part(value) for value in part]
+    if isinstance(part, np.ndarray | np.generic | jax.Array):
+        return _describe_array(np.asarray(part))
+    if part is None or isinstance(part, bool | int | float | str):
+        return part
+    return getattr(part, "__qualname__", type(part).__qualname__)
+
+
+def _describe_feedback(rule: Measurement) -> Any:
+    return rule.name if rule in feedbacks.REGISTRY.values() else {"name": rule.name, **describe_part(rule)}
+
+
+def _describe_array(array: np.ndarray) -> Any:
+    if array.size <= MAX_LISTED:
+        return array.tolist()
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+    return {"shape": list(array.shape), "dtype": str(array.dtype), "sha256": digest}
+
+
+def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds that a number of replications, or any collection of seeds, stands for.
+
+    >>> seeds_of(3), seeds_of(range(7, 9))
+    ((0, 1, 2), (7, 8))
+    """
+    if isinstance(seeds, int | np.integer):
+        if not 1 <= seeds <= MAX_SEEDS:
+            raise SettingsError(f"expected 1 to {MAX_SEEDS:,} replications, got {seeds:,}")
+        return tuple(range(int(seeds)))
+    if isinstance(seeds, range):
+        count = max(0, -((seeds.start - seeds.stop) // seeds.step))  # len() of a range of 10²³ overflows
+        if count > MAX_SEEDS:
+            raise SettingsError(f"expected at most {MAX_SEEDS:,} replications, got {count:,}")
+    chosen = tuple(seeds)
+    usable = all(isinstance(seed, int | np.integer) and 0 <= seed < SEED_LIMIT for seed in chosen)
+    if not chosen or not usable or len(set(chosen)) != len(chosen):
+        raise SettingsError(
+            f"expected at least one seed, all different integers from 0 to {SEED_LIMIT - 1:,}, got {list(chosen)[:10]}"
+        )
+    return tuple(int(seed) for seed in chosen)
+
+
+def _check(policies: Mapping[str, Policy], benchmark: Benchmark, horizon: int, delay: int, missing: float) -> None:
+    if not policies:
+        raise SettingsError("expected at least one policy, got none")
+    if not 1 <= horizon <= MAX_ROUNDS:
+        raise SettingsError(f"expected a horizon of at least 1 round and at most {MAX_ROUNDS:,}, got {horizon:,}")
+    if benchmark.longest is not None and horizon > benchmark.longest:
+        raise SettingsError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
+    if delay < 0 or not 0.0 <= missing < 1.0:
+        raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
+
+
+def _check_problems(policies: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None) -> None:
+    """Refuse policies that were built for another problem, and measurements from which no total follows."""
+    stream.check_shapes(spec)
+    for name, policy in policies.items():
+        rule = policy.problem.feedback if feedback is None else feedback
+        policy.problem.require_played_on(spec.benchmark.problem(rule, may_miss=spec.missing > 0), f"policy {name!r}")
+    for rule in {policy.problem.feedback for policy in policies.values()}:
+        if rule not in feedbacks.REGISTRY.values():
+            _check_linkage(spec, rule)
+
+
+def _check_linkage(spec: SimulationSpec, rule: Measurement) -> None:
+    """Refuse a measurement from which the total cannot be recovered, on decisions of this benchmark."""
+    first = stream.draw(spec, jax.random.key(0), jnp.int32(0), 8).rounds
+    costs, instances = jax.tree.map(np.asarray, (first.cost, first.instance))
+    check_linkage(rule, jax.tree.map(jnp.asarray, spec.benchmark.oracle.answer(costs, instances)))
+
+
+def segment_lengths(horizon: int, stops: int | None = None) -> list[int]:
+    """Return lengths of segments: one length throughout if some divisor of the horizon suits, else a shorter last one.
+
+    With ``stops`` a segment ends after every ``stops`` rounds.
+    """
+    if stops is not None and stops < horizon:
+        rest = horizon % stops
+        return segment_lengths(stops) * (horizon // stops) + (segment_lengths(rest) if rest else [])
+    if horizon <= SEGMENT_ROUNDS:
+        return [horizon]
+    for length in range(SEGMENT_ROUNDS, SEGMENT_ROUNDS // 4, -1):
+        if horizon % length == 0:
+            return [length] * (horizon // length)
+    return [SEGMENT_ROUNDS] * (horizon // SEGMENT_ROUNDS) + [horizon % SEGMENT_ROUNDS]
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)

@@ -1,0 +1,245 @@
+"""One replication as pure functions: the stream of rounds that every policy meets, and a policy's rounds on it.
+
+A round is: see the context and sample; solve; see the feedback, or that of an earlier round; learn, which may need
+solves too. If the oracle is pure JAX, a scan over rounds does all of it in one program (``play_segment``); otherwise
+``programs.play_on_host`` takes the same steps one program at a time.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.references import Tally, questions, tally
+from regretless.errors import SettingsError
+from regretless.keys import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, START, STREAM, purpose_key
+from regretless.policies.base import Policy
+from regretless.results import DIAGNOSTICS_EVERY
+from regretless.types import Decision, Feedback, Info, Key, Sample, Solution
+
+
+class SimulationSpec(eqx.Module):
+    """What is simulated: a benchmark, how its feedback arrives, and what is kept."""
+
+    benchmark: Benchmark
+    delay: int = eqx.field(static=True, default=0)
+    missing: float = eqx.field(static=True, default=0.0)
+    keep_decisions: bool = eqx.field(static=True, default=False)
+    diagnostics_every: int = eqx.field(static=True, default=DIAGNOSTICS_EVERY)
+
+
+class StreamBatch(NamedTuple):
+    """Rounds ``start + 1 … start + length`` of one replication, and the costs to be solved for its reference lines."""
+
+    environment: PyTree  # the benchmark's, the same in all rounds
+    rounds: Round  # leading axis of rounds
+    costs: Float[Array, "lines length d"]
+    unusable: Int[Array, ""]  # first round that holds a non-finite number, 0 if none does
+
+
+class StreamSegment(NamedTuple):
+    """A stream batch with the solutions of its reference lines."""
+
+    environment: PyTree
+    rounds: Round
+    best: Float[Array, " length"]  # min c·w of each round
+    tally: Tally
+    unusable: Int[Array, ""]
+
+
+def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int) -> StreamBatch:
+    """Return the stream's next ``length`` rounds after round ``start``."""
+    benchmark = spec.benchmark
+    environment = benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
+    times = start + 1 + jnp.arange(length, dtype=jnp.int32)
+    rounds = jax.vmap(lambda t: benchmark.round(purpose_key(seed_key, STREAM, t), environment, t))(times)
+    finite = jnp.ones(length, bool)
+    for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
+        finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
+    unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
+    costs = questions(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds)
+    return StreamBatch(environment, rounds, costs, unusable)
+
+
+def solve_references(spec: SimulationSpec, batch: StreamBatch, w: Float[Array, "lines length d"]) -> StreamSegment:
+    """Return the segment with the solutions of its reference lines."""
+    costs = jax.vmap(spec.benchmark.judged)(batch.rounds)
+    sums = tally(spec.benchmark, batch.rounds, costs, w)
+    return StreamSegment(batch.environment, batch.rounds, jnp.sum(costs * w[0], axis=1), sums, batch.unusable)
+
+
+def draw_and_solve(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int) -> StreamSegment:
+    """Return the next segment in one program, for an oracle that is pure JAX."""
+    batch = draw(spec, seed_key, start, length)
+    solve = lambda costs: spec.benchmark.oracle.solve(costs, batch.rounds.instance).w  # noqa: E731
+    return solve_references(spec, batch, jax.vmap(solve)(batch.costs))
+
+
+def check_shapes(spec: SimulationSpec) -> None:
+    """Refuse a benchmark whose rounds do not have the shapes that it promises."""
+    benchmark = spec.benchmark
+
+    def first(key: Key) -> tuple[Array, Array]:
+        environment, played, _ = _first_round(spec, key)
+        return benchmark.context(environment, played.observation), played.cost
+
+    context, cost = jax.eval_shape(first, jax.random.key(0))
+    for part, shape, promised in (
+        ("context", context.shape, benchmark.context_shape),
+        ("cost", cost.shape, (benchmark.oracle.dim,)),
+    ):
+        if shape != promised:
+            raise SettingsError(f"benchmark {benchmark.name!r}: expected a {part} of shape {promised}, got {shape}")
+
+
+def _first_round(spec: SimulationSpec, seed_key: Key) -> tuple[PyTree, Round, Array]:
+    """Return the environment and a round, to know their shapes."""
+    environment = spec.benchmark.environment(seed_key)
+    return environment, spec.benchmark.round(seed_key, environment, jnp.int32(1)), jnp.int32(1)
+
+
+class Carry(eqx.Module):
+    """What a replication takes from round to round."""
+
+    state: Any
+    pending: tuple[Decision, Feedback] | None  # the last ``delay`` decisions with their feedback, by round modulo delay
+    diverged_at: Int[Array, ""]
+    failed: Int[Array, ""]  # worst solver status so far
+
+
+class SegmentRecord(eqx.Module):
+    """What a segment leaves behind."""
+
+    regret: Float[Array, " length"]
+    info: dict[str, Array]  # of rounds 10, 20, …: programs leave one entry more than there can be, perhaps a repetition
+    w: Float[Array, "length d"] | None
+
+
+class FeedbackArrival(NamedTuple):
+    """The decision of this round, and the decision and feedback that arrive in it."""
+
+    now: Decision
+    decision: Decision
+    feedback: Feedback
+    arrived: Bool[Array, ""] | bool
+    pending: Any
+
+
+def begin(policy: Policy, spec: SimulationSpec, seed_key: Key) -> Carry:
+    """Return the carry before the first round."""
+    state = policy.init(purpose_key(seed_key, START))
+    pending = None
+    if spec.delay:
+        environment, played, t = _first_round(spec, seed_key)
+        example = jax.eval_shape(lambda: _example(policy, spec, state, seed_key, environment, played, t))
+        pending = jax.tree.map(lambda leaf: jnp.zeros((spec.delay, *leaf.shape), leaf.dtype), example)
+    return Carry(state, pending, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
+
+
+def _example(
+    policy: Policy, spec: SimulationSpec, state: Any, seed_key: Key, environment: PyTree, played: Round, t: Array
+) -> tuple[Decision, Feedback]:
+    sample = draw_sample(policy, spec, state, seed_key, environment, played, t)
+    form = policy.oracle.aux_form()
+    aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
+    solution = Solution(jnp.zeros(policy.problem.dim), jnp.zeros((), jnp.int32), aux)
+    return act(policy, spec, seed_key, environment, played, sample, solution, t)
+
+
+def draw_sample(
+    policy: Policy, spec: SimulationSpec, state: Any, seed_key: Key, environment: PyTree, played: Round, t: Array
+) -> Sample:
+    """Return what the policy wants solved in this round."""
+    context = spec.benchmark.context(environment, played.observation)
+    return policy.sample(purpose_key(seed_key, DECIDE, t), state, context, played.instance)
+
+
+def act(
+    policy: Policy,
+    spec: SimulationSpec,
+    seed_key: Key,
+    environment: PyTree,
+    played: Round,
+    sample: Sample,
+    solution: Solution,
+    t: Array,
+) -> tuple[Decision, Feedback]:
+    """Return the decision that the solution makes, and what it reveals."""
+    context = spec.benchmark.context(environment, played.observation)
+    decision = policy.problem.record(sample, solution, context, played.instance, id=t)
+    seen = None
+    if spec.missing:
+        rows = policy.problem.observe(decision, played.cost).values.shape
+        seen = jax.random.uniform(purpose_key(seed_key, MISSING, t), rows) >= spec.missing
+    return decision, policy.problem.observe(decision, played.cost, seen)
+
+
+def arrive(spec: SimulationSpec, carry: Carry, decision: Decision, feedback: Feedback, t: Array) -> FeedbackArrival:
+    """Return what there is to learn from in this round: its own feedback, or that of ``delay`` rounds ago."""
+    now, pending = decision, carry.pending
+    arrived: Bool[Array, ""] | bool = True
+    if pending is not None:
+        slot = t % spec.delay
+        arrived = t > spec.delay
+        fresh = decision, feedback
+        # Until something has arrived, this round stands in for it: what is learned then is discarded.
+        decision, feedback = jax.tree.map(lambda ring, leaf: jnp.where(arrived, ring[slot], leaf), pending, fresh)
+        pending = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), pending, fresh)
+    if spec.missing:
+        arrived = arrived & jnp.any(feedback.used())
+    return FeedbackArrival(now, decision, feedback, arrived, pending)
+
+
+def finish_round(
+    spec: SimulationSpec,
+    carry: Carry,
+    arrival: FeedbackArrival,
+    state: Any,
+    info: Info,
+    played: Round,
+    best: Array,
+    t: Array,
+) -> tuple[Carry, Any]:
+    """Return the carry after a round, and its record: regret, diagnostics, decision."""
+    finite, now = info.finite, arrival.now
+    if arrival.arrived is not True:
+        state = jax.tree.map(lambda new, old: jnp.where(arrival.arrived, new, old), state, carry.state)
+        finite = finite | ~arrival.arrived
+    regret = spec.benchmark.judged(played) @ now.w - best
+    sampled = jnp.all(jnp.isfinite(now.cost_sample))
+    finite = finite & jnp.isfinite(regret) & sampled
+    diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)
+    status = jnp.where(sampled, jnp.abs(now.status), 0)  # a non-finite sample has no solution, which is no failure
+    failed = jnp.maximum(carry.failed, status.astype(jnp.int32))
+    after = Carry(state, arrival.pending, diverged_at, failed)
+    return after, (regret, {**info.scalars(), "finite": finite}, now.w if spec.keep_decisions else None)
+
+
+def play_segment(
+    policy: Policy, spec: SimulationSpec, carry: Carry, seed_key: Key, segment: StreamSegment, start: Int[Array, ""]
+) -> tuple[Carry, SegmentRecord]:
+    """Play a segment in one program, with an oracle that is pure JAX."""
+
+    def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, Any]:
+        t, played, best = now
+        sample = draw_sample(policy, spec, carry.state, seed_key, segment.environment, played, t)
+        solution = policy.oracle.solve_one(sample.cost, played.instance)
+        decision, feedback = act(policy, spec, seed_key, segment.environment, played, sample, solution, t)
+        arrival = arrive(spec, carry, decision, feedback, t)
+        key = purpose_key(seed_key, LEARN, t)
+        state, info = policy.learn(key, carry.state, arrival.decision, arrival.feedback)
+        return finish_round(spec, carry, arrival, state, info, played, best, t)
+
+    length = segment.best.shape[0]
+    times = start + 1 + jnp.arange(length, dtype=jnp.int32)
+    carry, (regret, info, w) = jax.lax.scan(one, carry, (times, segment.rounds, segment.best))
+    return carry, SegmentRecord(regret, thin_out(info, start, length, spec.diagnostics_every), w)
+
+
+def thin_out(info: dict[str, Array], start: Int[Array, ""], length: int, every: int) -> dict[str, Array]:
+    """Return the diagnostics of every ``every``-th round, in single precision."""
+    chosen = (-1 - start) % every + every * jnp.arange(length // every + 1)
+    return jax.tree.map(lambda leaf: leaf[jnp.minimum(chosen, length - 1)].astype(jnp.float32), info)
