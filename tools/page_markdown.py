@@ -1,9 +1,9 @@
-"""What the pages' Markdown means beyond the usual, when they are built: a Python-Markdown extension (see mkdocs.yml).
+"""Extend the Markdown of the pages; a Python-Markdown extension that ``mkdocs.yml`` loads.
 
-- ``$…$`` and ``$$…$$`` are TeX, typeset as MathML here and now: pages work offline, and no script draws formulas.
-- Links to lines of code, which lead out of the pages on a code host, lead to the copies that ``page_sources.py`` makes.
+- ``$…$`` and ``$$…$$`` are TeX and become MathML when the page is built, so that pages work offline without scripts.
+- Links to definitions in the source code lead to the copies that ``page_sources.py`` writes, at the right line.
 - A number and its error, or the ends of an interval, stay on one line.
-- A drawing (``![…](images/….svg)``) stands in the page itself, so that it follows the reader's choice of light or dark.
+- A drawing (``![…](images/….svg)``) becomes part of the page, so that it follows the light or dark theme.
 - An example (``>>> …``) in a docstring is code, not a quotation.
 """
 
@@ -32,14 +32,14 @@ STYLE = re.compile(r"<style>.*?</style>\s*|<\?xml.*?\?>\s*", re.DOTALL)
 
 @functools.cache
 def mathml(tex: str, displayed: bool = False) -> str:
-    """A formula as MathML; raises ``math_core.LatexError`` for TeX that is none."""
+    """Return a formula as MathML; raise ``math_core.LatexError`` for invalid TeX."""
     from math_core import LatexToMathML
 
     return LatexToMathML(fancy_error=False).convert_with_local_state(tex.strip(), displaystyle=displayed)
 
 
 def formulas(markdown: str) -> list[str]:
-    """The TeX of every formula of a page."""
+    """Return the TeX of every formula of a page."""
     parts = [re.sub(r"`[^`\n]*`", "``", part) for part in FENCE.split(markdown) if not part.lstrip().startswith("```")]
     shown = [tex for part in parts for tex in DISPLAYED.findall(part)]
     return shown + [tex for part in parts for tex in re.findall(FORMULA, DISPLAYED.sub("", part))]
@@ -75,14 +75,14 @@ def line_of(name: str, path: str) -> int:
 
 
 def to_copy(link: re.Match[str]) -> str:
-    """Return a link to a definition as one to the copy of its file in the built pages; names may break after each word."""
+    """Return a link to the copy of a source file; the name may be broken after each word."""
     name, up, path = link.groups()
     words = re.sub(r"([._])(?=\w)", r"\1<wbr>", name)
     return f'<a href="{up}code/{path}.html#L-{line_of(name, path)}"><code>{words}</code></a>'
 
 
 def fenced(lines: list[str]) -> list[str]:
-    """Examples that start a paragraph with ``>>>`` put between fences, up to the next empty line."""
+    """Put fences around examples that start a paragraph with ``>>>``, up to the next empty line."""
     done: list[str] = []
     inside = example = False
     for line in lines:
@@ -104,11 +104,11 @@ class _Examples(Preprocessor):
 
 
 class _Blocks(Preprocessor):
-    """Displayed formulas, drawings and links to code; code between fences is already put away."""
+    """Replace displayed formulas, drawings and links to code; fenced code is already stashed."""
 
     def run(self, lines: list[str]) -> list[str]:
         text = TO_CODE.sub(lambda link: self.md.htmlStash.store(to_copy(link)), "\n".join(lines))
-        text = DRAWING.sub(self._drawing, TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), text))
+        text = DRAWING.sub(self._drawing, TOGETHER.sub(lambda match: match[0].replace(" ", "\u00a0"), text))
         return DISPLAYED.sub(self._formula, text).split("\n")
 
     def _formula(self, match: re.Match[str]) -> str:
@@ -129,14 +129,14 @@ class _Inline(InlineProcessor):
 
 
 class _Indexed(InlineProcessor):
-    """A letter with an index in plain words (``η_t``), as the list has it that pages share with the report."""
+    """A letter with an index in plain text (``η_t``), as in the list that the pages share with the report."""
 
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[str, int, int]:  # noqa: N802
         return self.md.htmlStash.store(f"<i>{m[1]}</i><sub>{m[2].strip('{}')}</sub>"), m.start(0), m.end(0)
 
 
 class PageExtension(Extension):
-    """The extension that Markdown loads by the name of this file."""
+    """The extension that Markdown loads by the name of this module."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
         md.preprocessors.register(_Examples(md), "page_examples", 40)  # before fences are read
@@ -146,5 +146,5 @@ class PageExtension(Extension):
 
 
 def makeExtension(**options: Any) -> PageExtension:  # noqa: N802
-    """What Markdown calls."""
+    """Return the extension; Markdown calls this function."""
     return PageExtension(**options)

@@ -1,6 +1,6 @@
-"""Copies of the code that the built pages link to: ``python tools/page_sources.py SITE``, after the pages are built.
+"""Copy the source files that the built pages link to: ``python tools/page_sources.py SITE``, after the pages are built.
 
-Only the files that some page links to; each line has a name, and the line that a link leads to is marked.
+Each line of a copy has an anchor, and the line that a link leads to is highlighted.
 """
 
 import html
@@ -28,12 +28,12 @@ LAST = " .code, .code * { background: none !important; } pre > span:target { bac
 
 
 def linked(site: Path) -> set[str]:
-    """The files that a page links to, by their path in the repository."""
+    """Return the source files that pages link to, as paths in the repository."""
     return {path for page in site.rglob("*.html") for path in LINK.findall(page.read_text(encoding="utf-8"))}
 
 
 def copied(path: str) -> str:
-    """One file as a page of its own; raises FileNotFoundError if there is none."""
+    """Return one source file as an HTML page."""
     source = (ROOT / path).read_text(encoding="utf-8")
     code = highlight(source, PythonLexer(stripnl=False), LIGHT).replace("\n</span>", "</span>")
     night = f"body {{ background: #16181d; color: #e8eaee; }} {DARK.get_style_defs('.code')}"
@@ -46,7 +46,7 @@ def copied(path: str) -> str:
 
 
 def main(site: Path) -> None:
-    """Writes every copy below ``site/code``."""
+    """Write every copy below ``site/code``."""
     for path in sorted(linked(site)):
         page = site / "code" / f"{path}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
