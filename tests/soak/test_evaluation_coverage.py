@@ -1,9 +1,9 @@
-"""Measures how honest ``rg.evaluate`` is: simulated logs, candidates whose true cost is known, and how often it is covered.
+"""Coverage of the intervals of ``rg.evaluate`` on simulated logs, for candidates whose true cost is known.
 
-Randomised logs (ε-randomised around a rule, 150 to 1,200 rounds, costs that no linear model fits, heavy tails and contexts
-that resemble those before them in a third each): 95 % intervals must cover in at least 90 %, at least 60 % must get an answer,
-and of two candidates whose intervals do not overlap the wrong one may be called better in at most 5 %. Logs without randomness,
-and logs in which a handful of rounds speaks for a candidate, must be answered with that the log is inconclusive.
+Randomised logs have 150 to 1,200 rounds, costs that no linear model fits, heavy tails in a third and correlated
+contexts in a third. 95 % intervals must cover in at least 90 %, at least 60 % of the candidates must get an answer,
+and of two candidates whose intervals do not overlap the wrong one may be preferred in at most 5 %. Logs without
+randomness, and logs with a handful of informative rounds, must be inconclusive.
 """
 
 import itertools
@@ -25,13 +25,13 @@ ORACLE = oracles.top_k(DIM, CHOSEN)
 DECISIONS = np.array([np.isin(np.arange(DIM), pair) for pair in itertools.combinations(range(DIM), CHOSEN)], float)
 LEARNER = "linear_thompson"
 FRESH = 20_000
-"""Contexts from which a candidate's true cost is computed."""
+"""Number of contexts that a candidate's true cost is averaged over."""
 
 Rule = Callable[[np.ndarray], np.ndarray]
 
 
 class World(NamedTuple):
-    """Mean costs ``level + B x + curve · (x² − 1)`` of each item, with noise and contexts of a kind."""
+    """Mean costs ``level + B x + curve · (x² − 1)`` of each item, with noise and contexts of one kind."""
 
     slopes: np.ndarray
     curves: np.ndarray
@@ -39,32 +39,32 @@ class World(NamedTuple):
     slow: bool
 
     def mean(self, x: np.ndarray) -> np.ndarray:
-        """``[n, d]``."""
+        """Return mean costs ``[n, d]``."""
         return 5.0 + x @ self.slopes.T + (x**2 - 1.0) @ self.curves.T
 
     def contexts(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Normal, where ``slow`` with a correlation of 0.7 from round to round."""
+        """Draw normal contexts; if ``slow``, with a correlation of 0.7 from round to round."""
         x = rng.normal(size=(count, FEATURES))
         for t in range(1, count if self.slow else 0):
             x[t] = 0.7 * x[t - 1] + np.sqrt(1 - 0.49) * x[t]
         return x
 
     def total(self, rng: np.random.Generator, x: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """What is paid for ``w``."""
+        """Draw the total costs of ``w``."""
         size = len(x)
         noise = rng.standard_t(3, size) / np.sqrt(3) if self.heavy else rng.normal(size=size)
         return np.sum(self.mean(x) * w, axis=1) + noise
 
 
 def world(rng: np.random.Generator, number: int) -> World:
-    """One at random; every third has heavy tails, every third slow contexts."""
+    """Draw a world; every third has heavy tails, every third slow contexts."""
     return World(
         rng.normal(size=(DIM, FEATURES)), 0.5 * rng.normal(size=(DIM, FEATURES)), number % 3 == 1, number % 3 == 2
     )
 
 
 def linear(slopes: np.ndarray, levels: np.ndarray) -> Rule:
-    """The decision that is best for linear costs, in one context or in many."""
+    """Return the rule that is best for linear costs, for one context or many."""
 
     def rule(x: np.ndarray) -> np.ndarray:
         order = np.argsort(levels + x @ slopes.T, axis=-1, kind="stable")
@@ -73,39 +73,43 @@ def linear(slopes: np.ndarray, levels: np.ndarray) -> Rule:
     return rule
 
 
-def rules(rng: np.random.Generator, own: World) -> dict[str, Rule]:
-    """The log's rule, one like it, one that knows more, and a fixed decision."""
-    misjudged = own.slopes + rng.normal(size=own.slopes.shape)
+def rules(rng: np.random.Generator, simulated: World) -> dict[str, Rule]:
+    """Return the rule of the log, a similar one, a better one, and a fixed decision."""
+    misjudged = simulated.slopes + rng.normal(size=simulated.slopes.shape)
     levels = rng.normal(size=DIM)
-    near = misjudged + 0.3 * rng.normal(size=own.slopes.shape)
+    near = misjudged + 0.3 * rng.normal(size=simulated.slopes.shape)
     fixed = DECISIONS[rng.integers(len(DECISIONS))]
     return {
-        "log": linear(misjudged, levels), "near": linear(near, levels), "better": linear(own.slopes, np.zeros(DIM)),
+        "log": linear(misjudged, levels),
+        "near": linear(near, levels),
+        "better": linear(simulated.slopes, np.zeros(DIM)),
         "fixed": lambda x: np.broadcast_to(fixed, (*x.shape[:-1], DIM)),
-    }  # fmt: skip
+    }
 
 
 def logged(
-    rng: np.random.Generator, own: World, rule: Rule, count: int, random: float, told: bool
+    rng: np.random.Generator, simulated: World, rule: Rule, count: int, random: float, propensities: bool
 ) -> tuple[History, np.ndarray]:
-    """A log that follows a rule and draws uniformly with probability ``random``; its mean costs beside it."""
-    x = own.contexts(rng, count)
+    """Return a log that follows a rule and draws uniformly with probability ``random``, and its mean costs."""
+    x = simulated.contexts(rng, count)
     usual = rule(x)
     drawn = DECISIONS[rng.integers(len(DECISIONS), size=count)]
     w = np.where(rng.uniform(size=(count, 1)) < random, drawn, usual)
     chance = random / len(DECISIONS) + (1.0 - random) * np.all(w == usual, axis=1)
-    return History(x, w, totals=own.total(rng, x, w), propensities=chance if told else None), own.mean(x)
+    return History(
+        x, w, totals=simulated.total(rng, x, w), propensities=chance if propensities else None
+    ), simulated.mean(x)
 
 
-def true_costs(rng: np.random.Generator, own: World, candidates: dict[str, Rule]) -> dict[str, float]:
-    """Expected cost per round of each rule."""
+def true_costs(rng: np.random.Generator, simulated: World, candidates: dict[str, Rule]) -> dict[str, float]:
+    """Return the expected cost per round of each rule."""
     x = rng.normal(size=(FRESH, FEATURES))
-    mean = own.mean(x)
+    mean = simulated.mean(x)
     return {name: float(np.mean(np.sum(mean * rule(x), axis=1))) for name, rule in candidates.items()}
 
 
 def learner_cost(history: History, mean: np.ndarray) -> float:
-    """What a policy that learns as the rounds go by would have paid in the judged rounds, without the noise."""
+    """Return the mean cost, without noise, of a policy that learns during the log, in the evaluated rounds."""
     blocks = np.array_split(np.arange(len(history)), BLOCKS)
     w = parts.decisions(LEARNER, LEARNER, history, blocks, parts.Meant(ORACLE, "bandit"))
     judged = np.concatenate(blocks[1:])
@@ -113,56 +117,56 @@ def learner_cost(history: History, mean: np.ndarray) -> float:
 
 
 def randomised(rng: np.random.Generator, number: int, counts: Counter[str]) -> None:
-    """One randomised log; without propensities every fifth."""
-    own, told = world(rng, number), number % 5 != 4
-    all_rules = rules(rng, own)
+    """Evaluate one randomised log; every fifth is without propensities."""
+    simulated, propensities = world(rng, number), number % 5 != 4
+    all_rules = rules(rng, simulated)
     count, random = int(rng.choice([150, 300, 600, 1200])), float(rng.choice([0.2, 0.4, 0.7, 1.0]))
-    history, mean = logged(rng, own, all_rules.pop("log"), count, random, told)
-    true = true_costs(rng, own, all_rules)
+    history, mean = logged(rng, simulated, all_rules.pop("log"), count, random, propensities)
+    true = true_costs(rng, simulated, all_rules)
     true[LEARNER] = learner_cost(history, mean)
-    found = evaluate({**all_rules, LEARNER: LEARNER}, history, oracle=ORACLE)
-    kind = "with propensities" if told else "without propensities"
+    evaluation = evaluate({**all_rules, LEARNER: LEARNER}, history, oracle=ORACLE)
+    kind = "with propensities" if propensities else "without propensities"
     for name, cost in true.items():
         counts[f"{kind}: asked"] += 1
-        answer = found[name].cost
+        answer = evaluation[name].cost
         if answer is not None:
-            counts[f"{kind}: told"] += 1
+            counts[f"{kind}: answered"] += 1
             counts[f"{kind}: covered"] += answer.low <= cost <= answer.high
             counts[f"{kind}: wide"] += answer.high - answer.low > 2.0
-    count_pairs(found, true, counts)
+    count_pairs(evaluation, true, counts)
 
 
-def count_pairs(found: Evaluation, true: dict[str, float], counts: Counter[str]) -> None:
-    """Pairs whose intervals do not overlap, and those of them that are called the wrong way round; paired differences too."""
+def count_pairs(evaluation: Evaluation, true: dict[str, float], counts: Counter[str]) -> None:
+    """Count pairs whose intervals do not overlap, those in the wrong order, and paired differences."""
     for first, second in itertools.combinations(true, 2):
-        one, other = found[first].cost, found[second].cost
+        one, other = evaluation[first].cost, evaluation[second].cost
         if one is None or other is None:
             continue
         if one.high < other.low or other.high < one.low:
             counts["pairs apart"] += 1
             counts["pairs wrong"] += (one.mean < other.mean) != (true[first] < true[second])
-        difference = found.difference(first, second)
+        difference = evaluation.difference(first, second)
         if difference is not None and LEARNER not in (first, second):
             counts["differences"] += 1
             counts["differences covered"] += difference.low <= true[first] - true[second] <= difference.high
 
 
 def silent(rng: np.random.Generator, number: int, counts: Counter[str]) -> None:
-    """A log without randomness, and one of which a handful of rounds speaks for a candidate: neither must be answered."""
-    own = world(rng, number)
-    all_rules = rules(rng, own)
+    """Evaluate a log without randomness, and one with a handful of informative rounds: both are inconclusive."""
+    simulated = world(rng, number)
+    all_rules = rules(rng, simulated)
     rule = all_rules.pop("log")
     del all_rules["near"]
     for kind, count, random in (("deterministic", int(rng.choice([150, 600])), 0.0), ("handful", 60, 0.3)):
-        history, _ = logged(rng, own, rule, count, random, told=number % 2 == 0)
-        found = evaluate(all_rules, history)
+        history, _ = logged(rng, simulated, rule, count, random, propensities=number % 2 == 0)
+        evaluation = evaluate(all_rules, history)
         for name in all_rules:
             counts[f"{kind}: asked"] += 1
-            counts[f"{kind}: told"] += found[name].told
+            counts[f"{kind}: answered"] += evaluation[name].told
 
 
 def measure(logs: int, seed: int) -> Counter[str]:
-    """All counts over so many randomised logs and a fifth as many silent ones of each kind."""
+    """Return the counts over randomised logs, and a fifth as many uninformative ones of each kind."""
     counts: Counter[str] = Counter()
     for number in range(logs):
         randomised(np.random.default_rng([seed, number]), number, counts)
@@ -172,33 +176,37 @@ def measure(logs: int, seed: int) -> Counter[str]:
 
 
 def share(counts: Counter[str], part: str, whole: str) -> float:
-    """One count over another."""
+    """Return one count divided by another."""
     return counts[part] / max(counts[whole], 1)
 
 
 def verdicts(counts: Counter[str]) -> list[tuple[str, float, bool]]:
-    """What is measured, and whether it is as it should be."""
+    """Return what was measured, with whether it is as required."""
     kinds = ("with propensities", "without propensities")
     both: Counter[str] = Counter()
     for kind in kinds:
-        for what in ("asked", "told", "covered"):
-            both[what] += counts[f"{kind}: {what}"]
+        for name in ("asked", "answered", "covered"):
+            both[name] += counts[f"{kind}: {name}"]
     rows = [
-        ("intervals that cover the true cost", share(both, "covered", "told"), share(both, "covered", "told") >= 0.9),
-        ("candidates that get an answer", share(both, "told", "asked"), share(both, "told", "asked") >= 0.6),
+        (
+            "intervals that cover the true cost",
+            share(both, "covered", "answered"),
+            share(both, "covered", "answered") >= 0.9,
+        ),
+        ("candidates that get an answer", share(both, "answered", "asked"), share(both, "answered", "asked") >= 0.6),
     ]
     for kind in kinds:
-        covered = share(counts, f"{kind}: covered", f"{kind}: told")
-        rows.append((f"  {kind}: cover", covered, covered >= 0.9 or not counts[f"{kind}: told"]))
-        rows.append((f"  {kind}: answered", share(counts, f"{kind}: told", f"{kind}: asked"), True))
-        rows.append((f"  {kind}: wider than 2", share(counts, f"{kind}: wide", f"{kind}: told"), True))
+        covered = share(counts, f"{kind}: covered", f"{kind}: answered")
+        rows.append((f"  {kind}: cover", covered, covered >= 0.9 or not counts[f"{kind}: answered"]))
+        rows.append((f"  {kind}: answered", share(counts, f"{kind}: answered", f"{kind}: asked"), True))
+        rows.append((f"  {kind}: wider than 2", share(counts, f"{kind}: wide", f"{kind}: answered"), True))
     wrong = share(counts, "pairs wrong", "pairs apart")
     rows.append((f"of {counts['pairs apart']} pairs that do not overlap, called wrongly", wrong, wrong <= 0.05))
     covered = share(counts, "differences covered", "differences")
     rows.append(("intervals of paired differences that cover", covered, covered >= 0.9))
     for kind in ("deterministic", "handful"):
-        told = share(counts, f"{kind}: told", f"{kind}: asked")
-        rows.append((f"{kind} logs: answered of {counts[f'{kind}: asked']}", told, told <= 0.01))
+        answered = share(counts, f"{kind}: answered", f"{kind}: asked")
+        rows.append((f"{kind} logs: answered of {counts[f'{kind}: asked']}", answered, answered <= 0.01))
     return rows
 
 
@@ -209,11 +217,11 @@ def test_intervals_cover_and_uninformative_logs_get_no_answer():
         wrong = [f"{name}: {value:.1%}" for name, value, right in verdicts(counts) if not right]
         assert not wrong, wrong
         return
-    answered = sum(counts[f"{kind}: told"] for kind in ("with propensities", "without propensities"))
+    answered = sum(counts[f"{kind}: answered"] for kind in ("with propensities", "without propensities"))
     covered = sum(counts[f"{kind}: covered"] for kind in ("with propensities", "without propensities"))
     assert answered >= 16, "of 32"
     assert covered >= 0.85 * answered
     assert counts["pairs wrong"] == 0
     assert counts["pairs apart"] >= 3
-    assert counts["deterministic: told"] == counts["handful: told"] == 0
+    assert counts["deterministic: answered"] == counts["handful: answered"] == 0
     assert counts["deterministic: asked"] == 4

@@ -1,4 +1,4 @@
-"""Malformed commands, one after another: each must end soon, with a plain message, an exit code that is not 0, and no litter.
+"""Malformed commands end soon, with a message and an exit code other than 0, and leave no files behind.
 
 Run as a script, this file loads the program once and forks for every command, in a new folder each time.
 """
@@ -22,24 +22,24 @@ from soak.malformed import KINDS  # noqa: E402
 from soak.sizes import size  # noqa: E402
 
 SECONDS = 20.0
-"""How long a command may take on a machine that does nothing else; on a busy one longer, by its load."""
+"""Time limit of a command on an idle machine; on a busy one it grows with the load."""
 
 
 class Finding(NamedTuple):
-    """A command that did not end as it should."""
+    """A command that did not end as expected."""
 
     command: list[str]
-    what: str
+    problem: str
     output: str
 
 
 def attempt(command: list[str], folder: Path) -> Finding | None:
-    """Runs one command in a child; a finding if it does not end as it should."""
+    """Run one command in a child process; return a finding if it does not end as expected."""
     output = folder.parent / f"{folder.name}.txt"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     child = os.fork()
     if child == 0:
-        _be(command, folder, output)
+        _run_child(command, folder, output)
     busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     status, deadline = None, time.monotonic() + SECONDS * busy
     while status is None and time.monotonic() < deadline:
@@ -49,24 +49,24 @@ def attempt(command: list[str], folder: Path) -> Finding | None:
     if status is None:
         os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    words = output.read_text(encoding="utf-8", errors="replace")
+    text = output.read_text(encoding="utf-8", errors="replace")
     output.unlink()
-    for what, wrong in (
+    for problem, wrong in (
         ("did not end", status is None),
-        ("traceback", "Traceback" in words),
+        ("traceback", "Traceback" in text),
         ("exit code 0", status == 0),
         (f"ended by a signal ({status})", status is not None and os.WIFSIGNALED(status)),
-        ("said nothing", not words.strip()),
+        ("no output", not text.strip()),
         ("left a part of a file", any(".part" in path.name for path in folder.rglob("*"))),
         ("changed a file", any(not path.is_file() or path.read_bytes() != old for path, old in before.items())),
     ):
         if wrong:
-            return Finding(command, what, words)
+            return Finding(command, problem, text)
     return None
 
 
-def _be(command: list[str], folder: Path, output: Path) -> None:
-    """The child: the command itself."""
+def _run_child(command: list[str], folder: Path, output: Path) -> None:
+    """Run the command in the child process."""
     os.setpgid(0, 0)
     file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(file, 1)
@@ -90,30 +90,32 @@ def _be(command: list[str], folder: Path, output: Path) -> None:
 
 
 def fuzz(commands: int, seed: int) -> list[Finding]:
-    """The findings among so many commands."""
+    """Return the findings among a number of random commands."""
     rng = random.Random(seed)
-    found = []
+    findings = []
     with tempfile.TemporaryDirectory() as place:
         os.environ["REGRETLESS_CACHE"] = str(Path(place) / "cache")
         for number in range(commands):
             if number and number % 50 == 0:
-                print(f"{number} of {commands} commands, {len(found)} findings", file=sys.stderr, flush=True)
+                print(f"{number} of {commands} commands, {len(findings)} findings", file=sys.stderr, flush=True)
             folder = Path(place) / f"{number:05d}"
             folder.mkdir()
             kind = KINDS[number % len(KINDS)]
             finding = attempt(kind(rng, folder), folder)
             if finding is not None:
-                found.append(finding)
+                findings.append(finding)
             shutil.rmtree(folder, ignore_errors=True)
-    return found
+    return findings
 
 
-def report(found: list[Finding], commands: int) -> int:
-    """Prints the findings; 1 if there are any."""
-    for finding in found:
-        print(f"{finding.what}: regretless {' '.join(map(repr, finding.command))}\n    {finding.output.strip()[-400:]}")
-    print(f"{commands} malformed commands, {len(found)} findings")
-    return 1 if found else 0
+def report(findings: list[Finding], commands: int) -> int:
+    """Print the findings; return 1 if there are any."""
+    for finding in findings:
+        print(
+            f"{finding.problem}: regretless {' '.join(map(repr, finding.command))}\n    {finding.output.strip()[-400:]}"
+        )
+    print(f"{commands} malformed commands, {len(findings)} findings")
+    return 1 if findings else 0
 
 
 def test_malformed_commands_end_with_a_message():

@@ -1,8 +1,8 @@
 """Random calls of live learners, sensible and senseless ones, against a plain NumPy model of their books.
 
-Only a RegretlessError may come out of
-a call; a call that is rejected leaves the saved state byte for byte as it was; after one that is accepted the learner says what
-the model says: ids, decisions, rows and their values, totals, counts, scales.
+Only a RegretlessError may come out of a call; a call that is rejected leaves the saved state byte for byte as it was;
+after one that is accepted the learner says what the model says: ids, decisions, rows and their values, totals,
+counts, scales.
 """
 
 import copy

@@ -1,8 +1,7 @@
-"""Runs that are interrupted at random moments: one line, exit code 130, no partial file, nothing said that is untrue.
+"""Runs that are interrupted at random moments print one line, end with exit code 130 and leave no partial file.
 
-A third of the runs is interrupted in the first
-two seconds, a third while files are written (a spy in the child slows the atomic writer down and tells when it begins), a
-third at any moment in between.
+A third of the runs is interrupted in the first two seconds, a third while files are written (the child slows the
+atomic writer down and reports when it starts), a third at any moment in between.
 """
 
 import contextlib
@@ -37,24 +36,30 @@ LAST_MOMENT = 6.0
 
 
 class Finding(NamedTuple):
-    """A run that did not end as it should."""
+    """A run that did not end as expected."""
 
-    what: str
+    problem: str
     command: list[str]
     after: float
     output: str
 
 
 def interrupted(rng: random.Random, kind: int, folder: Path, cache: Path) -> Finding | None:
-    """One run, interrupted; a finding if it does not end as it should."""
+    """Interrupt one run; return a finding if it does not end as expected."""
     command = rng.choice([RUN, RUN, STORE, JOBS])
     spy = folder.parent / f"{folder.name}.spy"
     environment = {**os.environ, "REGRETLESS_CACHE": str(cache), "REGRETLESS_SPY": str(spy)}
     start = [sys.executable, "-c", SPY if kind == 1 else "from regretless_command import main; main()", *command]
     began = time.monotonic()
     process = subprocess.Popen(
-        start, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )  # fmt: skip
+        start,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
     if kind == 1:
         wanted = rng.randrange(1, 4)
         while process.poll() is None and (not spy.exists() or spy.read_text().count("\n") < wanted):
@@ -75,21 +80,21 @@ def interrupted(rng: random.Random, kind: int, folder: Path, cache: Path) -> Fin
         return Finding("did not end", command, after, output)
     code = process.returncode
     lines = [line for line in output.splitlines() if line.startswith("stopped")]
-    for what, wrong in (
+    for problem, wrong in (
         ("traceback", "Traceback" in output),
         (f"exit code {code}", not finished and code not in (0, 130)),
         ("not one line", code == 130 and len(lines) != 1),
         ("partial file", any(".part" in path.name for path in folder.rglob("*"))),
-        ("unreadable file", not all(map(_whole, folder.rglob("*")))),
-        ("untrue word", "nothing" in "".join(lines) and any(path.is_file() for path in folder.rglob("*"))),
+        ("unreadable file", not all(map(_complete, folder.rglob("*")))),
+        ("wrong message", "nothing" in "".join(lines) and any(path.is_file() for path in folder.rglob("*"))),
     ):
         if wrong:
-            return Finding(what, command, after, output)
+            return Finding(problem, command, after, output)
     return None
 
 
-def _whole(path: Path) -> bool:
-    """Whether a file is complete: results have a footer, documents parse, pictures end as they should."""
+def _complete(path: Path) -> bool:
+    """Return whether a file is complete."""
     if not path.is_file():
         return True
     content = path.read_bytes()
@@ -114,6 +119,6 @@ def test_interrupted_runs_leave_no_partial_file(tmp_path):
         finding = interrupted(rng, number % 3, folder, tmp_path / "cache")
         if finding is not None:
             findings.append(
-                f"{finding.what} after {finding.after:.2f} s: {' '.join(finding.command)}\n    {finding.output[-400:]}"
+                f"{finding.problem} after {finding.after:.2f} s: {' '.join(finding.command)}\n    {finding.output[-400:]}"
             )
     assert not findings, "\n".join(findings)

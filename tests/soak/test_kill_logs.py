@@ -1,8 +1,8 @@
 """Kills a learner that writes a log at random moments, damages logs, and checks what can be read of them.
 
-Every call that returned must be in the log; the learner that a log gives must be, by the hash of its file, the one that a
-checkpoint of the same moment holds, from the start as well as from another checkpoint on. Then bits are turned over and tails
-torn off: noticed, the good part kept. The process that is killed runs this file as a script.
+Every call that returned must be in the log; the learner that a log gives must be, by the hash of its file, the one
+that a checkpoint of the same moment holds, from the start as well as from another checkpoint on. Then bits are turned
+over and tails torn off: noticed, the good part kept. The process that is killed runs this file as a script.
 """
 
 import hashlib

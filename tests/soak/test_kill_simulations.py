@@ -1,4 +1,4 @@
-"""Kills a simulation that is saved at random moments, goes on, and compares the end with an undisturbed one, bit by bit."""
+"""A simulation that is killed at random moments and continued ends with the bits of an undisturbed one."""
 
 import random
 import signal
@@ -22,8 +22,8 @@ import numpy as np
 import regretless as rg
 bench = rg.benchmarks.build("shortest_path")
 policies = {name: rg.policies.build(name, bench.problem()) for name in ("greedy", "thompson", "linear_thompson")}
-told = lambda metrics: print(metrics.round, metrics.seeds[0], flush=True)
-monitor, execution = rg.simulation.Monitor(told, 50), rg.simulation.Execution(chunk=2, save=sys.argv[1])
+report = lambda metrics: print(metrics.round, metrics.seeds[0], flush=True)
+monitor, execution = rg.simulation.Monitor(report, 50), rg.simulation.Execution(chunk=2, save=sys.argv[1])
 run = rg.simulate(policies, bench, seeds=6, horizon=3000, monitor=monitor, execution=execution)
 arrays = {f"{name}/regret": trace.regret for name, trace in run.items()}
 arrays |= {f"{name}/{key}": values for name, trace in run.items() for key, values in trace.diagnostics.items()}
@@ -32,12 +32,12 @@ np.savez(sys.argv[1] + ".npz", references=[line.mean for line in run.references]
 
 
 def started(path: Path, cache: Path) -> subprocess.Popen[str]:
-    """A process that plays the run at ``path``, or goes on with it."""
+    """Start a process that plays or continues the run at ``path``."""
     return subprocess.Popen([sys.executable, "-c", CHILD, str(path), str(cache)], stdout=subprocess.PIPE, text=True)
 
 
 def played(path: Path, cache: Path) -> float:
-    """Plays to the end; seconds from the first thing that was told."""
+    """Play to the end; return the seconds since the first progress report."""
     with started(path, cache) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -1,8 +1,8 @@
-"""Calls a learner thousands of times after ``warm_up`` and counts what must not happen: a compilation, or a call that stalls.
+"""After ``warm_up`` no call of a learner compiles or stalls.
 
-Decisions (one context or several), feedback that is complete, partial, late, in pieces or never comes, explanations and health,
-in random order. Of each call the processor time of all threads is taken, less the solver's own. No call may compile, and the
-99.9th percentile must stay below 50 ms (asserted from 1,000 calls on).
+Decisions (one context or several), feedback that is complete, partial, late, in pieces or never comes, explanations
+and health, in random order. Of each call the processor time of all threads is taken, less the solver's own. No call
+may compile, and the 99.9th percentile must stay below 50 ms (asserted from 1,000 calls on).
 """
 
 import time
@@ -26,14 +26,14 @@ LIMIT = 50.0
 
 SIDE, ITEMS, CHOSEN = 12, 8, 3
 SEVERAL = 5
-"""Contexts at once."""
+"""Contexts of one batch."""
 
 MOST_LATE = 200
-"""Decisions that wait for their feedback before the oldest of it comes."""
+"""Number of waiting decisions from which on the oldest gets its feedback."""
 
 
 class Solver:
-    """The cheapest assignment of so many rows to as many columns; ``seconds`` is the processor time that it has spent."""
+    """The cheapest assignment of rows to columns; ``seconds`` is the processor time spent so far."""
 
     def __init__(self, side: int):
         self.side, self.seconds = side, 0.0
@@ -47,7 +47,7 @@ class Solver:
 
 
 class World(NamedTuple):
-    """What a learner is called with."""
+    """A problem for a learner."""
 
     oracle: Oracle
     features: int
@@ -56,18 +56,18 @@ class World(NamedTuple):
 
 
 def worlds() -> dict[str, World]:
-    """The problems that are played."""
-    found = {}
+    """Return the problems by name."""
+    problems = {}
     for feedback in ("semi_bandit", "bandit"):
         solver = Solver(SIDE)
         oracle = oracles.external(solver, SIDE * SIDE)
-        found[f"assignment, {SIDE} by {SIDE}, {feedback}"] = World(oracle, 6, feedback, solver)
-    found[f"{CHOSEN} of {ITEMS} items, full"] = World(oracles.top_k(ITEMS, CHOSEN), 3, "full", None)
-    return found
+        problems[f"assignment, {SIDE} by {SIDE}, {feedback}"] = World(oracle, 6, feedback, solver)
+    problems[f"{CHOSEN} of {ITEMS} items, full"] = World(oracles.top_k(ITEMS, CHOSEN), 3, "full", None)
+    return problems
 
 
 class Stream:
-    """Random calls of one learner, with the processor time of each beyond the solver's, by its verb."""
+    """Random calls of one learner, with the processor time of each without the solver's, by method."""
 
     def __init__(self, world: World, policy: str, seed: int):
         self.world = world
@@ -78,7 +78,7 @@ class Stream:
         self.spent: dict[str, list[float]] = {}
 
     def step(self) -> None:
-        """One call, or two where feedback comes in pieces."""
+        """Make one call, or two if feedback arrives in parts."""
         draw = self.rng.random()
         if not self.open or draw < 0.45:
             x = self.rng.normal(size=self.world.features)
@@ -119,11 +119,11 @@ class Stream:
         solver = self.world.solver
         solved = 0.0 if solver is None else solver.seconds
         began = time.process_time()
-        found = call()
+        result = call()
         spent = time.process_time() - began
-        own = 0.0 if solver is None else solver.seconds - solved
-        self.spent.setdefault(verb, []).append(1000.0 * (spent - own))
-        return found
+        solving = 0.0 if solver is None else solver.seconds - solved
+        self.spent.setdefault(verb, []).append(1000.0 * (spent - solving))
+        return result
 
 
 @pytest.fixture(scope="module")
