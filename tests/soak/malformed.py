@@ -257,7 +257,8 @@ def bad_study(rng: random.Random, folder: Path) -> list[str]:
                 "name='x'\n" + cell.replace("topk", "nope"),
                 f"name='x'\nimports=['nowhere']\n{cell}",
                 f"name='x'\n{cell}\nseeds=-1",
-                "name='x'\n[defaults]\nbenchmark='topk'\npolicies='greedy'\n[[panels]]\nsweep = {setting = 'nope', values = [1]}",
+                "name='x'\n[defaults]\nbenchmark='topk'\npolicies='greedy'\n"
+                "[[panels]]\nsweep = {setting = 'nope', values = [1]}",
             ]
         )
     )
