@@ -46,8 +46,9 @@ def speed(
 ) -> None:
     """Time every policy on every benchmark: all cells of the bandit table together, then policy by policy.
 
-    The first figure starts from a cold compilation cache, as a first 'regretless run' does; the others leave compilation out.
-    With --model the cells are those of DFHPG with that generative model, beside the authors' figures for it.
+    The first figure starts from a cold compilation cache, as a first 'regretless run' does; the others leave
+    compilation out. With --model the cells are those of DFHPG with that generative model, beside the authors' figures
+    for it.
     """
     with clear_errors():
         configure(device, compilation_cache=False)
@@ -139,8 +140,8 @@ def oracle(
 ) -> None:
     """Compare the energy oracle with HiGHS on the whole programme: agreement, and how many times faster it is.
 
-    Exit code 1 if some cost differs by more than 1e-6 of the sum of its absolute parts. Times are wall-clock of the same
-    batch on the same cores; HiGHS shares its rows among them.
+    Exit code 1 if some cost differs by more than 1e-6 of the sum of its absolute parts. Times are wall-clock of the
+    same batch on the same cores; HiGHS shares its rows among them.
     """
     with clear_errors():
         configure("cpu", compilation_cache=False)
@@ -169,8 +170,8 @@ def tuning(
 ) -> None:
     """Time a tuning against as many runs one after the other in one process that share compiled programs.
 
-    Both start cold and play the same candidates. Exit code 1 if they disagree on the best one, or if the tuning compiled
-    more than one program per combination of static choices.
+    Both start cold and play the same candidates. Exit code 1 if they disagree on the best one, or if the tuning
+    compiled more than one program per combination of static choices.
     """
     with clear_errors():
         configure(device, compilation_cache=False)

@@ -23,8 +23,8 @@ regretless evaluate old.csv --oracle plant:assignment --function plant:night_rul
 
 regretless evaluate later.log --oracle plant:assignment --learner plant.rgl    a saved learner, as it is
 
-A table has the columns that History.to_pandas writes: context_0, …, decision_0, …, total (or cost_0, …), and where they are
-known propensity, time and instance_0, ….
+A table has the columns that History.to_pandas writes: context_0, …, decision_0, …, total (or cost_0, …), and where they
+are known propensity, time and instance_0, ….
 """
 
 
@@ -64,9 +64,9 @@ def evaluate(
 ) -> None:
     """Estimate what policies would have paid per round, beside what the log paid, with 95 % intervals.
 
-    Where the log says with which probability each decision was drawn, estimates are doubly robust; where it does not, they
-    come from rounds in which the log decided like the candidate. Where these are too few, or follow a rule, the answer is that
-    it cannot be told, with the reason and, without an interval, what a model predicts.
+    Where the log says with which probability each decision was drawn, estimates are doubly robust; where it does not,
+    they come from rounds in which the log decided like the candidate. Where these are too few, or follow a rule, the
+    answer is that it cannot be told, with the reason and, without an interval, what a model predicts.
     """
     with clear_errors():
         configure(device)

@@ -28,8 +28,8 @@ def report(
 ) -> None:
     """Write one self-contained HTML page, figures (PDF, PNG), tables (LaTeX, CSV) and reproduction.md.
 
-    Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing anew; cells that are not finished
-    are named.
+    Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing anew; cells that are not
+    finished are named.
     """
     with clear_errors("files that were written whole are kept"):
         from regretless.cli.run import writable

@@ -87,8 +87,8 @@ def run(
 ) -> None:
     """Play policies on a benchmark: mean regret ± standard error over seeds, beside the published values.
 
-    All policies meet the same contexts and costs. The reference lines say what random decisions, the best fixed decision in
-    hindsight and a decision maker who knows the conditional mean would lose.
+    All policies meet the same contexts and costs. The reference lines say what random decisions, the best fixed
+    decision in hindsight and a decision maker who knows the conditional mean would lose.
     """
     with clear_errors():
         configure(device)

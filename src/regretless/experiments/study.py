@@ -1,12 +1,26 @@
 """A study as data: panels of cells, each cell an experiment or another computation, and how they are shown."""
 
 import dataclasses
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from regretless.experiments.extension import Task
-    from regretless.studies.experiment import Experiment
+from pydantic import GetPydanticSchema, StringConstraints
+from pydantic_core import core_schema
+
+from regretless import plugins
+from regretless.errors import RegretlessError, SettingsError
+from regretless.experiments.experiment import Experiment, flatten_settings, parse_experiment
+from regretless.experiments.extension import STUDIES, Task
+from regretless.registry import require_known
+
+Address = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""Where a result is stored."""
+
+Work = Annotated[Experiment | Task | None, GetPydanticSchema(lambda source, handler: core_schema.none_schema())]
+"""What a cell computes; never read from a file."""
 
 QUICK_SEEDS, QUICK_HORIZON = 3, 200
 
@@ -26,14 +40,14 @@ class Scale(NamedTuple):
         """Return the seeds to use, ``count`` of them unless the scale has a number of its own."""
         return range(self.first_seed, self.first_seed + (self.seeds or count))
 
-    def apply(self, experiment: "Experiment") -> "Experiment":
+    def apply(self, experiment: Experiment) -> Experiment:
         """Return the experiment with the seeds and at most the rounds of this scale."""
         changes: dict[str, object] = {}
         if self.seeds is not None or self.first_seed:
-            changes["seeds"] = self.seeds_or(len(experiment.seeds))
+            changes["seeds"] = self.seeds_or(len(experiment.seed_list))
         if self.horizon is not None:
             changes["horizon"] = min(self.horizon, experiment.horizon or self.horizon)
-        return experiment.changed(**changes) if changes else experiment
+        return experiment.replace(**changes) if changes else experiment
 
 
 QUICK = Scale(QUICK_SEEDS, 0, QUICK_HORIZON)
@@ -57,9 +71,9 @@ class Cell:
     """
 
     label: str
-    work: "Experiment | Task | None" = None
-    arms: tuple[tuple[str, str], ...] = ()
-    second: tuple[tuple[str, str], ...] = ()
+    work: Work = None
+    arms: tuple[tuple[str, Address], ...] = ()
+    second: tuple[tuple[str, Address], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +127,7 @@ class Study:
 
     Examples
     --------
-    >>> from regretless.studies.experiment import Experiment
-    >>> experiment = Experiment(benchmark="topk", policies=("greedy", "dfhpg"), seeds=2, horizon=20)
+    >>> experiment = Experiment("topk", ["greedy", "dfhpg"], seeds=2, horizon=20)
     >>> study = Study("mine", (Panel("topk", (Cell("", experiment),)),), title="Two policies")
     >>> [cell.work.horizon for cell in study.cells()]
     [20]
@@ -135,3 +148,154 @@ class Study:
         for panel in self.panels:
             yield from panel.cells
             yield from panel.companions
+
+
+NAME_PATTERN = r"[A-Za-z][A-Za-z0-9_]*"
+STUDY_FIELDS = ("name", "title", "about", "kind", "axis", "imports", "defaults", "panels")
+PANEL_FIELDS = ("title", "kind", "zoom", "cells", "sweep", "defaults")
+
+
+def is_study_file(word: str) -> bool:
+    """Return whether a word of the command line names a file rather than a registered study."""
+    return word.endswith((".toml", ".py"))
+
+
+def read_study(path: Path, scale: Scale) -> tuple[Study, tuple[str, ...]]:
+    """Read a study from a TOML or a Python file.
+
+    Parameters
+    ----------
+    path : Path
+        A TOML file with ``name``, ``[defaults]`` and ``[[panels]]``, or a Python file in the working directory that
+        defines ``study``, a Study or a function that returns one.
+    scale : Scale
+        Replaces seeds and rounds of its experiments.
+
+    Returns
+    -------
+    tuple
+        The study, and the modules that it needs.
+    """
+    try:
+        if not path.is_file():
+            raise SettingsError("no such file: expected a study in TOML or Python")
+        study, imports = _read_python(path) if path.suffix == ".py" else _read_toml(path)
+        _check_study(study)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+    def scaled(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+        return tuple(
+            dataclasses.replace(cell, work=scale.apply(cell.work) if isinstance(cell.work, Experiment) else cell.work)
+            for cell in cells
+        )
+
+    panels = tuple(
+        dataclasses.replace(panel, cells=scaled(panel.cells), companions=scaled(panel.companions))
+        for panel in study.panels
+    )
+    return dataclasses.replace(study, panels=panels, collection=""), imports
+
+
+def _check_study(study: Study) -> None:
+    if not isinstance(study.name, str) or not re.fullmatch(NAME_PATTERN, study.name):
+        raise SettingsError(f"expected a name of letters, digits and underscores, got {study.name!r}")
+    if study.name in STUDIES:
+        raise SettingsError(f"{study.name!r} is a study that {STUDIES.origin(study.name)} defines: choose another name")
+    if not any(panel.cells for panel in study.panels):
+        raise SettingsError("expected at least one panel with a cell, got none")
+    for cell in study.cells():
+        if not isinstance(cell, Cell) or not isinstance(cell.work, Experiment | Task):
+            raise SettingsError(f"expected cells with an Experiment, got {cell!r}")
+
+
+def _read_python(path: Path) -> tuple[Study, tuple[str, ...]]:
+    if path.resolve().parent != Path.cwd():
+        raise SettingsError("expected a Python file in the working directory")
+    defined = getattr(plugins.load(path.stem, "study"), "study", None)
+    try:
+        study = defined() if callable(defined) else defined
+    except RegretlessError as error:
+        raise SettingsError(f"study(): {error}") from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise SettingsError(f"study() failed with {type(error).__name__}: {error}") from None
+    if not isinstance(study, Study):
+        raise SettingsError(
+            "expected it to define 'study', a regretless.experiments.Study or a function that makes one"
+        )
+    return study, (path.stem,)
+
+
+def _read_toml(path: Path) -> tuple[Study, tuple[str, ...]]:
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"expected a study in TOML, but {error or 'it is nested too deeply'}") from None
+    for name in table:
+        require_known("setting", name, STUDY_FIELDS, " of a study")
+    imports = tuple(map(str, _expect(table, "imports", list, [])))
+    for module in imports:
+        plugins.load(module, "imports")
+    defaults, panels = _expect(table, "defaults", dict, {}), _expect(table, "panels", list, [])
+    texts = {name: _expect(table, name, str, "") for name in ("name", "title", "about")}
+    axis = _expect(table, "axis", str, "") or next(
+        (panel["sweep"].get("setting") for panel in panels if isinstance(panel, dict) and "sweep" in panel), None
+    )
+    study = Study(
+        texts["name"],
+        tuple(_parse_panel(panel, defaults) for panel in panels),
+        title=texts["title"] or texts["name"].replace("_", " "),
+        about=texts["about"],
+        kind=_expect(table, "kind", str, "table"),
+        axis=axis,
+    )
+    return study, imports
+
+
+def _parse_panel(table: Any, defaults: Mapping[str, Any]) -> Panel:
+    """Return the panel that a table of a TOML file describes."""
+    if not isinstance(table, dict):
+        raise SettingsError(f"expected panels to be tables, got {table!r}")
+    for name in table:
+        require_known("setting", name, PANEL_FIELDS, " of a panel")
+    title, zoom = _expect(table, "title", str, ""), table.get("zoom")
+    if zoom is not None and (isinstance(zoom, bool) or not isinstance(zoom, int) or zoom < 1):
+        raise SettingsError(f"panel {title!r}: expected zoom to be a number of rounds, got {zoom!r}")
+    cells, sweep = _expect(table, "cells", list, []), table.get("sweep")
+    if bool(cells) == (sweep is not None):
+        raise SettingsError(f"panel {title!r}: expected cells, or a sweep of one setting")
+    common = {**defaults, **_expect(table, "defaults", dict, {})}
+    if sweep is not None:
+        setting, values = _parse_sweep(sweep, title)
+        cells = [{"label": str(value), "settings": {setting: value}} for value in values]
+    if not all(isinstance(cell, dict) for cell in cells):
+        raise SettingsError(f"panel {title!r}: expected cells to be tables")
+    made = tuple(Cell(str(cell.get("label", "")), _parse_cell(common, cell)) for cell in cells)
+    return Panel(title, made, zoom=zoom, kind=_expect(table, "kind", str, "") or None)
+
+
+def _parse_sweep(sweep: Any, title: str) -> tuple[str, list[Any]]:
+    if not isinstance(sweep, dict) or set(sweep) != {"setting", "values"}:
+        raise SettingsError(f"panel {title!r}: expected a sweep with setting and values, got {sweep!r}")
+    setting, values = sweep["setting"], sweep["values"]
+    if not isinstance(setting, str) or not isinstance(values, list) or not values:
+        raise SettingsError(f"panel {title!r}: expected a sweep of a setting over a list of values, got {sweep!r}")
+    return setting, values
+
+
+def _parse_cell(common: Mapping[str, Any], cell: Mapping[str, Any]) -> Experiment:
+    """Return the experiment of a cell: its own values before the common ones, settings one by one."""
+    settings = {**flatten_settings(common.get("settings", {})), **flatten_settings(cell.get("settings", {}))}
+    values = {name: value for name, value in {**common, **cell}.items() if name != "label"}
+    return parse_experiment({**values, "settings": settings})
+
+
+def _expect(table: Mapping[str, Any], name: str, kind: type[Any], default: Any) -> Any:
+    """Return a value of a table, of the type that is expected."""
+    value = table.get(name, default)
+    if not isinstance(value, kind):
+        words = {"str": "text", "list": "a list", "dict": "a table"}
+        raise SettingsError(f"expected {name} to be {words[kind.__name__]}, got {value!r}")
+    return value

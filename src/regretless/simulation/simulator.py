@@ -92,6 +92,9 @@ class Execution:
         The largest number of replications that run together; by default what suits the memory.
     vectorized : bool, default True
         If False, run every replication by itself, unbatched.
+    merge : bool, default True
+        Whether policies that differ in numbers only run in one program; if False, rounding of one does not depend on
+        the others.
     save : path, optional
         A file that the run is kept in: the same call continues from it after a kill, bit for bit, and reads the
         results from it when it is finished.
@@ -100,6 +103,7 @@ class Execution:
     precision: Literal["mixed", "single"] = "mixed"
     chunk: int | None = None
     vectorized: bool = True
+    merge: bool = True
     save: str | os.PathLike[str] | None = None
 
 
@@ -205,7 +209,7 @@ def simulate(
         _check_problems(named, spec, feedback)
         run = Run(
             spec,
-            group_policies(named, merge=execution.vectorized),
+            group_policies(named, merge=execution.vectorized and execution.merge),
             segment_lengths(rounds, monitor.every if monitor.callback else None),
             len(chosen),
             vectorized=execution.vectorized,
@@ -256,6 +260,16 @@ def compile_programs(
         spec, lengths = SimulationSpec(benchmark, delay, missing), segment_lengths(horizon)
         groups = group_policies(policies, merge=True)
         Run(spec, groups, lengths, seeds, vectorized=True, chunk=None, progress=no_progress).prepare()
+
+
+def independent_chunk(
+    policy: Policy, benchmark: Benchmark, replications: int, horizon: int, delay: int = 0, missing: float = 0.0
+) -> int:
+    """Return how many replications run together if a policy is simulated alone."""
+    with jax.enable_x64(True):
+        spec, groups = SimulationSpec(benchmark, delay, missing), group_policies({"policy": policy}, merge=False)
+        lengths = segment_lengths(horizon)
+        return Run(spec, groups, lengths, replications, vectorized=True, chunk=None, progress=no_progress).size
 
 
 def describe_part(part: Any) -> Any:

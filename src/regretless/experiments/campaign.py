@@ -1,0 +1,366 @@
+"""A campaign: the tasks of some studies, computed once each, whoever else works on the same store."""
+
+import contextlib
+import dataclasses
+import hashlib
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from regretless.array_files import canonical
+from regretless.errors import WriteError
+from regretless.experiments.experiment import Experiment
+from regretless.experiments.extension import Progress, Task, find_published
+from regretless.experiments.resolve import Run, code_version, code_versions, resolve
+from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
+from regretless.experiments.study import Cell, Panel, Scale, Study
+from regretless.results import Result
+
+PATIENCE_SECONDS = 0.5
+"""Between looks at tasks that another process computes."""
+
+Z_LIMIT = 3.0
+"""Standard errors beyond which an arm differs from its published value."""
+
+MAX_BATCH = 8
+"""Arms that are computed together, at most: so much work is lost at a kill."""
+
+
+class Listener(Protocol):
+    """Receives the progress of a campaign."""
+
+    def begin(self, tasks: Sequence[Task], finished: int) -> None:
+        """Take note of the tasks to compute, and of how many others are finished already."""
+
+    def progress(self, task: Task, what: str, done: int, total: int) -> None:
+        """Take note of how far a task is."""
+
+    def finished(self, task: Task, computed: bool) -> None:
+        """Take note of a stored result, and of whether this campaign computed it."""
+
+    def failed(self, task: Task, error: str) -> None:
+        """Take note of a task that could not be computed."""
+
+
+class SilentListener:
+    """A listener that does nothing."""
+
+    def begin(self, tasks: Sequence[Task], finished: int) -> None:
+        pass
+
+    def progress(self, task: Task, what: str, done: int, total: int) -> None:
+        pass
+
+    def finished(self, task: Task, computed: bool) -> None:
+        pass
+
+    def failed(self, task: Task, error: str) -> None:
+        pass
+
+
+class Engine(Protocol):
+    """Computes batches of tasks and leaves their results, or why there are none, in a store."""
+
+    def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
+        """Return when every task is stored or has failed."""
+
+
+class Summary(NamedTuple):
+    """How a campaign ended."""
+
+    tasks: int
+    computed: int  # by this campaign
+    failed: dict[str, str]  # error by the task's name
+    seconds: float
+
+
+class Plan:
+    """Studies with the address of every result.
+
+    Parameters
+    ----------
+    studies : sequence of Study
+        What to compute.
+    scale : Scale
+        At which scale they were made.
+    command : str
+        The command that resumes the campaign.
+    imports : sequence of str, optional
+        Modules that have to be imported first.
+    """
+
+    def __init__(
+        self, studies: Sequence[Study], scale: Scale, command: str = "regretless reproduce", imports: Sequence[str] = ()
+    ):
+        self.scale, self.command, self.imports = scale, command, tuple(imports)
+        self.tasks: dict[str, Task] = {}
+        self.second: dict[str, Task] = {}  # by the address of the first range
+        self._resolved: list[tuple[Experiment, list[Run]]] = []
+        self.studies = tuple(self._with_addresses(study) for study in studies)
+
+    def _with_addresses(self, study: Study) -> Study:
+        second = study.second_seeds if self.scale.first_seed == 0 else None
+        panels = [
+            dataclasses.replace(
+                panel,
+                cells=tuple(self._plan_cell(cell, second) for cell in panel.cells),
+                companions=tuple(self._plan_cell(cell, None) for cell in panel.companions),
+            )
+            for panel in study.panels
+        ]
+        return dataclasses.replace(study, panels=tuple(panels))
+
+    def _plan_cell(self, cell: Cell, second_seeds: int | None) -> Cell:
+        """Return the cell with addresses; take note of its tasks."""
+        if cell.work is None:
+            return cell
+        if not isinstance(cell.work, Experiment):
+            self.tasks.setdefault(cell.work.address, cell.work)
+            return dataclasses.replace(cell, arms=(("", cell.work.address),))
+        runs = self._resolve(cell.work)
+        for run in runs:
+            self.tasks.setdefault(run.address, run)
+        planned = dataclasses.replace(cell, arms=tuple((run.label, run.address) for run in runs))
+        if second_seeds is None:
+            return planned
+        seeds = range(second_seeds, second_seeds + len(cell.work.seed_list))
+        again = [run for run in self._resolve(cell.work.replace(seeds=seeds)) if find_published_of(run) is not None]
+        first = dict(planned.arms)
+        self.second |= {first[run.label]: run for run in again}
+        return dataclasses.replace(planned, second=tuple((run.label, run.address) for run in again))
+
+    def _resolve(self, experiment: Experiment) -> list[Run]:
+        """Return the runs of an experiment, of an equal one if it was resolved before."""
+        for known, runs in self._resolved:
+            if known == experiment:
+                return runs
+        runs = resolve(experiment)
+        self._resolved.append((experiment, runs))
+        return runs
+
+    @property
+    def id(self) -> str:
+        """A name that the same studies at the same scale always have."""
+        return hashlib.sha256(canonical([[study.name for study in self.studies], list(self.scale)])).hexdigest()[:12]
+
+    def keep_earlier(self, store: ResultStore) -> None:
+        """Add what an earlier campaign of the same id left and a report should still show; nothing by default."""
+
+    def campaign(self) -> Campaign:
+        """Return the campaign as it is left in a store."""
+        names = {address: task.name for address, task in self.tasks.items()}
+        names |= {task.address: task.name for task in self.second.values()}
+        studies = tuple(_without_work(study) for study in self.studies)
+        return Campaign(
+            self.id, self.command, code_version(), time.time(), self.scale, studies, names, tuple(self.imports)
+        )
+
+    def follow_ups(self, store: ResultStore) -> list[Task]:
+        """Return the second range of seeds of every arm that is too far from its published value."""
+        return [task for first, task in self.second.items() if _is_far(self.tasks[first], store.record(first))]
+
+
+def find_published_of(run: Run) -> tuple[float, float] | None:
+    """Return the published mean and standard error that a run can be compared with; None if there are none."""
+    if not run.standard or not isinstance(run.policy, str):
+        return None
+    return find_published(str(run.world.benchmark), run.world.feedback, run.policy)
+
+
+def _is_far(task: Task, record: Mapping[str, object] | None) -> bool:
+    """Return whether a stored arm differs from its published value."""
+    assert isinstance(task, Run)
+    published, summary = find_published_of(task), (record or {}).get("summary")
+    if published is None or not isinstance(summary, Mapping) or None in (summary["mean"], summary["standard_error"]):
+        return False
+    difference = summary["mean"] - published[0]
+    return bool(abs(difference) > Z_LIMIT * (summary["standard_error"] ** 2 + published[1] ** 2) ** 0.5)
+
+
+def _without_work(study: Study) -> Study:
+    """Return a study as it is stored."""
+
+    def panel_of(panel: Panel) -> Panel:
+        strip = lambda cells: tuple(dataclasses.replace(cell, work=None) for cell in cells)  # noqa: E731
+        return dataclasses.replace(panel, cells=strip(panel.cells), companions=strip(panel.companions))
+
+    return dataclasses.replace(study, panels=tuple(map(panel_of, study.panels)))
+
+
+def carry_out(
+    plan: Plan,
+    store: ResultStore,
+    engine: Engine,
+    listener: Listener | None = None,
+    largest_batch: int = MAX_BATCH,
+) -> Summary:
+    """Compute what is missing in a store, then the second range of seeds where a published value asks for it.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to compute.
+    store : ResultStore
+        Where results are, and will be.
+    engine : Engine
+        What computes them.
+    listener : Listener, optional
+        Receives the progress.
+    largest_batch : int, default 8
+        Arms that are computed together at most; 1 times each of them alone.
+
+    Returns
+    -------
+    Summary
+        How many tasks there are, how many were computed now, and which failed.
+    """
+    began = time.perf_counter()
+    store.create()
+    plan.keep_earlier(store)
+    store.write_campaign(plan.campaign())
+    counter = _Counter(listener or SilentListener())
+    tasks = list(plan.tasks.values())
+    compute_missing(tasks, store, engine, counter, largest_batch)
+    follow_ups = plan.follow_ups(store)
+    if follow_ups:
+        compute_missing(follow_ups, store, engine, counter, largest_batch)
+    failed = {}
+    for task in [*tasks, *follow_ups]:
+        failure = store.failure(task.address)
+        if failure is not None and not store.has(task.address):
+            failed[task.name] = failure.error
+    return Summary(len(tasks) + len(follow_ups), counter.computed, failed, time.perf_counter() - began)
+
+
+class _Counter:
+    """Pass everything on to a listener, and count what was computed here."""
+
+    def __init__(self, listener: Listener):
+        self.begin, self.progress, self.failed = listener.begin, listener.progress, listener.failed
+        self.listener, self.computed = listener, 0
+
+    def finished(self, task: Task, computed: bool) -> None:
+        self.computed += computed
+        self.listener.finished(task, computed)
+
+
+def compute_missing(
+    tasks: Sequence[Task],
+    store: ResultStore,
+    engine: Engine,
+    listener: Listener,
+    largest_batch: int = MAX_BATCH,
+) -> None:
+    """Compute the tasks whose results are missing or damaged."""
+    missing = [task for task in tasks if not store.is_sound(task.address)]
+    listener.begin(missing, len(tasks) - len(missing))
+    if missing:
+        engine.compute(make_batches(missing, largest_batch), store, listener)
+
+
+def make_batches(tasks: Iterable[Task], largest: int = MAX_BATCH) -> list[list[Task]]:
+    """Return tasks in batches: runs of one world share its stream; the longest batches come first."""
+    groups: dict[object, list[Task]] = {}
+    for task in tasks:
+        key = task.stream if isinstance(task, Run) else task.address
+        groups.setdefault(key, []).append(task)
+    batches = [group[i : i + largest] for group in groups.values() for i in range(0, len(group), largest)]
+    return sorted(batches, key=lambda batch: -sum(map(expected_work, batch)))
+
+
+def expected_work(task: Task) -> float:
+    """Return roughly how much work a task is, in rounds of a replication."""
+    return float(len(task.seeds) * task.horizon) if isinstance(task, Run) else 1e5
+
+
+Compute = Callable[[Sequence[Task], Progress], list[Result]]
+
+
+def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
+    """Return the results of a batch."""
+    from regretless.experiments.run import play
+
+    runs = [task for task in tasks if isinstance(task, Run)]
+    return play(runs, progress) if len(runs) == len(tasks) else [task.compute(progress) for task in tasks]
+
+
+def work(
+    batches: Sequence[Sequence[Task]],
+    store: ResultStore,
+    listener: Listener,
+    compute: Compute = compute_batch,
+    patience: float = PATIENCE_SECONDS,
+) -> None:
+    """Compute what no other process does, wait for the others, and take over what they leave undone.
+
+    A task that failed before is tried once more; one that fails in the meantime, here or elsewhere, is not.
+    """
+    earlier = {task.address: store.failure(task.address) for batch in batches for task in batch}
+    waiting = [list(batch) for batch in batches]
+    while waiting:
+        left = [_work_on(batch, store, listener, compute, earlier) for batch in waiting]
+        if sum(map(len, left)) == sum(map(len, waiting)):
+            time.sleep(patience)
+        waiting = [batch for batch in left if batch]
+
+
+def _work_on(
+    batch: Sequence[Task],
+    store: ResultStore,
+    listener: Listener,
+    compute: Compute,
+    earlier: Mapping[str, Failure | None],
+) -> list[Task]:
+    """Compute the free tasks of a batch; return those that other processes compute."""
+    left: list[Task] = []
+    with contextlib.ExitStack() as claims:
+        mine: list[tuple[Task, Claim]] = []
+        for task in batch:
+            claim = claims.enter_context(store.claim(task.address))
+            if not claim.try_acquire():
+                left.append(task)
+                continue
+            failure = store.failure(task.address)
+            if store.is_sound(task.address):  # by another process, in the meantime
+                listener.finished(task, computed=False)
+            elif failure is not None and failure != earlier[task.address]:
+                listener.failed(task, failure.error)
+            else:
+                mine.append((task, claim))
+                continue
+            claim.release()
+        if mine and not _compute_and_store(mine, store, listener, compute) and len(mine) > 1:
+            for pair in mine:  # find the one that fails
+                _compute_and_store([pair], store, listener, compute)
+    return left
+
+
+def _compute_and_store(
+    claimed: Sequence[tuple[Task, Claim]], store: ResultStore, listener: Listener, compute: Compute
+) -> bool:
+    """Compute tasks together and store their results; return False after a failure, recorded if it is one task."""
+    tasks = [task for task, _ in claimed]
+    last_report = 0.0
+
+    def progress(what: str, done: int, total: int) -> None:
+        nonlocal last_report
+        listener.progress(tasks[0], what, done, total)
+        if time.monotonic() - last_report > PATIENCE_SECONDS:
+            last_report = time.monotonic()
+            for _, claim in claimed:
+                claim.report(what, done, total)
+
+    try:
+        results = compute(tasks, progress)
+    except WriteError:  # every other task would fail as well
+        raise
+    except Exception as error:
+        if len(tasks) == 1:
+            store.fail(tasks[0].address, tasks[0].name, "".join(traceback.format_exception(error)))
+            listener.failed(tasks[0], f"{type(error).__name__}: {error}")
+        return False
+    for task, result in zip(tasks, results, strict=True):
+        store.put(task.address, result, task.name, code_versions(getattr(task, "modules", ())))
+        listener.finished(task, computed=True)
+    return True
