@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from regretless import benchmarks, feedback, models, oracles, policies, simulation, surrogates
     from regretless.columns import Columns
     from regretless.errors import RegretlessError
-    from regretless.live.evaluation.evaluate import evaluate
+    from regretless.live.evaluation import evaluate
     from regretless.live.health import Health
     from regretless.live.history import History
     from regretless.live.learner import Learner
@@ -65,7 +65,7 @@ SOURCES = {
     "Result": "regretless.results",
     "Results": "regretless.results",
     "Settings": "regretless.settings",
-    "evaluate": "regretless.live.evaluation.evaluate",
+    "evaluate": "regretless.live.evaluation",
     "run": "regretless.studies.outcome",
     "simulate": "regretless.simulation.simulator",
 }

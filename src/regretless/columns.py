@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regretless import extras
 from regretless.errors import SettingsError, short_repr
 from regretless.registry import nearest, require_known
 
@@ -134,9 +135,8 @@ class Columns:
         -------
         Columns
         """
-        import pandas as pd
-
-        if not isinstance(frame, pd.DataFrame):
+        pandas = extras.require("pandas", extra="data")
+        if not isinstance(frame, pandas.DataFrame):
             raise SettingsError(f"columns: expected a pandas DataFrame, got a {type(frame).__name__}")
         for name in may_miss:
             require_known("column", name, map(str, frame.columns), " of the table")
@@ -145,8 +145,8 @@ class Columns:
         fill: dict[str, float] = {}
         for name in frame.columns:
             column, has_gaps = frame[name], name in may_miss or bool(frame[name].isna().any())
-            kind = pd.api.types.infer_dtype(column, skipna=True)
-            if kind != "boolean" and pd.api.types.is_numeric_dtype(column):
+            kind = pandas.api.types.infer_dtype(column, skipna=True)
+            if kind != "boolean" and pandas.api.types.is_numeric_dtype(column):
                 numbers.append(name)
                 if has_gaps:
                     fill[name] = float(column.mean())

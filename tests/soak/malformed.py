@@ -353,7 +353,6 @@ def bad_evaluate(rng: random.Random, folder: Path) -> list[str]:
             ["--function", "mine:nope"],
             ["--function", "mine:number"],
             ["--import", "nowhere"],
-            ["--feature-rows"],
         ]
     )
     oracle = [] if not more or "--oracle" in more else ["--oracle", "mine:ok"]

@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from regretless import oracles
-from regretless.live.evaluation import candidates as parts
-from regretless.live.evaluation.evaluate import BLOCKS, evaluate
-from regretless.live.evaluation.report import Evaluation
+from regretless.live.evaluation import BLOCKS, Evaluation, evaluate
 from regretless.live.history import History
+from regretless.live.learner import Learner
 from soak.sizes import size
 
 DIM, CHOSEN, FEATURES = 4, 2, 3
@@ -111,9 +110,11 @@ def true_costs(rng: np.random.Generator, simulated: World, candidates: dict[str,
 def learner_cost(history: History, mean: np.ndarray) -> float:
     """Return the mean cost, without noise, of a policy that learns during the log, in the evaluated rounds."""
     blocks = np.array_split(np.arange(len(history)), BLOCKS)
-    w = parts.decisions(LEARNER, LEARNER, history, blocks, parts.Meant(ORACLE, "bandit"))
-    judged = np.concatenate(blocks[1:])
-    return float(np.mean(np.sum(mean[judged] * w[judged], axis=1)))
+    learner, paid = Learner(ORACLE, context_dim=FEATURES, policy=LEARNER), []
+    for before, block in itertools.pairwise(blocks):
+        learner.learn_from(history[before])
+        paid.append(np.sum(mean[block] * learner.predict(history[block])[1], axis=1))
+    return float(np.mean(np.concatenate(paid)))
 
 
 def randomised(rng: np.random.Generator, number: int, counts: Counter[str]) -> None:
@@ -162,7 +163,7 @@ def silent(rng: np.random.Generator, number: int, counts: Counter[str]) -> None:
         evaluation = evaluate(all_rules, history)
         for name in all_rules:
             counts[f"{kind}: asked"] += 1
-            counts[f"{kind}: answered"] += evaluation[name].told
+            counts[f"{kind}: answered"] += evaluation[name].conclusive
 
 
 def measure(logs: int, seed: int) -> Counter[str]:

@@ -1,24 +1,33 @@
-"""Rounds that were decided before, by whomever: contexts, decisions, and what was seen of their cost."""
+"""Rounds that were decided before, by anyone: contexts, decisions, and what was observed of their cost."""
 
 import dataclasses
+import difflib
+import math
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, Self, overload
 
 import numpy as np
 
+from regretless import extras
 from regretless.columns import Columns
-from regretless.errors import SettingsError
-from regretless.live import inputs
+from regretless.errors import SettingsError, short_repr
+from regretless.oracles import inputs
+from regretless.registry import nearest, require_known
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDS = {"totals": 1, "costs": 2, "values": 2, "times": 1, "propensities": 1}
-"""What a history may hold beside contexts and decisions, with how many axes; NaN stands for what is not known."""
+OBSERVED = {"totals": 1, "costs": 2, "values": 2, "times": 1, "propensities": 1}
+"""Optional parts of a history with their number of axes; NaN means not known."""
+
+PROPENSITY, TIME, TOTAL = "propensity", "time", "total"
+
+Names = str | Sequence[str]
 
 
-class Round(NamedTuple):
+class HistoryRound(NamedTuple):
     """One round of a history; None for what is not known of it."""
 
     context: np.ndarray
@@ -31,19 +40,47 @@ class Round(NamedTuple):
     propensity: float | None
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class History:
-    """A table of rounds that does not change: ``contexts[n, …]``, ``decisions[n, d]`` and what was seen of their cost.
+    """Immutable table of rounds, whoever decided them.
 
-    What was seen are ``totals[n]``, ``costs[n, d]`` of single coordinates or ``values[n, m]`` of a learner's own rows, NaN for
-    what was not. ``instances`` are n descriptions of what changed in the feasible set, ``times[n]`` seconds,
-    ``propensities[n]`` the probability with which the decision was drawn. With ``sense="maximise"`` all numbers are rewards.
-    With ``columns`` contexts are a DataFrame or dictionaries by name (or the array that these are encoded to).
+    Parameters
+    ----------
+    contexts : array of shape ``[n, p]`` or ``[n, d, p]``
+        What was known before deciding. With ``columns``, a DataFrame or dictionaries by name, or the array that these
+        are encoded to.
+    decisions : array of shape ``[n, d]``
+        What was decided.
+    totals : array of shape ``[n]``, optional
+        Total cost of each round, NaN if not known. So are the following.
+    costs : array of shape ``[n, d]``, optional
+        Costs of single coordinates.
+    values : array of shape ``[n, m]``, optional
+        Rows of a learner's own measurement.
+    instances : sequence of length n, optional
+        What changed in the feasible set: what the oracle understands, such as a mask or a dictionary of arrays.
+    times : array of shape ``[n]``, optional
+        Seconds.
+    propensities : array of shape ``[n]``, optional
+        Probability with which each decision was drawn.
+    sense : {"min", "max"}, default "min"
+        ``"max"`` if the numbers are rewards.
+    columns : Columns, optional
+        Names of the context's columns.
 
+    Raises
+    ------
+    SettingsError
+        If the parts do not fit together; the message names the row.
+
+    Examples
+    --------
     >>> import regretless as rg
     >>> history = rg.History([[0.5], [1.0], [2.0]], [[1, 0], [0, 1], [1, 0]], totals=[3.0, 4.0, float("nan")])
-    >>> len(history), history[1].total, history[2].total, len(history[:2])
-    (3, 4.0, None, 2)
+    >>> history
+    History(3 rounds, contexts of shape (1,), decisions of 2 numbers, totals of 2 rounds)
+    >>> history[1].total, history[2].total, len(history[:2])
+    (4.0, None, 2)
     """
 
     contexts: np.ndarray
@@ -54,172 +91,325 @@ class History:
     instances: Sequence[Any] | None = None
     times: np.ndarray | None = None
     propensities: np.ndarray | None = None
-    sense: Literal["minimise", "maximise"] = "minimise"
+    sense: Literal["min", "max"] = "min"
     columns: Columns | None = None
 
     def __post_init__(self) -> None:
-        if self.sense not in ("minimise", "maximise"):
-            raise SettingsError(f"history: expected sense 'minimise' or 'maximise', got {inputs.said(self.sense)}")
-        decisions = _numbers("decisions", self.decisions, (2,))
-        contexts = _numbers("contexts", _encoded(self.contexts, self.columns, decisions.shape[1]), (2, 3))
-        _require_finite("contexts", contexts)
-        _require_finite("decisions", decisions)
-        found: dict[str, Any] = {"contexts": contexts, "decisions": decisions}
-        for name, axes in ROUNDS.items():
-            if getattr(self, name) is not None:
-                found[name] = _numbers(name, getattr(self, name), (axes,))
-                _require_no_infinity(name, found[name])
-        if self.instances is not None:
-            found["instances"] = tuple(self.instances)
-        lengths = {name: len(array) for name, array in found.items()}
-        if len(set(lengths.values())) > 1:
+        if self.sense not in ("min", "max"):
             raise SettingsError(
-                "history: expected a row for each round in every table, got "
-                + ", ".join(f"{n} {name}" for name, n in lengths.items())
+                f"history: expected sense 'min' (costs) or 'max' (rewards), got {short_repr(self.sense)}"
             )
-        if "costs" in found and found["costs"].shape != decisions.shape:
+        decisions = _numbers("decisions", self.decisions, (2,))
+        contexts = _numbers("contexts", _encode(self.contexts, self.columns, decisions.shape[1]), (2, 3))
+        parts: dict[str, Any] = {"contexts": contexts, "decisions": decisions}
+        for name in parts:
+            _require_rows(name, ~np.isfinite(parts[name]), "finite numbers, got NaN or infinity; leave such rounds out")
+        for name, axes in OBSERVED.items():
+            if getattr(self, name) is not None:
+                parts[name] = _numbers(name, getattr(self, name), (axes,))
+                _require_rows(name, np.isinf(parts[name]), "finite numbers (NaN: not known), got infinity")
+        if self.instances is not None:
+            parts["instances"] = tuple(self.instances)
+        lengths = {name: len(table) for name, table in parts.items()}
+        if len(set(lengths.values())) > 1:
+            counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
+            raise SettingsError(f"history: expected a row for each round in every part, got {counts}")
+        if "costs" in parts and parts["costs"].shape != decisions.shape:
             raise SettingsError(
                 f"history: expected costs of shape {decisions.shape}, one for each coordinate of a decision, got "
-                f"{found['costs'].shape}"
+                f"{parts['costs'].shape}"
             )
-        _require_probabilities(found.get("propensities"))
-        for name, table in found.items():
+        if "propensities" in parts:
+            wrong = (parts["propensities"] <= 0) | (parts["propensities"] > 1)
+            _require_rows("propensities", wrong, "a probability above 0 and at most 1 (NaN: not known)", parts)
+        for name, table in parts.items():
             object.__setattr__(self, name, table)
 
     def __len__(self) -> int:
         return len(self.contexts)
 
-    def __iter__(self) -> Iterator[Round]:
+    def __iter__(self) -> Iterator[HistoryRound]:
         return (self[i] for i in range(len(self)))
 
+    def __repr__(self) -> str:
+        known = []
+        for name in OBSERVED:
+            if (table := getattr(self, name)) is not None:
+                count = int(np.any(~np.isnan(table.reshape(len(self), -1)), axis=1).sum()) if len(self) else 0
+                known.append(name if count == len(self) else f"{name} of {count:,} rounds")
+        known += ["instances"] if self.instances is not None else []
+        known += ["named columns"] if self.columns is not None else []
+        known += ["rewards"] if self.sense == "max" else []
+        shape, dim = self.contexts.shape[1:], self.decisions.shape[1]
+        described = [f"{len(self):,} rounds", f"contexts of shape {shape}", f"decisions of {dim} numbers", *known]
+        return f"History({', '.join(described)})"
+
     @overload
-    def __getitem__(self, rows: int) -> Round: ...
+    def __getitem__(self, rows: int) -> HistoryRound: ...
     @overload
     def __getitem__(self, rows: slice | Sequence[Any] | np.ndarray) -> Self: ...
-    def __getitem__(self, rows: Any) -> Round | Self:
-        """One round by its number; a part of the history by a slice, numbers or booleans."""
+    def __getitem__(self, rows: Any) -> HistoryRound | Self:
+        """Return one round by its number, or a part of the history by a slice, numbers or booleans."""
         if isinstance(rows, int | np.integer):
             if not -len(self) <= rows < len(self):
                 raise IndexError(f"history: expected a row from 0 to {len(self) - 1}, got {rows}")
-            one = lambda table: None if table is None else _known(table[rows])  # noqa: E731
-            return Round(
-                self.contexts[rows], self.decisions[rows], one(self.totals), one(self.costs), one(self.values),
-                self.instance(int(rows)), one(self.times), one(self.propensities),
-            )  # fmt: skip
+            known = {name: None if (t := getattr(self, name)) is None else _known(t[rows]) for name in OBSERVED}
+            return HistoryRound(
+                self.contexts[rows],
+                self.decisions[rows],
+                known["totals"],
+                known["costs"],
+                known["values"],
+                self.instance(int(rows)),
+                known["times"],
+                known["propensities"],
+            )
         chosen = np.arange(len(self))[rows]
-        parts: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[chosen] for name in ROUNDS
-        }
+        parts: dict[str, Any] = {name: None if (t := getattr(self, name)) is None else t[chosen] for name in OBSERVED}
         instances = None if self.instances is None else [self.instances[i] for i in chosen]
-        return dataclasses.replace(
-            self, contexts=self.contexts[chosen], decisions=self.decisions[chosen], instances=instances, **parts
-        )
+        contexts, decisions = self.contexts[chosen], self.decisions[chosen]
+        return dataclasses.replace(self, contexts=contexts, decisions=decisions, instances=instances, **parts)
 
     def instance(self, row: int) -> Any:
-        """What had changed in the feasible set in this round."""
+        """Return what had changed in the feasible set in a round, None if there are no instances."""
         return None if self.instances is None else self.instances[row]
 
     def seen(self) -> np.ndarray:
-        """Of which rounds anything was seen."""
-        found = np.zeros(len(self), bool)
+        """Return a boolean for each round: whether anything of its cost is known.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+        """
+        seen = np.zeros(len(self), bool)
         for table in (self.totals, self.costs, self.values):
             if table is not None:
-                found |= np.any(~np.isnan(table.reshape(len(self), -1)), axis=1)
-        return found
+                seen |= np.any(~np.isnan(table.reshape(len(self), -1)), axis=1)
+        return seen
 
     def as_costs(self) -> Self:
-        """The same with every reward as a negative cost."""
-        if self.sense == "minimise":
+        """Return the same history with every reward as a negative cost.
+
+        Returns
+        -------
+        History
+        """
+        if self.sense == "min":
             return self
-        less: dict[str, Any] = {
-            name: None if getattr(self, name) is None else -getattr(self, name)
-            for name in ("totals", "costs", "values")
+        negated: dict[str, Any] = {
+            name: None if (table := getattr(self, name)) is None else -table for name in ("totals", "costs", "values")
         }
-        return dataclasses.replace(self, sense="minimise", **less)
+        return dataclasses.replace(self, sense="min", **negated)
 
     @classmethod
     def from_pandas(
         cls,
         frame: "pd.DataFrame",
         *,
-        contexts: Sequence[str] | Columns,
-        decisions: Sequence[str],
+        contexts: Sequence[str] | Sequence[Sequence[str]] | Columns | None = None,
+        decisions: Sequence[str] | None = None,
         total: str | None = None,
         costs: Sequence[str] | None = None,
         values: Sequence[str] | None = None,
-        instance: Sequence[str] | None = None,
+        instance: Sequence[str] | Mapping[str, Names] | None = None,
         time: str | None = None,
         propensity: str | None = None,
-        context_shape: tuple[int, ...] | None = None,
-        sense: Literal["minimise", "maximise"] = "minimise",
-    ) -> "History":
-        """A history from a table with a row for each round, by the names of its columns.
+        sense: Literal["min", "max"] = "min",
+        **unknown: Never,
+    ) -> Self:
+        """Return the history in a table with a row for each round.
 
-        ``contexts`` are names of columns of numbers, or Columns that say what each one is. ``context_shape`` is ``(d, p)``
-        where contexts are feature rows; their columns then go row by row. ``instance`` are columns that make one array for each
-        round, such as a mask.
+        If neither ``contexts`` nor ``decisions`` are given, columns are found by the names that ``to_pandas`` writes
+        (``context_0``, …, ``decision_0``, …, ``total``, …), in whatever order they stand.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            The table.
+        contexts : list of str, list of lists of str, or Columns
+            Columns of numbers; for feature rows a list of columns for each coordinate; or declared columns.
+        decisions : list of str
+            Columns with one number for each coordinate.
+        total : str, optional
+            Column with the total cost; empty cells are not known.
+        costs, values : list of str, optional
+            Columns with the costs of single coordinates, or with the rows of a measurement.
+        instance : list of str, or mapping of str to columns, optional
+            Columns that make an array for each round, such as a mask; or by key for oracles whose instances are
+            dictionaries, with one column for a number and a list of columns for an array.
+        time, propensity : str, optional
+            Columns with times (seconds or dates) and with the probability of the decision.
+        sense : {"min", "max"}, default "min"
+            ``"max"`` if the numbers are rewards.
+        **unknown
+            Any other argument is refused; the message names the nearest one.
+
+        Returns
+        -------
+        History
+
+        Raises
+        ------
+        SettingsError
+            If a column is missing or a cell cannot be used; the message names row and column.
         """
-        from regretless.live import tables
-
-        named = contexts if isinstance(contexts, Columns) else None
-        columns: dict[str, Any] = {"contexts": None if named is not None else contexts, "decisions": decisions, "totals": total,
-                   "costs": costs, "values": values, "instances": instance, "times": time,
-                   "propensities": propensity}  # fmt: skip
-        parts = tables.read(frame, columns, context_shape)
-        if named is not None:
-            parts["contexts"] = tables.contexts(frame, named, len(decisions))
-        return cls(**parts, sense=sense, columns=named)
+        for name in unknown:
+            arguments = ("contexts", "decisions", TOTAL, "costs", "values", "instance", TIME, PROPENSITY, "sense")
+            near = "instance" if name == "instances" else nearest(name, arguments)
+            hint = f"did you mean {near!r}?" if near else f"expected {', '.join(arguments)}"
+            raise SettingsError(f"history: unknown argument {name!r}; {hint}")
+        pandas = extras.require("pandas", extra="data")
+        if not isinstance(frame, pandas.DataFrame):
+            raise SettingsError(f"history: expected a pandas DataFrame, got a {type(frame).__name__}")
+        named: dict[str, Any] = {
+            "decisions": decisions,
+            "totals": total,
+            "costs": costs,
+            "values": values,
+            "instances": instance,
+        }
+        named |= {"times": time, "propensities": propensity, "contexts": contexts}
+        if contexts is None and decisions is None:
+            if any(names is not None for names in named.values()):
+                raise SettingsError("history: expected contexts and decisions next to the other columns, got neither")
+            named = _standard_names([str(name) for name in frame.columns])
+        elif contexts is None or decisions is None:
+            raise SettingsError("history: expected the columns of both contexts and decisions")
+        columns = contexts if isinstance(contexts, Columns) else None
+        parts: dict[str, Any] = {
+            part: _read(frame, part, names)
+            for part, names in named.items()
+            if names is not None and names is not columns
+        }
+        if columns is not None:
+            parts["contexts"] = _read_named(frame, columns, len(decisions or ()))
+        return cls(**parts, sense=sense, columns=columns)
 
     @classmethod
-    def from_csv(cls, path: str | os.PathLike[str], **columns: Any) -> "History":
-        """``from_pandas`` of a CSV file with a line of column names."""
-        from regretless.live import tables
+    def from_csv(cls, path: str | os.PathLike[str], **columns: Any) -> Self:
+        """Return the history in a CSV file with a line of column names.
 
-        return cls.from_pandas(tables.csv(path), **columns)
+        Parameters
+        ----------
+        path : path
+            The file.
+        **columns
+            As in ``from_pandas``.
+
+        Returns
+        -------
+        History
+        """
+        pandas = extras.require("pandas", extra="data")
+        try:
+            frame = pandas.read_csv(path)
+        except OSError as error:
+            raise SettingsError(f"history: cannot read {path}: {error.strerror or error}") from None
+        except ValueError as error:  # also text that is not UTF-8
+            raise SettingsError(f"history: {path} is not a CSV file with a line of column names: {error}") from None
+        return cls.from_pandas(frame, **columns)
 
     @classmethod
-    def from_parquet(cls, path: str | os.PathLike[str], **columns: Any) -> "History":
-        """``from_pandas`` of a Parquet file."""
-        from regretless.live import tables
+    def from_parquet(cls, path: str | os.PathLike[str], **columns: Any) -> Self:
+        """Return the history in a Parquet file.
 
-        return cls.from_pandas(tables.parquet(path), **columns)
+        Parameters
+        ----------
+        path : path
+            The file.
+        **columns
+            As in ``from_pandas``.
+
+        Returns
+        -------
+        History
+        """
+        pandas = extras.require("pandas", extra="data")
+        extras.require("pyarrow", extra="data")
+        try:
+            frame = pandas.read_parquet(path)
+        except OSError as error:
+            raise SettingsError(f"history: cannot read {path}: {error.strerror or error}") from None
+        except Exception as error:  # pyarrow has its own errors
+            raise SettingsError(f"history: {path} is not a Parquet file: {error}") from None
+        return cls.from_pandas(frame, **columns)
 
     @classmethod
-    def from_log(cls, path: str | os.PathLike[str], until: int | None = None) -> "History":
-        """The decisions in a learner's log with what came back, in the order in which they were made; up to record ``until``.
+    def from_log(cls, path: str | os.PathLike[str], until: int | None = None) -> Self:
+        """Return the decisions in a learner's log with their feedback, in the order in which they were made.
 
-        A tail that a crash tore off is left out with a warning; a damaged log is a LogError that says which records are good.
+        Parameters
+        ----------
+        path : path
+            The log.
+        until : int, optional
+            Last record to read.
+
+        Returns
+        -------
+        History
+
+        Raises
+        ------
+        LogError
+            If the log is damaged; the message says which records are good. A torn tail is left out with a warning.
         """
         from regretless.live import replaying
 
         return cls(**replaying.rounds(path, until))
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A table with a row for each round; columns ``context_0``, … (or their names), ``decision_0``, …, ``total``, …"""
-        from regretless.live import tables
+        """Return a table with a row for each round, which ``from_pandas`` reads again.
 
-        return tables.frame(self)
+        Returns
+        -------
+        pandas.DataFrame
+            With columns ``context_0``, … (``context_0_0``, … with feature rows; declared columns by their names),
+            ``decision_0``, …, and where they are known ``total``, ``cost_0``, …, ``value_0``, …, ``time``,
+            ``propensity``, ``instance_0``, … or ``instance_KEY``, ….
+        """
+        pandas = extras.require("pandas", extra="data")
+        parts: dict[str, Any] = {}
+        if self.columns is None:
+            parts |= _numbered("context", self.contexts)
+        else:
+            cells = [self.columns.decode(context) for context in self.contexts]
+            if self.columns.per_coordinate:
+                places = [(name, i) for name in self.columns.names for i in range(self.contexts.shape[1])]
+                parts |= {f"{name}_{i}": [table[i][name] for table in cells] for name, i in places}
+            else:
+                parts |= {name: [row[name] for row in cells] for name in self.columns.names}
+        parts |= _numbered("decision", self.decisions)
+        for part, name in (("costs", "cost"), ("values", "value")):
+            if getattr(self, part) is not None:
+                parts |= _numbered(name, getattr(self, part))
+        for part, name in (("totals", TOTAL), ("times", TIME), ("propensities", PROPENSITY)):
+            if getattr(self, part) is not None:
+                parts[name] = getattr(self, part)
+        if self.instances is not None:
+            parts |= _instance_columns(self.instances)
+        return pandas.DataFrame(parts)
 
 
-def _encoded(given: Any, columns: Any, dim: int) -> Any:
-    """Contexts as numbers, by name or not."""
+def _encode(given: Any, columns: Any, dim: int) -> Any:
+    """Return contexts as numbers."""
     if columns is None:
         return given
     if not isinstance(columns, Columns):
-        raise SettingsError(f"history: expected columns to be rg.Columns(...), got {inputs.said(columns)}")
+        raise SettingsError(f"history: expected columns to be rg.Columns(...), got {short_repr(columns)}")
     shape = (dim, columns.width) if columns.per_coordinate else (columns.width,)
     if not isinstance(given, np.ndarray):
-        found, many = columns.contexts(given, shape, "history")
-        if not many:
+        encoded, several = columns.contexts(given, shape, "history")
+        if not several:
             raise SettingsError("history: contexts: expected one for each round, got a single one")
-        return found
+        return encoded
     if given.shape[1:] != shape:
         raise SettingsError(f"history: contexts: expected encoded columns of shape {('n', *shape)}, got {given.shape}")
     return given
 
 
 def _known(entry: Any) -> Any:
-    """A number, None for NaN; a row of numbers, None if all of them are."""
+    """Return a number, None for NaN; a row of numbers, None if none of them is known."""
     if np.all(np.isnan(entry)):
         return None
     return float(entry) if np.ndim(entry) == 0 else entry
@@ -227,32 +417,190 @@ def _known(entry: Any) -> Any:
 
 def _numbers(name: str, given: Any, axes: tuple[int, ...]) -> np.ndarray:
     array = inputs.numbers(f"history: {name}", given)
+    if array.dtype.kind == "b":
+        raise SettingsError(f"history: {name}: expected numbers, got True or False")
     if array.ndim not in axes:
-        words: dict[tuple[int, ...], str] = {(1,): "one number for each round", (2,): "a row of numbers for each round"}
-        expected = words.get(axes, "a vector or feature rows for each round")
+        forms: dict[tuple[int, ...], str] = {(1,): "one number for each round", (2,): "a row of numbers for each round"}
+        expected = forms.get(axes, "a vector or feature rows for each round")
         raise SettingsError(f"history: {name}: expected {expected}, got shape {array.shape}")
+    array = array.astype(np.float64)
     array.flags.writeable = False
     return array
 
 
-def _require_finite(name: str, array: np.ndarray) -> None:
-    rows: Any = np.flatnonzero(~np.all(np.isfinite(array.reshape(len(array), -1)), axis=1)) if len(array) else []
+def _require_rows(name: str, wrong: np.ndarray, expected: str, shown: Mapping[str, np.ndarray] | None = None) -> None:
+    """Refuse a part in which any row is wrong."""
+    rows: Any = np.flatnonzero(np.any(wrong.reshape(len(wrong), -1), axis=1)) if wrong.size else []
     if len(rows):
-        raise SettingsError(
-            f"history: {name}, row {rows[0]}: expected finite numbers, got NaN or infinity; leave such rounds out"
+        got = "" if shown is None else f", got {shown[name][rows[0]]:g}"
+        raise SettingsError(f"history: {name}, row {rows[0]}: expected {expected}{got}")
+
+
+# Tables: columns by name, and errors that say which row and which column.
+
+
+def _standard_names(names: list[str]) -> dict[str, Any]:
+    """Return the columns of each part by the names that ``to_pandas`` writes, whatever their order."""
+    single = {TOTAL: "totals", TIME: "times", PROPENSITY: "propensities"}
+    several = {
+        "context": "contexts",
+        "decision": "decisions",
+        "cost": "costs",
+        "value": "values",
+        "instance": "instances",
+    }
+    parts: dict[str, Any] = {part: name for name, part in single.items() if name in names}
+    grouped: dict[str, dict[str, str]] = {}
+    for name in names:
+        head, _, tail = name.partition("_")
+        if tail and head in several:
+            grouped.setdefault(head, {})[tail] = name
+    for head in ("context", "decision"):
+        if head not in grouped:
+            raise SettingsError(f"history: expected columns {head}_0, {head}_1, …, got {', '.join(names[:8])}")
+    for name in names:
+        if name not in single and name.partition("_")[0] not in grouped:
+            _refuse_misspelled(name, [*single, *(f"{head}_0" for head in several)])
+    for head, tails in grouped.items():
+        if head == "instance" and not any(tail[0].isdigit() for tail in tails):
+            parts["instances"] = _keyed_names(tails)
+        else:
+            parts[several[head]] = _ordered_names(head, tails)
+    return parts
+
+
+def _ordered_names(head: str, tails: Mapping[str, str]) -> Any:
+    """Return ``head_0``, ``head_1``, … by number, or lists of ``head_0_0``, ``head_0_1``, … for feature rows."""
+    depth = 2 if head == "context" and any("_" in tail for tail in tails) else 1
+    expected = f"{head}_0_0, {head}_0_1, …" if depth == 2 else f"{head}_0, {head}_1, …"
+    places: dict[Any, str] = {}
+    for tail, name in tails.items():
+        if not re.fullmatch(r"(0|[1-9][0-9]*)(_(0|[1-9][0-9]*))?", tail) or tail.count("_") != depth - 1:
+            raise SettingsError(
+                f"history: column {name!r} is ambiguous: expected {expected}, each once; rename it, or name the "
+                "columns of each part (History.from_csv(..., decisions=[...]))"
+            )
+        places[tuple(map(int, tail.split("_")))] = name
+    sizes = [max(place[axis] for place in places) + 1 for axis in range(depth)]
+    if math.prod(sizes) != len(places):
+        lines = (
+            ((i,) for i in range(sizes[0]))
+            if depth == 1
+            else ((i, j) for i in range(sizes[0]) for j in range(sizes[1]))
         )
+        missing = next("_".join(map(str, (head, *place))) for place in lines if place not in places)
+        raise SettingsError(f"history: column {missing!r} is missing: expected {expected} without gaps")
+    if depth == 1:
+        return [places[i,] for i in range(sizes[0])]
+    return [[places[i, j] for j in range(sizes[1])] for i in range(sizes[0])]
 
 
-def _require_no_infinity(name: str, array: np.ndarray) -> None:
-    rows: Any = np.flatnonzero(np.any(np.isinf(array.reshape(len(array), -1)), axis=1)) if len(array) else []
-    if len(rows):
-        raise SettingsError(f"history: {name}, row {rows[0]}: expected finite numbers (NaN: not seen), got infinity")
+def _keyed_names(tails: Mapping[str, str]) -> dict[str, Names]:
+    """Return the columns of dictionary instances by key: ``instance_KEY``, or ``instance_KEY_0``, … for an array."""
+    arrays: dict[str, dict[str, str]] = {}
+    keyed: dict[str, Names] = {}
+    for tail, name in tails.items():
+        key, _, index = tail.rpartition("_")
+        if key and index.isdigit():
+            arrays.setdefault(key, {})[index] = name
+        else:
+            keyed[tail] = name
+    for key, indices in arrays.items():
+        if key in keyed:
+            raise SettingsError(f"history: column {keyed[key]!r} is ambiguous: there is an array of that name too")
+        keyed[key] = _ordered_names(f"instance_{key}", indices)
+    return keyed
 
 
-def _require_probabilities(given: np.ndarray | None) -> None:
-    rows: Any = [] if given is None else np.flatnonzero((given <= 0) | (given > 1))
-    if given is not None and len(rows):
+def _refuse_misspelled(name: str, known: Sequence[str]) -> None:
+    """Refuse a column that was probably meant for a history; any other is ignored."""
+    near = difflib.get_close_matches(name.partition(".")[0].lower(), known, n=1, cutoff=0.7)
+    if near:
+        raise SettingsError(f"history: unknown column {name!r}; did you mean {near[0]!r}? rename it, or leave it out")
+
+
+def _read(frame: "pd.DataFrame", part: str, names: Any) -> Any:
+    """Return a part of a history from its columns."""
+    if part == "instances" and isinstance(names, Mapping):
+        arrays = {key: _read_columns(frame, part, own) for key, own in names.items()}
+        return [{key: array[row] for key, array in arrays.items()} for row in range(len(frame))]
+    single = part in ("totals", "times", "propensities")
+    if single != isinstance(names, str):
+        argument = {"totals": TOTAL, "times": TIME, "propensities": PROPENSITY, "instances": "instance"}.get(part, part)
+        expected = "the name of one column" if single else "a list of column names"
+        raise SettingsError(f"history: {argument}: expected {expected}, got {short_repr(names)}")
+    if part == "contexts" and len(names) and not any(isinstance(own, str) for own in names):
+        if len({len(own) for own in names}) > 1:
+            raise SettingsError("history: contexts: expected as many columns for every coordinate")
+        return np.stack([_read_columns(frame, part, own) for own in names], axis=1)
+    return _read_columns(frame, part, names)
+
+
+def _read_columns(frame: "pd.DataFrame", part: str, names: Names) -> np.ndarray:
+    if isinstance(names, str):
+        return _read_column(frame, names, part)
+    return np.stack([_read_column(frame, name, part) for name in names], axis=1) if names else np.zeros((len(frame), 0))
+
+
+def _read_column(frame: "pd.DataFrame", name: Any, part: str) -> np.ndarray:
+    """Return a column as numbers, times as seconds; NaN where a cell is empty."""
+    pandas = extras.require("pandas", extra="data")
+    if name not in frame.columns:
+        require_known("column", str(name), [str(column) for column in frame.columns], " of the table")
+    column = frame[name]
+    if column.ndim != 1:
+        raise SettingsError(f"history: expected one column {name!r}, got {column.shape[1]} of that name")
+    dates = part == "times" and not pandas.api.types.is_numeric_dtype(column)
+    read = (
+        pandas.to_datetime(column, errors="coerce", utc=True) if dates else pandas.to_numeric(column, errors="coerce")
+    )
+    wrong = np.flatnonzero((read.isna() & ~column.isna()).to_numpy())
+    if len(wrong):
+        expected = "seconds or a date" if dates else "a number"
+        hint = "" if dates else "; categories are declared by contexts=rg.Columns(...)"
         raise SettingsError(
-            f"history: propensities, row {rows[0]}: expected a probability above 0 and at most 1 (NaN: not known), got "
-            f"{given[rows[0]]:g}"
+            f"history: column {name!r}, row {wrong[0]}: expected {expected}, got {column.iloc[wrong[0]]!r}{hint}"
         )
+    if dates:
+        read = (read - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(seconds=1)
+    return np.asarray(read.to_numpy(np.float64, na_value=np.nan))
+
+
+def _read_named(frame: "pd.DataFrame", columns: Columns, dim: int) -> np.ndarray:
+    """Return contexts by their declared columns; ``name_0``, ``name_1``, … where there is one for each coordinate."""
+
+    def encode(names: Mapping[str, str]) -> np.ndarray:
+        for name in names:
+            require_known("column", name, map(str, frame.columns), " of the table")
+        return columns.encode(frame[list(names)].rename(columns=dict(names)), "history")
+
+    if not columns.per_coordinate:
+        return encode({name: name for name in columns.names})
+    return np.stack([encode({f"{name}_{i}": name for name in columns.names}) for i in range(dim)], axis=1)
+
+
+def _numbered(name: str, table: np.ndarray) -> dict[str, np.ndarray]:
+    places = np.ndindex(*table.shape[1:])
+    return {"_".join(map(str, (name, *place))): table[(slice(None), *place)] for place in places}
+
+
+def _instance_columns(instances: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Return columns of instances that are a row of numbers each, or dictionaries of numbers and rows of them."""
+    try:
+        if all(isinstance(instance, Mapping) for instance in instances):
+            keys = list(dict.fromkeys(key for instance in instances for key in instance))
+            arrays = {f"instance_{key}": np.array([instance[key] for instance in instances], float) for key in keys}
+        else:
+            arrays = {"instance": np.stack([np.asarray(instance, float) for instance in instances])}
+        valid = all(table.ndim in ((1, 2) if name != "instance" else (2,)) for name, table in arrays.items())
+    except (TypeError, ValueError, KeyError):
+        valid = False
+    if not valid:
+        raise SettingsError(
+            "history: expected instances that are one row of numbers each, or dictionaries of numbers and rows of "
+            "them, to make columns of them"
+        )
+    columns: dict[str, np.ndarray] = {}
+    for name, table in arrays.items():
+        columns |= _numbered(name, table)
+    return columns

@@ -5,7 +5,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Never
 
+import numpy as np
+
 from regretless.columns import Columns
+from regretless.errors import SettingsError
 from regretless.feedback import Measurement
 from regretless.live import (
     archive,
@@ -29,13 +32,14 @@ from regretless.live.health import Health
 from regretless.live.history import History
 from regretless.live.log import SIZE
 from regretless.live.records import Choice, Explanation, Receipt
+from regretless.live.warm_start import CHUNK
 from regretless.models.base import Model
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy
 from regretless.problem import Problem
 from regretless.settings import Settings
 from regretless.surrogates.base import Surrogate
-from regretless.types import Instance
+from regretless.types import Decision, Instance
 
 
 class Learner:
@@ -231,6 +235,44 @@ class Learner:
         id = inputs.whole(choice if given is None else given.id)
         with self._core.turns.taken():
             return explaining.explained(self._core, id, given)
+
+    def predict(self, history: History) -> tuple[np.ndarray, np.ndarray]:
+        """Return predicted costs and greedy decisions for every round of a history; nothing in the learner changes.
+
+        Parameters
+        ----------
+        history : History
+            Rounds with contexts of this learner's shape; only contexts and instances are used.
+
+        Returns
+        -------
+        costs : numpy.ndarray of shape ``(n, d)``
+            Mean predicted cost of each coordinate.
+        w : numpy.ndarray of shape ``(n, d)``
+            The decisions that solve them.
+        """
+        with self._core.turns.taken():
+            instances = [inputs.instance(self._core.plan.oracle, history.instance(row)) for row in range(len(history))]
+            kernel, state = self._core.ready_for(instances)
+            if not kernel.predicts:
+                raise SettingsError("this policy has no mean prediction, so that it cannot decide greedily")
+            solved: list[Any] = []
+            for start in range(0, len(history), CHUNK):  # the last chunk is filled up, so that one program serves all
+                rows = np.minimum(np.arange(start, start + CHUNK), len(history) - 1)
+                chunk = [instances[row] for row in rows]
+                drafts = kernel.draft(state, (rows + 1).tolist(), history.contexts[rows], chunk, explore=False)
+                solved += kernel.solve(drafts[: len(history) - start])
+        return np.stack([decision.cost_sample for decision in solved]), np.stack([decision.w for decision in solved])
+
+    def learned_decisions(self) -> list[Decision]:
+        """Return the last decisions that were learned from, oldest first, at most as many as may wait.
+
+        Returns
+        -------
+        list of Decision
+        """
+        with self._books.lock:
+            return [learned.decision for learned in self._books.pending.learnt.values()]
 
     def health(self) -> Health:
         """How the learner is doing, with a verdict in words; answers also while another thread waits for the solver."""

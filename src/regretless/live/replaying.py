@@ -137,7 +137,8 @@ def rounds(path: Path_, until: int | None) -> dict[str, Any]:
         values = np.stack([np.full(shape, np.nan) if own is None else sign * own for _, own in told])
     return {
         "contexts": np.stack(contexts), "decisions": np.stack(w), "totals": totals, "values": values,
-        "instances": None if all(own is None for own in instances) else instances, "times": np.array(times), "sense": sense,
+        "instances": None if all(own is None for own in instances) else instances, "times": np.array(times),
+        "sense": "min" if sense == "minimise" else "max",
         "columns": columns,
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from regretless.live.arrivals import Arrival, RawFeedback
 from regretless.live.core import Core
 from regretless.live.deciding import foreign
 from regretless.live.framing import Position, Record
-from regretless.live.history import History, Round
+from regretless.live.history import History, HistoryRound
 from regretless.live.kernel import Kernel
 from regretless.live.learning import checked
 from regretless.live.pending import Learnt
@@ -126,7 +126,7 @@ def _require_fits(history: Any, shape: tuple[int, ...], dim: int, columns: Colum
         )
 
 
-def _arrival(core: Core, own: Round, decision: Decision) -> Arrival:
+def _arrival(core: Core, own: HistoryRound, decision: Decision) -> Arrival:
     """What was seen in a round, in whichever of its forms."""
     signed: Any = lambda part: None if part is None else core.sign * part  # noqa: E731  # as the learner's user speaks
     told = RawFeedback(total=signed(own.total), costs=signed(own.costs), values=signed(own.values))

@@ -1,0 +1,545 @@
+"""Evaluation before going live: what candidates would have cost in the rounds of a history."""
+
+import dataclasses
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from regretless import extras, policies
+from regretless.errors import SettingsError, short_repr
+from regretless.feedback import Measurement
+from regretless.live.history import History
+from regretless.live.learner import Learner
+from regretless.oracles import inputs
+from regretless.oracles.base import Oracle
+from regretless.oracles.topk import TopK
+from regretless.policies.base import Policy
+from regretless.registry import require_known
+from regretless.stats import Interval, doubly_robust, match_decisions, mean_interval, measure_overlap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BLOCKS = 5
+"""Consecutive parts of a history; a candidate learns from the parts before the one it is judged by."""
+
+MIN_ROUNDS = 3
+"""Rounds that a history needs: one to learn from and two to judge by."""
+
+MAX_KNOWN_SHARE = 0.1
+"""Share of the judged rounds that a learner may have learned from by coincidence."""
+
+LOGGED = "logged"
+"""Label of the decisions of the history itself."""
+
+INCONCLUSIVE = "inconclusive from this log"
+
+Candidate = str | Policy | Learner | Callable[..., Any]
+"""A policy by name or as an object, which learns from earlier rounds; a learner as it is; a function of the context."""
+
+Method = Literal["logged", "seen", "doubly_robust", "matching"]
+
+
+@dataclasses.dataclass(frozen=True)
+class CandidateEstimate:
+    """Estimated cost per round of a candidate.
+
+    Attributes
+    ----------
+    candidate : str
+        Label of the candidate.
+    method : {"logged", "seen", "doubly_robust", "matching"}
+        How the cost was estimated.
+    cost : Interval or None
+        Mean cost per round with its 95 % interval; None if the log is inconclusive.
+    difference : Interval or None
+        The same minus the cost of the logged decisions in the same rounds.
+    prediction : float or None
+        What a regression predicts. It may be wrong by any amount and has no interval.
+    matches : int
+        Rounds in which the logged decision is the candidate's.
+    effective : float
+        Rounds that these are worth.
+    reason : str
+        Why the log is inconclusive; empty if it is not.
+    """
+
+    candidate: str
+    method: Method
+    cost: Interval | None
+    difference: Interval | None
+    prediction: float | None
+    matches: int
+    effective: float
+    reason: str = ""
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether there is an estimate."""
+        return self.cost is not None
+
+    def __str__(self) -> str:
+        if self.cost is None:
+            prediction = "" if self.prediction is None else f" (a model predicts {self.prediction:.4g})"
+            return f"{INCONCLUSIVE}: {self.reason}{prediction}"
+        difference = "" if self.difference is None else f", {format_interval(self.difference, '+')} against the log"
+        worth = f"{self.matches} matches worth {self.effective:.0f} rounds"
+        return f"{format_interval(self.cost)}{difference}; {self.method}, {worth}"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Estimates of all candidates over the same rounds of a history, returned by ``rg.evaluate``.
+
+    Attributes
+    ----------
+    estimates : tuple of CandidateEstimate
+        The logged decisions first.
+    rounds : int
+        Rounds that the candidates were judged by.
+    sense : {"min", "max"}
+        ``"max"`` if the numbers are rewards.
+    scores : dict of str to array
+        Score of each round, in costs, for the candidates that have an estimate.
+    """
+
+    estimates: tuple[CandidateEstimate, ...]
+    rounds: int
+    sense: Literal["min", "max"]
+    scores: dict[str, np.ndarray]
+
+    def __getitem__(self, candidate: str) -> CandidateEstimate:
+        labels = [estimate.candidate for estimate in self.estimates]
+        require_known("candidate", candidate, labels)
+        return self.estimates[labels.index(candidate)]
+
+    def difference(self, first: str, second: str) -> Interval | None:
+        """Return the cost per round of one candidate minus that of another in the same rounds.
+
+        Parameters
+        ----------
+        first, second : str
+            Labels of the candidates.
+
+        Returns
+        -------
+        Interval or None
+            None if the log is inconclusive about either of them.
+        """
+        one, other = self[first], self[second]
+        if not (one.conclusive and other.conclusive):
+            return None
+        sign = -1.0 if self.sense == "max" else 1.0
+        difference = self.scores[first] - self.scores[second]
+        return mean_interval(difference, min(one.effective, other.effective)).with_sign(sign)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as data that JSON can write.
+
+        Returns
+        -------
+        dict
+        """
+        rows = []
+        for estimate in self.estimates:
+            row = {**dataclasses.asdict(estimate), "conclusive": estimate.conclusive}
+            for name in ("cost", "difference"):
+                interval: Interval | None = getattr(estimate, name)
+                row[name] = None if interval is None else interval._asdict()
+            rows.append(row)
+        return {"rounds": self.rounds, "sense": self.sense, "confidence": 0.95, "estimates": rows}
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a table with a row for each candidate.
+
+        Returns
+        -------
+        pandas.DataFrame
+            NaN stands for what is inconclusive.
+        """
+        rows = []
+        for estimate in self.estimates:
+            row: dict[str, Any] = {"candidate": estimate.candidate, "method": estimate.method}
+            for name in ("cost", "difference"):
+                interval: Interval | None = getattr(estimate, name)
+                mean, low, high = (math.nan,) * 3 if interval is None else interval
+                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
+            row["prediction"] = math.nan if estimate.prediction is None else estimate.prediction
+            rows.append(
+                {**row, "matches": estimate.matches, "effective": estimate.effective, "reason": estimate.reason}
+            )
+        return extras.require("pandas", extra="data").DataFrame(rows)
+
+    @property
+    def quantity(self) -> str:
+        """What the numbers are: "cost" or "reward"."""
+        return "reward" if self.sense == "max" else "cost"
+
+    def __str__(self) -> str:
+        width = max(len(estimate.candidate) for estimate in self.estimates)
+        lines = [f"{estimate.candidate:<{width}}  {estimate}" for estimate in self.estimates]
+        return "\n".join([f"{self.quantity} per round over {self.rounds} rounds, 95 % intervals", *lines])
+
+    def __repr__(self) -> str:
+        return f"<Evaluation of {', '.join(e.candidate for e in self.estimates[1:])} over {self.rounds} rounds>"
+
+
+def format_interval(interval: Interval, sign: str = "") -> str:
+    """Return a mean with its interval, such as ``3.21 [3.05, 3.37]``."""
+    return f"{interval.mean:{sign}.4g} [{interval.low:{sign}.4g}, {interval.high:{sign}.4g}]"
+
+
+def evaluate(
+    candidates: Candidate | Sequence[Candidate] | Mapping[str, Candidate],
+    history: History,
+    *,
+    oracle: Oracle | None = None,
+    feedback: str | Measurement | None = None,
+    model: str = "linear_thompson",
+) -> Evaluation:
+    """Estimate what candidates would have cost per round, with 95 % intervals, or say that the log is inconclusive.
+
+    The first fifth of the history is only learned from; all candidates are judged by the same later rounds. With
+    propensities in the history estimates are doubly robust; without them they come from the rounds in which the logged
+    decision is the candidate's.
+
+    Parameters
+    ----------
+    candidates : candidate, list of candidates, or mapping of labels to candidates
+        A policy (a name, which needs ``oracle``, or an object), which learns from the rounds before those that it is
+        judged by and decides greedily; a Learner as it is now; or a function of the context (and of the instance, if
+        there are instances) that returns a decision.
+    history : History
+        Logged rounds with known costs.
+    oracle : Oracle, optional
+        The feasible set in which a policy by name decides.
+    feedback : str or Measurement, optional
+        What a policy by name observes of each round; by default the totals, or the single costs where the history has
+        them.
+    model : str, default "linear_thompson"
+        Policy whose mean prediction is the regression of the cost.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    SettingsError
+        If the history is too short or has no known costs, or if a candidate cannot decide in its rounds.
+
+    Examples
+    --------
+    >>> import numpy as np, regretless as rg
+    >>> rng = np.random.default_rng(0)
+    >>> x, drawn = rng.normal(size=(300, 1)), rng.integers(2, size=300)
+    >>> history = rg.History(x, np.eye(2)[drawn], totals=5.0 + drawn * x[:, 0], propensities=np.full(300, 0.5))
+    >>> evaluation = rg.evaluate({"by sign": lambda x: [1, 0] if x[0] > 0 else [0, 1]}, history)
+    >>> evaluation
+    <Evaluation of by sign over 240 rounds>
+    >>> evaluation["by sign"].method, evaluation["by sign"].difference.high < 0.0
+    ('doubly_robust', True)
+    """
+    if not isinstance(history, History):
+        raise SettingsError(f"evaluate: expected a History, got {short_repr(history)}")
+    if oracle is not None and not isinstance(oracle, Oracle):
+        raise SettingsError(f"evaluate: expected oracle to be an oracle (see rg.oracles), got {short_repr(oracle)}")
+    dim = history.decisions.shape[1]
+    if oracle is not None and oracle.dim != dim:
+        raise SettingsError(f"evaluate: expected a history with decisions of {oracle.dim} numbers, got {dim}")
+    labelled = _label_candidates(candidates)
+    if len(history) < MIN_ROUNDS:
+        raise SettingsError(f"evaluate: expected a history of at least {MIN_ROUNDS} rounds, got {len(history)}")
+    sense, history = history.sense, _in_time_order(history).as_costs()
+    blocks = np.array_split(np.arange(len(history)), min(BLOCKS, len(history)))
+    outcomes = _known_outcomes(history)
+    judged = _judged_rounds(history, outcomes, blocks)
+    predictions = _predict_costs(history, blocks, model)[judged]
+    judge = _Judge(history[judged], outcomes[judged], predictions, -1.0 if sense == "max" else 1.0)
+    observed = feedback or ("bandit" if history.costs is None else "semi_bandit")
+    estimates = [judge.judge_log()]
+    for label, candidate in labelled.items():
+        try:
+            w = _decide(candidate, history, blocks, oracle, observed)
+        except SettingsError as error:
+            raise SettingsError(f"evaluate: candidate {label!r}: {error}") from None
+        estimates.append(judge.judge(label, w[judged]))
+    return Evaluation(tuple(estimates), len(judged), sense, judge.scores)
+
+
+class _Judge:
+    """Estimate costs over the judged rounds, with what was paid and what a regression predicts in each."""
+
+    def __init__(self, history: History, outcomes: np.ndarray, costs: np.ndarray, sign: float):
+        self.history, self.outcomes, self.costs, self.sign = history, outcomes, costs, sign
+        self.scores: dict[str, np.ndarray] = {}
+
+    def judge_log(self) -> CandidateEstimate:
+        rounds = len(self.outcomes)
+        return self._estimate(
+            CandidateEstimate(LOGGED, "logged", None, None, None, rounds, float(rounds)), self.outcomes
+        )
+
+    def judge(self, label: str, w: np.ndarray) -> CandidateEstimate:
+        """Estimate what a candidate that decides ``w`` would have paid."""
+        history, predicted = self.history, np.sum(self.costs * w, axis=1)
+        prediction = self.sign * float(np.mean(predicted))
+        match = match_decisions(history.decisions, w)
+        known = self._known_costs(w)
+        if known is not None:
+            matches, rounds = int(match.sum()), float(len(known))
+            return self._estimate(CandidateEstimate(label, "seen", None, None, prediction, matches, rounds), known)
+        overlap = measure_overlap(history.decisions, w, history.contexts, history.propensities)
+        logged = np.sum(self.costs * history.decisions, axis=1)
+        robust = doubly_robust(self.outcomes, logged, predicted, overlap.weights)
+        method: Method = "matching" if history.propensities is None else "doubly_robust"
+        estimate = CandidateEstimate(
+            label, method, None, None, prediction, overlap.matches, overlap.effective, overlap.reason
+        )
+        return self._estimate(estimate, self.outcomes if match.all() else robust)
+
+    def _known_costs(self, w: np.ndarray) -> np.ndarray | None:
+        """Return the cost of ``w`` in each round if every single cost that it needs was observed."""
+        if self.history.costs is None:
+            return None
+        paid: np.ndarray = np.sum(np.where(w != 0, self.history.costs * w, 0.0), axis=1)
+        return None if np.any(np.isnan(paid)) else paid
+
+    def _estimate(self, estimate: CandidateEstimate, scores: np.ndarray) -> CandidateEstimate:
+        """Add the intervals to an estimate unless there is a reason against it."""
+        if estimate.reason:
+            return estimate
+        self.scores[estimate.candidate] = scores
+        cost = mean_interval(scores, estimate.effective).with_sign(self.sign)
+        if estimate.candidate == LOGGED:
+            return dataclasses.replace(estimate, cost=cost)
+        difference = mean_interval(scores - self.outcomes, estimate.effective).with_sign(self.sign)
+        return dataclasses.replace(estimate, cost=cost, difference=difference)
+
+
+def _in_time_order(history: History) -> History:
+    """Return the rounds by time, if all times are known; propensities that are all unknown are dropped."""
+    if history.propensities is not None and np.all(np.isnan(history.propensities)):
+        history = dataclasses.replace(history, propensities=None)
+    if history.times is None or np.any(np.isnan(history.times)):
+        return history
+    return history[np.argsort(history.times, kind="stable")]
+
+
+def _known_outcomes(history: History) -> np.ndarray:
+    """Return what each round cost, NaN if not known: the total, or the sum of the single costs of its decision."""
+    paid = np.full(len(history), np.nan) if history.totals is None else history.totals
+    if history.costs is None:
+        return paid
+    added = np.sum(np.where(history.decisions != 0, history.costs * history.decisions, 0.0), axis=1)
+    return np.where(np.isnan(paid), added, paid)
+
+
+def _judged_rounds(history: History, outcomes: np.ndarray, blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the rounds after the first block whose cost, and propensity if there are any, is known."""
+    usable = ~np.isnan(outcomes)
+    if not usable.any():
+        raise SettingsError("evaluate: expected a history with known costs, in totals= or costs=, got none")
+    if history.propensities is not None:
+        usable &= ~np.isnan(history.propensities)
+    later = np.concatenate(blocks[1:])
+    judged = later[usable[later]]
+    if len(judged) < 2:
+        raise SettingsError(
+            "evaluate: expected at least two rounds of known cost to judge by after the first fifth of the history, "
+            f"got {len(judged)} of {len(later)}"
+        )
+    return judged
+
+
+def _label_candidates(given: Any) -> dict[str, Candidate]:
+    """Return candidates by label, given as a mapping, several in a sequence, or one."""
+    if isinstance(given, Mapping):
+        labelled = dict(given)
+    else:
+        candidates = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        labels = [_label(candidate) for candidate in candidates]
+        labelled = dict(zip(labels, candidates, strict=True))
+        if len(labelled) < len(labels):
+            repeated = next(label for label in labels if labels.count(label) > 1)
+            raise SettingsError(
+                f"evaluate: expected a label for each candidate, got two called {repeated!r}: give them as "
+                "{label: candidate}"
+            )
+    if not labelled:
+        raise SettingsError("evaluate: expected at least one candidate, got none")
+    for label, candidate in labelled.items():
+        if not isinstance(label, str) or label == LOGGED:
+            raise SettingsError(
+                f"evaluate: expected candidates with labels other than {LOGGED!r}, got {short_repr(label)}"
+            )
+        if not isinstance(candidate, str | Policy | Learner) and not callable(candidate):
+            raise SettingsError(
+                f"evaluate: candidate {label!r}: expected the name of a policy, a Policy, a Learner or a function of "
+                f"the context, got {short_repr(candidate)}"
+            )
+    return labelled
+
+
+def _label(candidate: Any) -> str:
+    if isinstance(candidate, str):
+        return candidate
+    name = getattr(candidate, "__name__", None)
+    return name if isinstance(name, str) else type(candidate).__name__.lower()
+
+
+def _decide(
+    candidate: Candidate, history: History, blocks: Sequence[np.ndarray], oracle: Oracle | None, feedback: Any
+) -> np.ndarray:
+    """Return a candidate's decisions ``w[n, d]``, NaN in the first block."""
+    later = np.concatenate(blocks[1:])
+    if isinstance(candidate, Learner):
+        _require_fits(candidate, history)
+        _require_unseen(candidate, history[later])
+        w = candidate.predict(history[later])[1]
+    elif isinstance(candidate, str | Policy):
+        w = _learn_forward(_new_learner(candidate, history, oracle, feedback), history, blocks)[1]
+    else:
+        w = _call_function(candidate, history[later], oracle)
+    return np.concatenate([np.full((len(blocks[0]), w.shape[1]), np.nan), w])
+
+
+def _learn_forward(learner: Learner, history: History, blocks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return predicted costs and greedy decisions in every block but the first, each learned from the blocks before."""
+    costs, w = [], []
+    for before, block in itertools.pairwise(blocks):
+        learner.learn_from(history[before])
+        predicted, decided = learner.predict(history[block])
+        costs.append(predicted)
+        w.append(decided)
+    return np.concatenate(costs), np.concatenate(w)
+
+
+def _predict_costs(history: History, blocks: Sequence[np.ndarray], model: str) -> np.ndarray:
+    """Return what a regression on earlier blocks predicts for every coordinate, ``[n, d]``, NaN in the first block.
+
+    The regression is the mean prediction of a policy, as deviations from one cost for all coordinates. It learns from
+    totals, or from single costs where they were observed.
+    """
+    dim = history.decisions.shape[1]
+    totals = history.totals if history.costs is None else None
+    plain = dataclasses.replace(history, instances=None, values=None, totals=totals)
+    feedback, level = "bandit" if history.costs is None else "full", _common_level(plain[blocks[0]])
+    try:
+        learner = Learner(
+            TopK(dim, dim),
+            context_shape=history.contexts.shape[1:],
+            feedback=feedback,
+            policy=model,
+            offset=[level] * dim,
+        )
+        costs = _learn_forward(learner, plain, blocks)[0]
+    except SettingsError as error:
+        raise SettingsError(f"evaluate: model {model!r}: {error}") from None
+    return np.concatenate([np.full((len(blocks[0]), dim), np.nan), costs])
+
+
+def _common_level(history: History) -> float:
+    """Return the cost per unit of a decision that fits best if it is the same for all coordinates."""
+    if history.costs is not None:
+        return float(np.nanmean(history.costs)) if np.any(~np.isnan(history.costs)) else 0.0
+    if history.totals is None:
+        return 0.0
+    size, seen = history.decisions.sum(axis=1), ~np.isnan(history.totals)
+    square = float(np.sum(size[seen] ** 2))
+    return float(size[seen] @ history.totals[seen]) / square if square > 0 else 0.0
+
+
+def _new_learner(policy: str | Policy, history: History, oracle: Oracle | None, feedback: Any) -> Learner:
+    shape = history.contexts.shape[1:]
+    if isinstance(policy, Policy):
+        learner = Learner(policy.oracle, context_shape=shape, feedback=policy.problem.feedback, policy=policy)
+    else:
+        policies.REGISTRY[policy]  # an unknown name is reported before a missing oracle
+        if oracle is None:
+            raise SettingsError("expected oracle=, the feasible set in which a policy by name decides")
+        learner = Learner(oracle, context_shape=shape, feedback=feedback, policy=policy)
+    _require_fits(learner, history)
+    return learner
+
+
+def _require_fits(learner: Learner, history: History) -> None:
+    problem, columns = learner.problem, learner.columns
+    if columns is not None and history.columns != columns:
+        raise SettingsError(f"expected a history with the learner's columns: {columns.difference(history.columns)}")
+    expected, got = (problem.context_shape, problem.dim), (history.contexts.shape[1:], history.decisions.shape[1])
+    if got != expected:
+        raise SettingsError(
+            f"expected a history with contexts of shape {expected[0]} and decisions of {expected[1]} numbers, got "
+            f"{got[0]} and {got[1]}"
+        )
+
+
+def _require_unseen(learner: Learner, history: History) -> None:
+    """Refuse a learner that would be judged by rounds it has learned from, if contexts rarely repeat."""
+    if 2 * len({context.tobytes() for context in history.contexts}) < len(history):
+        return
+    learned = {
+        (np.asarray(decision.context, float).tobytes(), np.asarray(decision.w, float).tobytes())
+        for decision in learner.learned_decisions()
+    }
+    pairs = zip(history.contexts, history.decisions, strict=True)
+    known = sum((context.tobytes(), w.tobytes()) in learned for context, w in pairs)
+    if known > MAX_KNOWN_SHARE * len(history):
+        raise SettingsError(
+            f"it has learned from {known} of the {len(history)} rounds that it would be judged by, and would look too "
+            "good; give its policy, by name or as an object, which learns from earlier rounds only, or a history of "
+            "later rounds"
+        )
+
+
+def _call_function(function: Callable[..., Any], history: History, oracle: Oracle | None) -> np.ndarray:
+    """Return what a function of the context, and of the instance if there are instances, decides in each round."""
+    if inspect.isclass(function):
+        raise SettingsError(f"expected a function of the context, got the class {function.__name__}")
+    with_instance = history.instances is not None
+    decisions = []
+    for row, context in enumerate(history.contexts):
+        shown = context if history.columns is None else history.columns.decode(context)
+        arguments = (shown, history.instance(row)) if with_instance else (shown,)
+        if row == 0:
+            _require_arity(function, arguments)
+        try:
+            w = function(*arguments)
+        except (Exception, SystemExit) as error:
+            raise SettingsError(
+                f"the function failed in row {row} of the judged rounds: {type(error).__name__}: {error}"
+            ) from error
+        decisions.append(_check_decision(w, history.decisions.shape[1], row))
+    w = np.stack(decisions)
+    if oracle is not None and not with_instance:
+        wrong = np.flatnonzero(~oracle.contained(w))
+        if len(wrong):
+            got = short_repr(w[wrong[0]].tolist())
+            raise SettingsError(f"expected decisions in the feasible set, got {got} in row {wrong[0]}")
+    return w
+
+
+def _require_arity(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions have none
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        expected = "the context and the instance" if len(arguments) > 1 else "the context"
+        raise SettingsError(f"expected a function of {expected}, got {_label(function)}{signature}: {error}") from None
+
+
+def _check_decision(given: Any, dim: int, row: int) -> np.ndarray:
+    try:
+        return inputs.finite("w", given, (dim,)).astype(np.float64)
+    except SettingsError:
+        raise SettingsError(
+            f"row {row} of the judged rounds: expected a decision of {dim} finite numbers, got {short_repr(given)}"
+        ) from None
