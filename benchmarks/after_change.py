@@ -1,7 +1,7 @@
 """Print how fast policies recover from an abrupt change: ``python benchmarks/after_change.py [POLICY …]``.
 
-Thirty items, of which five are chosen; in the middle of the run all coefficients are drawn anew (the arena's ``lin30drift``,
-seeds 1000 to 1029). A row is the mean regret of a round, in units of that of the best fixed decision of the new regime.
+Thirty items, of which five are chosen; at half time all coefficients are drawn again (the arena's ``lin30drift``,
+seeds 1000 to 1029). A row is the mean regret of a round, divided by that of the best fixed decision after the change.
 """
 
 import sys
@@ -16,7 +16,7 @@ SEEDS, WINDOW, SHOWN = range(1000, 1030), 50, 400
 
 
 def main(names: list[str]) -> None:
-    """Prints a row for each window of rounds after the change."""
+    """Print a row for each window of rounds after the change."""
     configure("auto")
     from regretless import policies
     from regretless.policies.scaling import Scaled
@@ -31,7 +31,7 @@ def main(names: list[str]) -> None:
     traces = simulate(played, benchmark, seeds=SEEDS, **world.play)
 
     def fixed(seed: jax.Array) -> jax.Array:
-        """Regret of each round of the best decision that does not change, of those after the change."""
+        """Return the regret of the best fixed decision in each round after the change."""
         segment = draw_and_solve(SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(half), half)
         costs = jax.vmap(benchmark.judged)(segment.rounds)
         return costs @ benchmark.oracle.solve(jnp.sum(costs, axis=0)[None], None).w[0] - segment.best

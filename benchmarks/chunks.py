@@ -1,7 +1,7 @@
-"""How far results depend on how replications are cut: ``python benchmarks/chunks.py [BENCHMARK …]``, a table in Markdown.
+"""Print how much results depend on the size of chunks: ``python benchmarks/chunks.py [BENCHMARK …]``.
 
-The same seeds are played all at once, in chunks of two, and beside another policy. Programs for other sizes add up in another
-order, and a decision between two that are nearly as cheap may fall otherwise; from there on the replication goes another way.
+The same seeds are played at once, in chunks of two, and together with another policy. Programs of other sizes sum in
+another order, so a choice between two almost equal decisions may differ, and the replication differs from there on.
 """
 
 import functools
@@ -18,7 +18,7 @@ POLICIES = ("adaptive", "linear_thompson", "dfhpg")
 
 
 def main(names: list[str]) -> None:
-    """Prints a row for each benchmark, policy and way of cutting."""
+    """Print a row for each benchmark, policy and chunk size."""
     configure("auto")
     from regretless import benchmarks, policies
     from regretless.policies.scaling import Scaled
@@ -29,7 +29,7 @@ def main(names: list[str]) -> None:
     for name, policy in itertools.product(names, POLICIES):
         world = benchmarks.build(name)
         problem = world.problem("bandit")
-        own, other = Scaled(problem, policies.build(policy, problem)), policies.build("greedy", problem)
+        tested, other = Scaled(problem, policies.build(policy, problem)), policies.build("greedy", problem)
         play: Any = functools.partial(
             simulate,
             benchmark=world,
@@ -37,10 +37,10 @@ def main(names: list[str]) -> None:
             horizon=min(ROUNDS, world.horizon),
             recording=Recording(decisions=True),
         )
-        whole = play({"own": own}, execution=Execution(chunk=len(SEEDS)))["own"]
-        in_twos = play({"own": own}, execution=Execution(chunk=2))["own"]
-        beside = play({"other": other, "own": own})["own"]
-        for way, trace in {"in twos": in_twos, "beside greedy": beside}.items():
+        whole = play({"tested": tested}, execution=Execution(chunk=len(SEEDS)))["tested"]
+        in_twos = play({"tested": tested}, execution=Execution(chunk=2))["tested"]
+        together = play({"other": other, "tested": tested})["tested"]
+        for way, trace in {"in twos": in_twos, "with greedy": together}.items():
             differs = np.any(trace.decisions != whole.decisions, axis=-1)
             firsts = [int(np.argmax(row)) + 1 for row in differs if row.any()]
             print(

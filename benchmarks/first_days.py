@@ -1,10 +1,11 @@
-"""The first thousand days of a live learner that takes over from a person, with and without guard and history.
+"""Play the first thousand days of a live learner that takes over from a person, with and without guard and history.
 
     python benchmarks/first_days.py --seeds 5
 
-The arena's 12 × 12 assignment, totals only, a day late, a tenth lost. The person decides the same every day: the assignment
-that is best under a fixed misjudgement of the mean costs, set so that it costs 1.15 times the best fixed decision. 600 of these
-days are the history. All costs are the world's mean costs, as shares of what the person would have paid on the same days.
+The arena's 12 × 12 assignment, totals only, a day late, a tenth lost. The person decides the same every day: the
+assignment that is best under a fixed misjudgement of the mean costs, set so that it costs 1.15 times the best fixed
+decision. 600 of these days are the history. All costs are the world's mean costs, as shares of what the person would
+have paid on the same days.
 """
 
 import argparse
@@ -25,27 +26,30 @@ from regretless.studies.arena.worlds import WORLDS
 
 WORLD = WORLDS["assignment12"]
 BEFORE, LIVE = 600, 1000
-DEARER = 1.15
+COST_RATIO = 1.15
 PERIODS = {"days 1-100": slice(0, 100), "101-500": slice(100, 500), "501-1000": slice(500, 1000)}
 VARIANTS = {
-    "guard and history": (True, True), "no guard": (False, True), "no history": (True, False), "neither": (False, False),
-}  # fmt: skip
+    "guard and history": (True, True),
+    "no guard": (False, True),
+    "no history": (True, False),
+    "neither": (False, False),
+}
 
 
 class Days(NamedTuple):
-    """A plant's days, in order, and what its person does on each of them."""
+    """The days of a plant in order, and the fixed decision of its planner."""
 
     oracle: Oracle
     contexts: np.ndarray
     costs: np.ndarray  # as they come
-    means: np.ndarray  # what they are on average, which nobody sees
+    means: np.ndarray  # on average; unknown to the learner
     person: np.ndarray
     fixed: np.ndarray  # the best fixed decision
-    lost: np.ndarray  # days whose total is never told
+    lost: np.ndarray  # days whose total is never reported
 
 
 def days(seed: int) -> Days:
-    """The days of one seed."""
+    """Return the days of one seed."""
     benchmark: Any = WORLD.make()
     with jax.enable_x64(True):
         drawn = stream.draw(stream.SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(0), BEFORE + LIVE).rounds
@@ -58,45 +62,43 @@ def days(seed: int) -> Days:
 
 
 def best(oracle: Oracle, costs: np.ndarray) -> np.ndarray:
-    """The cheapest decision for costs."""
+    """Return the cheapest decision for costs."""
     return np.asarray(oracle.answer(costs[None], None).w[0])
 
 
 def misjudged(oracle: Oracle, usual: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """The decision of somebody who takes each cost for ``usual · exp(s · wrong)``; of several ``wrong`` and sizes ``s`` the one
-    whose decision costs nearest to DEARER times the best.
-    """
+    """Return the decision, optimal for costs ``usual · exp(s · wrong)``, that costs nearest to COST_RATIO times the best."""
     sizes = np.linspace(0.05, 2.0, 40)
     taken = usual * np.exp(sizes[:, None, None] * wrong)
-    found = np.asarray(oracle.answer(taken.reshape(-1, len(usual)), None).w)
-    shares = found @ usual / (best(oracle, usual) @ usual)
-    return found[np.argmin(np.abs(shares - DEARER))]
+    decisions = np.asarray(oracle.answer(taken.reshape(-1, len(usual)), None).w)
+    shares = decisions @ usual / (best(oracle, usual) @ usual)
+    return decisions[np.argmin(np.abs(shares - COST_RATIO))]
 
 
 def play(
     plant: Days, seed: int, guard: bool, history: bool, budget: float, policy: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What each live day cost by the learner, and on which of them it decided itself."""
+    """Return the cost of each live day, and whether the learner decided."""
     rule = {"incumbent": plant.person, "budget": budget} if guard else {}
     learner = Learner(plant.oracle, context_shape=plant.contexts.shape[1:], policy=policy, seed=seed, **rule)
     if history:
         totals = np.where(plant.lost, np.nan, plant.costs @ plant.person)[:BEFORE]
         learner.learn_from(History(plant.contexts[:BEFORE], np.tile(plant.person, (BEFORE, 1)), totals=totals))
-    paid, own = np.zeros(LIVE), np.zeros(LIVE, bool)
+    paid, by_learner = np.zeros(LIVE), np.zeros(LIVE, bool)
     waiting: list[tuple[int, float]] = []
     for i, day in enumerate(range(BEFORE, BEFORE + LIVE)):
         choice = learner.decide(plant.contexts[day])
-        paid[i], own[i] = plant.means[day] @ choice.w, choice.by == "learner"
+        paid[i], by_learner[i] = plant.means[day] @ choice.w, choice.by == "learner"
         while len(waiting) >= WORLD.delay:
             id, total = waiting.pop(0)
             if not np.isnan(total):
                 learner.learn(id, total=total)
         waiting.append((choice.id, float("nan") if plant.lost[day] else float(plant.costs[day] @ choice.w)))
-    return paid, own
+    return paid, by_learner
 
 
 def main() -> None:
-    """Plays, and prints a line for each variant and seed, and one for all seeds."""
+    """Print a line for each variant and seed, and one for all seeds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument(
@@ -107,17 +109,19 @@ def main() -> None:
     parser.add_argument("--policy", default="adaptive")
     given = parser.parse_args()
     configure("auto")
-    print(f"{'variant':18} {'seed':>7}  " + "  ".join(f"{name:>10}" for name in PERIODS) + "  own days", flush=True)
+    print(
+        f"{'variant':18} {'seed':>7}  " + "  ".join(f"{name:>10}" for name in PERIODS) + "  learner's days", flush=True
+    )
     for variant in given.variants:
         guard, history = VARIANTS[variant]
         every = []
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             began, plant = time.perf_counter(), days(seed)
-            paid, own = play(plant, seed, guard, history, given.budget, given.policy)
+            paid, by_learner = play(plant, seed, guard, history, given.budget, given.policy)
             would = plant.means[BEFORE:] @ plant.person
             shares = [paid[period].sum() / would[period].sum() for period in PERIODS.values()]
             every.append(shares)
-            print(_line(variant, str(seed), shares) + f"  {own.mean():8.0%}", flush=True)
+            print(_line(variant, str(seed), shares) + f"  {by_learner.mean():8.0%}", flush=True)
             print(f"seed {seed}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
         print(_line(variant, "all", list(np.mean(every, axis=0))), flush=True)
         print(_line(variant, "worst", list(np.max(every, axis=0))), flush=True)

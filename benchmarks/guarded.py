@@ -1,10 +1,10 @@
-"""Plays a guarded policy on ten worlds of the arena and tells how much it cost beyond the incumbent.
+"""Print the excess cost of a guarded policy over its incumbent on ten worlds of the arena.
 
     python benchmarks/guarded.py --runs 200
 
-The incumbent is the best fixed decision of the first 200 rounds, seed by seed. Excess is what was paid beyond it, as a share of
-what it would have paid, over the whole run; on the worlds' own mean costs, which no policy sees. The last quarter is judged by
-paired differences.
+For each seed, the incumbent is the best fixed decision of the first 200 rounds. The excess is the cost beyond the
+incumbent's, as a fraction of it, over the whole run, in mean costs that no policy observes. The last quarter is
+compared by paired differences.
 """
 
 import argparse
@@ -26,22 +26,31 @@ from regretless.startup import configure
 from regretless.studies.arena.worlds import WORLDS
 
 TEN = (
-    "lin100", "relu30", "exp30", "relu30out", "tails30", "rewards30", "lin30drift", "lin30late", "lin30lost", "assignment8",
-)  # fmt: skip
+    "lin100",
+    "relu30",
+    "exp30",
+    "relu30out",
+    "tails30",
+    "rewards30",
+    "lin30drift",
+    "lin30late",
+    "lin30lost",
+    "assignment8",
+)
 FIRST = 200
 
 
 class Run(NamedTuple):
-    """What one run cost, in shares of what the incumbent would have paid."""
+    """The costs of one run, as fractions of the incumbent's."""
 
     excess: Any
     worst: Any  # largest excess so far at any time from round FIRST on
     quarter: Any  # excess of the last quarter
-    own: Any  # share of the rounds that the policy decided
+    by_policy: Any  # share of the rounds that the policy decided
 
 
 def play(name: str, policy: str, seeds: list[int], budget: float, length: int | None) -> list[Run]:
-    """The runs of one world, all seeds in one program; their incumbents differ in numbers only."""
+    """Play one world, all seeds in one program."""
     world = WORLDS[name]
     benchmark = world.make()
     horizon = length or world.horizon or benchmark.horizon
@@ -53,19 +62,21 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
         whole = guarded(inner, jnp.zeros(problem.dim), budget=budget)
         padded = seeds + seeds[-1:] * (-len(seeds) % replicas.width)
         keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
-        found = jax.tree.map(np.asarray, replicas.run(_one, (whole, game, horizon), keys))
-    return [Run(*map(float, row)) for row in zip(*found, strict=True)][: len(seeds)]
+        runs = jax.tree.map(np.asarray, replicas.run(_one, (whole, game, horizon), keys))
+    return [Run(*map(float, row)) for row in zip(*runs, strict=True)][: len(seeds)]
 
 
 def _one(shared: tuple[Guarded, SimulationSpec, int], key: Any) -> Run:
-    """One seed: its stream, its incumbent, its run."""
+    """Play one seed with its incumbent."""
     policy, game, horizon = shared
     segment = stream.draw_and_solve(game, key, jnp.int32(0), horizon)
     costs = jax.vmap(game.benchmark.judged)(segment.rounds)
     usual = jnp.mean(costs[:FIRST], axis=0)
     fixed = game.benchmark.oracle.solve(jnp.broadcast_to(usual, costs.shape), segment.rounds.instance).w
-    own = eqx.tree_at(lambda whole: whole.incumbent, policy, usual)
-    _, record = stream.play_segment(own, game, stream.begin(own, game, key), key, segment, jnp.int32(0))
+    guarded_policy = eqx.tree_at(lambda whole: whole.incumbent, policy, usual)
+    _, record = stream.play_segment(
+        guarded_policy, game, stream.begin(guarded_policy, game, key), key, segment, jnp.int32(0)
+    )
     paid, would = jnp.sum(costs * record.w, axis=1), jnp.sum(costs * fixed, axis=1)
     sums = jnp.cumsum(paid - would)[FIRST - 1 :] / jnp.abs(jnp.cumsum(would))[FIRST - 1 :]
     last = slice(-(horizon // 4), None)
@@ -74,7 +85,7 @@ def _one(shared: tuple[Guarded, SimulationSpec, int], key: Any) -> Run:
 
 
 def main() -> None:
-    """Plays, and prints a line for each world."""
+    """Print a line for each world."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200, help="over all worlds")
     parser.add_argument(
@@ -86,8 +97,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="of each run; default: the world's")
     given = parser.parse_args()
     configure("auto")
-    each = max(1, given.runs // len(given.worlds))
-    seeds = list(range(given.first_seed, given.first_seed + each))
+    count = max(1, given.runs // len(given.worlds))
+    seeds = list(range(given.first_seed, given.first_seed + count))
     every: list[Run] = []
     better = 0
     began = time.perf_counter()
@@ -98,13 +109,15 @@ def main() -> None:
         doubt = 2 * quarter.std(ddof=1) / len(quarter) ** 0.5 if len(quarter) > 1 else float("nan")
         better += bool(quarter.mean() + doubt < 0)
         every += runs
-        mean, largest, own = (
-            np.mean([run.excess for run in runs]), max(run.excess for run in runs), np.mean([run.own for run in runs])
-        )  # fmt: skip
+        mean, largest, by_policy = (
+            np.mean([run.excess for run in runs]),
+            max(run.excess for run in runs),
+            np.mean([run.by_policy for run in runs]),
+        )
         anytime = max(run.worst for run in runs)
         print(
-            f"{name:12} {mean:+7.1%}  {largest:+7.1%} (at any time {anytime:+.1%})  {quarter.mean():+7.1%} ± {doubt:.1%}  "
-            f"{own:.0%}",
+            f"{name:12} {mean:+7.1%}  {largest:+7.1%} (at any time {anytime:+.1%})  "
+            f"{quarter.mean():+7.1%} ± {doubt:.1%}  {by_policy:.0%}",
             flush=True,
         )
         print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
@@ -112,7 +125,7 @@ def main() -> None:
     always = np.mean([run.worst <= given.budget for run in every])
     print(
         f"{len(every)} runs: {kept:.1%} stayed within {given.budget:.0%} at the end, {always:.1%} at every time; "
-        f"cheaper than the incumbent in the last quarter on {better} of {len(given.worlds)} worlds"
+        f"lower cost than the incumbent in the last quarter on {better} of {len(given.worlds)} worlds"
     )
 
 
