@@ -27,7 +27,7 @@ def main(names: list[str]) -> None:
     world = WORLDS["lin30drift"]
     benchmark, half = world.make(), world.horizon // 2
     problem = benchmark.problem("bandit")
-    played = {name: Scaled(problem, policies.build(name, problem)) for name in names}
+    played = {name: Scaled(problem, policies.parse(name).build(problem)) for name in names}
     traces = simulate(played, benchmark, seeds=SEEDS, **world.play)
 
     def fixed(seed: jax.Array) -> jax.Array:

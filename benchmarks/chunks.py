@@ -27,9 +27,9 @@ def main(names: list[str]) -> None:
     print("| benchmark | policy | cut | same decisions for 100 rounds | first other decision | mean regret | s.e. |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, policy in itertools.product(names, POLICIES):
-        world = benchmarks.build(name)
+        world = benchmarks.parse(name).build()
         problem = world.problem("bandit")
-        tested, other = Scaled(problem, policies.build(policy, problem)), policies.build("greedy", problem)
+        tested, other = Scaled(problem, policies.parse(policy).build(problem)), policies.parse("greedy").build(problem)
         play: Any = functools.partial(
             simulate,
             benchmark=world,

@@ -58,7 +58,7 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
     replicas = Replicas(len(seeds))
     with jax.enable_x64(True):
         problem = benchmark.problem(world.feedback, may_miss=world.missing > 0)
-        inner = policies.Scaled(problem, policies.build(policy, problem))
+        inner = policies.Scaled(problem, policies.parse(policy).build(problem))
         whole = guarded(inner, jnp.zeros(problem.dim), budget=budget)
         padded = seeds + seeds[-1:] * (-len(seeds) % replicas.width)
         keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))

@@ -96,7 +96,7 @@ def play(world: World, policy: str, seeds: list[int], horizon: int | None = None
     game = stream.SimulationSpec(benchmark, world.delay, world.missing)
     problem = benchmark.problem(world.feedback, may_miss=world.missing > 0)
     with jax.enable_x64(True):
-        inner = policies.build(policy, problem)
+        inner = policies.parse(policy).build(problem)
         scaled = jax.tree.map(jnp.asarray, Scaled(problem, inner) if scaling else inner)
         keys = jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.uint32))
         return Played(*jax.tree.map(np.asarray, _runs(scaled, game, length, keys)))

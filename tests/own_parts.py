@@ -1,12 +1,14 @@
 """Files such as people have in their working directory: parts of their own, and studies that use them."""
 
 MINE = '''
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import benchmarks, draws, oracles, policies, settings, surrogates
+from regretless import benchmarks, draws, oracles, policies, surrogates
 from regretless.benchmarks import Benchmark, Round
 from regretless.types import Info, Sample
 
@@ -17,15 +19,9 @@ class SteadyState(eqx.Module):
     version: Int[Array, ""]
 
 
-class Steady(policies.Policy):
+class SteadyPolicy(policies.Policy):
     """Plays the first ones, or the last ones."""
 
-    class Settings(settings.Settings):
-        """How much it leans."""
-
-        lean: float = Field(1.0, gt=0, description="how much it leans to one side")
-
-    search_space = {"lean": ("log", 0.1, 10.0)}
     lean: Float[Array, ""]
 
     def init(self, key):
@@ -39,7 +35,17 @@ class Steady(policies.Policy):
         return SteadyState(state.version + 1), Info(total, total, feedback.complete(), jnp.isfinite(total))
 
 
-class HalfSPO(surrogates.Surrogate):
+class Steady(policies.PolicySpec):
+    """Plays the first ones, or the last ones."""
+
+    search_space: ClassVar = {"lean": ("log", 0.1, 10.0)}
+    lean: float = Field(default=1.0, gt=0, description="how much it leans to one side")
+
+    def build(self, problem):
+        return SteadyPolicy(problem, **self.hyperparameters())
+
+
+class HalfSPOSurrogate(surrogates.Surrogate):
     """Half of SPO+."""
 
     def queries(self, memory, prediction, target, noise):
@@ -49,13 +55,15 @@ class HalfSPO(surrogates.Surrogate):
         return solutions[0] - solutions[1]
 
 
-class Drizzle(Benchmark):
+class HalfSPO(surrogates.SurrogateSpec):
+    """Half of SPO+."""
+
+    def build(self, oracle):
+        return HalfSPOSurrogate(oracle)
+
+
+class DrizzleBenchmark(Benchmark):
     """Costs that grow from item to item."""
-
-    class Settings(settings.Settings):
-        """Its size."""
-
-        items: int = Field(6, ge=2, description="to choose from")
 
     def __init__(self, settings):
         super().__init__("drizzle", oracles.top_k(settings.items, 2), (2,), 30, False)
@@ -71,9 +79,18 @@ class Drizzle(Benchmark):
         return observation
 
 
-policies.REGISTRY.register("steady", Steady)
-surrogates.REGISTRY.register("half_spo", HalfSPO)
-benchmarks.REGISTRY.register("drizzle", Drizzle)
+class Drizzle(benchmarks.BenchmarkSpec):
+    """Costs that grow from item to item."""
+
+    items: int = Field(default=6, ge=2, description="to choose from")
+
+    def build(self):
+        return DrizzleBenchmark(self)
+
+
+policies.register("steady", Steady)
+surrogates.register("half_spo", HalfSPO)
+benchmarks.register("drizzle", Drizzle)
 '''
 STUDY = """
 name = "leaning"

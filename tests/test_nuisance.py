@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from regretless import feedback, nets, oracles
-from regretless.nuisance import LinearNuisance, MLPNuisance
+from regretless.models import LinearNuisance, MLPNuisance
 from regretless.problem import Problem
 from regretless.types import Feedback
 
@@ -16,7 +16,7 @@ SHAPES = {"vector": (3,), "rows": (DIM, 3)}
 
 
 def built(kind, shape, mode="bandit", **settings):
-    return kind.build(Problem(oracles.top_k(DIM, 2), shape, mode), kind.Settings(**settings))
+    return kind(**settings).build(Problem(oracles.top_k(DIM, 2), shape, mode))
 
 
 def seen(rule, shape, seed):

@@ -35,7 +35,7 @@ CASES = [
 def test_examples_have_the_form_of_real_decisions_and_feedback(name, mode, may_miss, form):
     oracle, instance = FORMS[form]
     problem = Problem(oracle, (FEATURES,), mode, may_miss=may_miss, instance=instance)
-    policy = policies.build(name, problem)
+    policy = policies.parse(name).build(problem)
     given = jax.tree.map(jnp.asarray, instance)
     decision = policy.decide(jax.random.key(1), policy.init(jax.random.key(0)), jnp.ones(FEATURES), given)
     assert form_difference(decision, problem.example_decision()) == ""
@@ -168,6 +168,6 @@ def test_options_that_cannot_be_used_are_refused(options, message):
 
 
 def test_a_context_of_another_shape_is_refused():
-    policy = policies.build("greedy", Problem(ORACLE, (3,)))
+    policy = policies.parse("greedy").build(Problem(ORACLE, (3,)))
     with pytest.raises(SettingsError, match=r"context: expected shape \(3,\), got \(2,\)"):
         policy.decide(jax.random.key(0), policy.init(jax.random.key(0)), jnp.ones(2))

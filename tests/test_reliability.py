@@ -56,7 +56,7 @@ rng = np.random.default_rng(0)
 x, costs = rng.normal(size=(20, 3)), rng.normal(size=(20, 64))
 world = rg.benchmarks.from_arrays(x, costs, rg.oracles.external(cheapest, 64))
 problem = world.problem("bandit")
-everyone = {name: rg.policies.build(name, problem) for name in ("greedy", "dfhpg")}
+everyone = {name: rg.policies.parse(name).build(problem) for name in ("greedy", "dfhpg")}
 for name, policy in everyone.items():
     trace = rg.simulate(policy, world, seeds=4, horizon=12)
     assert trace.regret.shape == (4, 12)

@@ -91,8 +91,8 @@ def test_configuration_tells_two_worlds_and_two_policies_apart():
     """All settings of policy and world are in the configuration, not their names alone."""
     configs = []
     for items, rate in ((15, 0.1), (60, 0.1), (15, 0.2)):
-        bench = rg.benchmarks.build("topk", {"items": items})
-        policy = rg.policies.build("greedy", bench.problem(), {"policy_lr": rate})
+        bench = rg.benchmarks.parse("topk", {"items": items}).build()
+        policy = rg.policies.parse("greedy", {"policy_lr": rate}).build(bench.problem())
         configs.append(rg.simulate(policy, bench, seeds=1, horizon=2).config)
     small, large, fast = configs
     assert small["benchmark"]["oracle"]["dim"] == 15

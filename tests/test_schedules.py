@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regretless.errors import SettingsError
-from regretless.schedules import Mixing, RateSettings, shifted_inverse
+from regretless.schedules import MixingWeight, RateSpec, shifted_inverse
 
 
 def test_learning_rate_starts_at_its_initial_value_and_halves_after_a_hundred_rounds():
@@ -21,7 +21,7 @@ def test_the_papers_rate_is_a_hundredth_lower():
     printed = [float(shifted_inverse(jnp.array(0.5), jnp.array(t), start=0.0)) for t in (1, 100, 2000)]
     np.testing.assert_allclose(printed, [0.5 / (1 + t / 100) for t in (1, 100, 2000)], rtol=1e-6)
     with pytest.raises(SettingsError, match="rate_offset or rate_start above 0"):
-        RateSettings(rate_offset=0, rate_start=0)
+        RateSpec(rate_offset=0, rate_start=0)
 
 
 def plain_alphas(residuals, totals, high, low, gate, tau, target, warmup=100, decay=0.98, rate=0.05):
@@ -53,7 +53,7 @@ def test_alpha_follows_its_description(gate, target, others):
     rng = np.random.default_rng(0)
     residuals = rng.normal(size=300) * np.linspace(5, 0.5, 300)
     totals = 5 + rng.normal(size=300)
-    mixing = Mixing.build(Mixing.Settings(max=0.6, min=0.1, time_scale=40.0, gate=gate, target=target, **others))
+    mixing = MixingWeight(max=0.6, min=0.1, time_scale=40.0, gate=gate, target=target, **others).build()
     state, alphas = mixing.init(), []
     for residual, total in zip(residuals, totals, strict=True):
         alphas.append(float(state.alpha))
@@ -67,7 +67,7 @@ def test_alpha_follows_its_description(gate, target, others):
 
 @pytest.mark.parametrize("value", [0.0, 0.25, 1.0])
 def test_equal_bounds_make_a_constant(value):
-    mixing = Mixing.build(Mixing.Settings(max=value, min=value))
+    mixing = MixingWeight(max=value, min=value).build()
     state = mixing.init()
     for t in range(150):
         assert float(state.alpha) == value
@@ -76,8 +76,8 @@ def test_equal_bounds_make_a_constant(value):
 
 def test_a_constant_shares_the_program_of_either_gate():
     gates = [
-        Mixing.Settings(max=0.5, gate="exponential", time_scale=40.0),
-        Mixing.Settings(max=0.0, min=0.0, warmup=30),
+        MixingWeight(max=0.5, gate="exponential", time_scale=40.0),
+        MixingWeight(max=0.0, min=0.0, warmup=30),
     ]
-    first, second = (jax.tree.structure(Mixing.build(settings)) for settings in gates)
+    first, second = (jax.tree.structure(settings.build()) for settings in gates)
     assert first == second

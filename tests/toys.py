@@ -58,15 +58,15 @@ SMALL = {
 def make(name, benchmark, feedback="bandit", model="gaussian_linear", may_miss=False, **settings):
     """A policy for a benchmark, with settings that learn fast; those that it has not are left out."""
     wanted = {"surrogate": "pairwise_diff", "exploration_scale": 0.3, "nuisance.lr": 0.01, "model": model}
-    known = policies.REGISTRY[name].Settings.model_fields
+    known = policies.REGISTRY[name].model_fields
     own = {key: value for key, value in wanted.items() if key.partition(".")[0] in known}
     problem = benchmark.problem(feedback, may_miss=may_miss)
-    return policies.build(name, problem, policies.settings_for(name, {**own, **settings}))
+    return policies.parse(name, {**own, **settings}).build(problem)
 
 
 def models_of(name):
     """The models that a policy can have; one without a choice has its own."""
-    if "model" not in policies.REGISTRY[name].Settings.model_fields:
+    if "model" not in policies.REGISTRY[name].model_fields:
         return ["gaussian_linear"]
     return [model for model in models.REGISTRY if "dfhpg" in name or not models.is_generative(model)]
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from regretless.policies.base import Policy
     from regretless.problem import Problem
     from regretless.results import Result, Results
-    from regretless.settings import Settings
     from regretless.simulation.simulator import simulate
+    from regretless.spec import Spec
     from regretless.studies.experiment import Experiment
     from regretless.studies.outcome import run
     from regretless.types import Decision, Feedback
@@ -35,7 +35,7 @@ __all__ = [
     "RegretlessError",
     "Result",
     "Results",
-    "Settings",
+    "Spec",
     "benchmarks",
     "evaluate",
     "feedback",
@@ -64,7 +64,7 @@ SOURCES = {
     "RegretlessError": "regretless.errors",
     "Result": "regretless.results",
     "Results": "regretless.results",
-    "Settings": "regretless.settings",
+    "Spec": "regretless.spec",
     "evaluate": "regretless.live.evaluation",
     "run": "regretless.studies.outcome",
     "simulate": "regretless.simulation.simulator",

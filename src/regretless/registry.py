@@ -12,33 +12,41 @@ from regretless.errors import SettingsError
 T = TypeVar("T")
 
 
-class Later(Generic[T]):
-    """A part of our own that is imported when it is used: the ``attribute`` of a ``module``."""
-
-    def __init__(self, module: str, attribute: str):
-        self.module, self.attribute = module, attribute
-
-    def load(self) -> T:
-        """The part itself."""
-        part: T = getattr(importlib.import_module(self.module), self.attribute)
-        return part
+def load_attribute(location: str) -> Any:
+    """Import the object at ``"module:attribute"``."""
+    module, _, attribute = location.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
-def late_name(package: str, names: Mapping[str, Later[Any]], name: str) -> Any:
-    """What a package's ``__getattr__`` answers: one of its public names that is loaded when it is first asked for."""
-    if name not in names:
+def lazy_attribute(package: str, locations: Mapping[str, str], name: str) -> Any:
+    """Return a public name of a package from its ``"module:attribute"``; the body of the package's ``__getattr__``."""
+    if name not in locations:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    return names[name].load()
+    return load_attribute(locations[name])
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """The parts of one family by name; ``kind`` is what one of them is called, such as ``surrogate``.
+    """The parts of one family by name.
 
-    A package that offers parts lists them in its entry points under ``regretless.<family>``; they are imported when they are
-    used, so that a broken package harms nobody who does not need it; so are those of our own that are entered as ``Later``.
-    Our own names cannot be taken. ``register`` adds a part by hand. ``needs`` names what every part must have, and
-    ``expected`` says in words what such a part is.
+    Parts of this library are imported when they are used. So are the parts that a package lists in its entry points under
+    ``regretless.<family>``: a package that cannot be imported only matters to those who ask for it. Built-in names cannot be
+    taken by others.
 
+    Parameters
+    ----------
+    kind : str
+        What one part is called in messages, such as ``"surrogate"``.
+    family : str
+        What the family is called, such as ``"surrogates"``.
+    entries : mapping
+        The built-in parts by name: the parts themselves, or where they are as ``"module:attribute"``.
+    needs : tuple of str, optional
+        Attributes that every part must have.
+    expected : str, optional
+        A description of a valid part, for messages.
+
+    Examples
+    --------
     >>> shapes = Registry("shape", "shapes", {"round": 1, "square": 2})
     >>> shapes.register("flat", 3)
     >>> list(shapes), shapes["square"]
@@ -53,35 +61,63 @@ class Registry(Mapping[str, T], Generic[T]):
         self,
         kind: str,
         family: str,
-        entries: Mapping[str, T | Later[T]],
+        entries: Mapping[str, T | str],
         needs: tuple[str, ...] = (),
         expected: str = "",
     ):
-        self.kind, self.family, self._needs, self._expected = kind, family, needs, expected
+        self.kind, self.family, self.expected = kind, family, expected
+        self._needs = needs
         self._built_in = frozenset(entries)
-        self._own: dict[str, T | Later[T]] = dict(entries)
-        self._offered: dict[str, list[importlib.metadata.EntryPoint]] | None = None
+        self._parts: dict[str, T | str] = dict(entries)
+        self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 
     def register(self, name: str, part: T) -> None:
-        """Makes ``part`` known as ``name``; a name that is taken may only be given to the same part again."""
-        if name in self and not _same(self[name], part):
+        """Add a part under a name.
+
+        Parameters
+        ----------
+        name : str
+            Letters, digits and underscores.
+        part : object
+            What this family holds, such as a subclass of ``SurrogateSpec``.
+
+        Raises
+        ------
+        SettingsError
+            If the name is taken by another part, is not an identifier, or the part lacks something.
+        """
+        if name in self and not _is_same(self[name], part):
             raise SettingsError(f"{self.kind} {name!r} exists already: choose another name")
         if not name.isidentifier():
             raise SettingsError(f"expected a name of letters, digits and underscores for a {self.kind}, got {name!r}")
-        self._own[name] = self._checked(name, part)
+        self._parts[name] = self._check(name, part)
+
+    def parse(self, name: str, settings: Mapping[str, Any] | None = None) -> Any:
+        """Return the part called ``name`` with settings by dotted name; for families whose parts are specifications."""
+        part: Any = self[name]
+        return part(**(settings or {}))
+
+    def name_of(self, part: Any) -> str | None:
+        """Return the name under which a class is known, or None."""
+        location = f"{part.__module__}:{part.__qualname__}"
+        for name, known in self._parts.items():
+            if known is part or known == location:
+                return name
+        offered = (name for name, entries in self._offered().items() if name not in self._parts and len(entries) == 1)
+        return next((name for name in offered if self.usable().get(name) is part), None)
 
     def __getitem__(self, name: str) -> T:
-        if name in self._own:
-            part = self._own[name]
-            if isinstance(part, Later):
-                self._own[name] = part = part.load()
+        if name in self._parts:
+            part = self._parts[name]
+            if isinstance(part, str):
+                self._parts[name] = part = load_attribute(part)
             return part
         require_known(self.kind, name, self)
-        entry, *others = self._plug_ins()[name]
+        entry, *others = self._offered()[name]
         if others:
             packages = have(map(_package, (entry, *others)))
             raise SettingsError(
-                f"the {self.kind} {name!r} is not one: {packages} one of that name; uninstall all but one"
+                f"the {self.kind} {name!r} is ambiguous: {packages} one of that name; uninstall all but one"
             )
         try:
             loaded = entry.load()
@@ -89,73 +125,73 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SettingsError(
                 f"{self.kind} {name!r} of the package {_package(entry)} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
-        self._own[name] = part = self._checked(name, loaded)
+        self._parts[name] = part = self._check(name, loaded)
         return part
 
-    def _checked(self, name: str, part: T) -> T:
-        """The part, if it has what it needs."""
+    def _check(self, name: str, part: T) -> T:
+        """Return the part if it has everything that it needs."""
         for needed in self._needs:
             if not hasattr(part, needed):
                 got = getattr(part, "__qualname__", type(part).__name__)
                 raise SettingsError(
-                    f"{self.kind} {name!r}: expected {self._expected}, got {got}, which has no {needed!r}"
+                    f"{self.kind} {name!r}: expected {self.expected}, got {got}, which has no {needed!r}"
                 )
         return part
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._own
-        yield from (name for name in self._plug_ins() if name not in self._own)
+        yield from self._parts
+        yield from (name for name in self._offered() if name not in self._parts)
 
     def __len__(self) -> int:
-        return len({*self._own, *self._plug_ins()})
+        return len({*self._parts, *self._offered()})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own or name in self._plug_ins()
+        return name in self._parts or name in self._offered()
 
     def built_in(self, name: str) -> bool:
-        """Whether a part is our own."""
+        """Return whether a part belongs to this library."""
         return name in self._built_in
 
     def origin(self, name: str) -> str:
-        """The package that offers a part by entry point; empty for our own and for registered ones."""
-        entries = [] if self.built_in(name) else self._plug_ins().get(name, [])
+        """Return the package that offers a part by entry point; empty for built-in and for registered parts."""
+        entries = [] if self.built_in(name) else self._offered().get(name, [])
         return ", ".join(map(_package, entries))
 
     def usable(self) -> dict[str, T]:
-        """The parts that can be loaded, by name: for looking through all of them, where a broken one does not matter."""
-        found = {}
+        """Return the parts that can be loaded, by name."""
+        parts = {}
         for name in self:
             with contextlib.suppress(SettingsError):
-                found[name] = self[name]
-        return found
+                parts[name] = self[name]
+        return parts
 
-    def _plug_ins(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
-        if self._offered is None:
-            self._offered = {}
-            found = importlib.metadata.entry_points(group=f"regretless.{self.family}")
-            for entry in sorted(found, key=lambda entry: (entry.name, entry.value)):
-                same = self._offered.setdefault(entry.name, [])
-                same += [] if any(entry.value == other.value for other in same) else [entry]
-        return self._offered
+    def _offered(self) -> dict[str, list[importlib.metadata.EntryPoint]]:
+        """Return the entry points of other packages by name."""
+        if self._entry_points is None:
+            self._entry_points = {}
+            group = importlib.metadata.entry_points(group=f"regretless.{self.family}")
+            for entry in sorted(group, key=lambda entry: (entry.name, entry.value)):
+                same_name = self._entry_points.setdefault(entry.name, [])
+                same_name += [] if any(entry.value == other.value for other in same_name) else [entry]
+        return self._entry_points
 
 
 def _package(entry: importlib.metadata.EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else entry.value
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two parts are the same thing, one of them perhaps from a module that was imported again."""
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two parts are the same, one of them perhaps from a module that was imported again."""
     return one is other or (_place(one) == _place(other) is not None)
 
 
 def _place(part: Any) -> tuple[str, str] | None:
-    """Where the class or function that a part is, or is built by, is defined; None for any other object."""
-    named = part if hasattr(part, "__qualname__") else getattr(part, "build", None)
-    return None if named is None else (named.__module__, named.__qualname__)
+    """Return where a class or function is defined; None for any other object."""
+    return (part.__module__, part.__qualname__) if hasattr(part, "__qualname__") else None
 
 
 def have(names: Iterable[str]) -> str:
-    """Who has something, in words.
+    """Return the names with "has" or "have".
 
     >>> have(["dbb"]), have(["dbb", "imle"])
     ('dbb has', 'dbb and imle have')
@@ -165,15 +201,15 @@ def have(names: Iterable[str]) -> str:
 
 
 def require_known(kind: str, name: str, valid: Iterable[str], whose: str = "") -> None:
-    """Raises SettingsError unless ``name`` is one of ``valid``; names the nearest one."""
+    """Raise SettingsError with the nearest valid name unless ``name`` is one of ``valid``."""
     choices = sorted(valid)
     if name in choices:
         return
-    near, listed = nearest(name, choices), f"choose from {', '.join(choices)}" if choices else "there is none"
+    near, listed = nearest(name, choices), f"choose from {', '.join(choices)}" if choices else "it has none"
     hint = listed if near is None else f"did you mean {near!r}?"
     raise SettingsError(f"unknown {kind} {name!r}{whose}; {hint}")
 
 
 def nearest(name: Any, valid: Iterable[str]) -> str | None:
-    """The one of ``valid`` that may have been meant; None if none is like it."""
+    """Return the name of ``valid`` that may have been meant; None if no name is similar."""
     return next(iter(difflib.get_close_matches(str(name), list(valid), n=1)), None)

@@ -1,6 +1,6 @@
 """Learning rates and the mixing weight α: the schedules of the published runs, and the paper's simpler ones."""
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,35 +8,35 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field, model_validator
 
-from regretless import settings
-from regretless.parts import Part, fields, number
+from regretless.spec import Spec, number
 
 Scalar = Float[Array, ""]
 OFFSET = 100.0
+"""s of the learning rate, in rounds."""
 
 
-class RateSettings(settings.Settings):
-    """How a learning rate falls."""
+class RateSpec(Spec):
+    """Base class of specifications with a learning rate that falls, ``η_t = η_0 (r + s) / (t + s)``."""
 
-    rate_offset: float = Field(OFFSET, ge=0, description="s of the learning rate η_0 (r + s) / (t + s)")
+    rate_offset: float = Field(default=OFFSET, ge=0, description="s of the learning rate η_0 (r + s) / (t + s)")
     rate_start: float = Field(
-        1.0,
+        default=1.0,
         ge=0,
         le=1,
         description="r, the round whose rate is η_0: 1, or 0 for the η_0 / (1 + t/s) that the paper prints",
     )
 
     @model_validator(mode="after")
-    def _moves(self) -> Self:
+    def _require_movement(self) -> Self:
         if self.rate_offset + self.rate_start == 0:
-            raise ValueError("expected rate_offset or rate_start above 0, got 0 for both: nothing would be learnt")
+            raise ValueError("expected rate_offset or rate_start above 0, got 0 for both: nothing would be learned")
         return self
 
 
 def shifted_inverse(
     initial: Scalar, t: Int[Array, ""], offset: Scalar | float = OFFSET, start: Scalar | float = 1.0
 ) -> Scalar:
-    """``η_t = η_0 (r + s) / (t + s)`` for ``t = 1, 2, …`` with ``offset`` s: η_0 at first, about half of it after s steps.
+    """Return ``η_t = η_0 (r + s) / (t + s)`` for ``t = 1, 2, …`` with ``offset`` s: half of η_0 after s steps.
 
     ``start`` r is 1 in the published runs; 0 makes it ``η_0 / (1 + t/s)``, as the paper's Appendix L.2 prints.
     """
@@ -53,34 +53,14 @@ class MixingState(eqx.Module):
     count: Int[Array, ""]
 
 
-class Mixing(Part):
+class Mixing(eqx.Module):
     """α_t between ``max`` and ``min`` (the paper's Appendix on the adaptive mixing weight).
 
-    ``r = EMA(residual²) / max(EMA(y²), 1e-8)`` says how wrong the nuisance still is. The gate says when that begins to count:
-    ``warmup`` after 100 rounds, ``exponential`` gradually with time scale ``time_scale`` (τ). Once it counts, the target is
+    ``r = EMA(residual²) / max(EMA(y²), 1e-8)`` measures the error of the nuisance. The gate says when it begins to count:
+    ``warmup`` after ``warmup`` rounds, ``exponential`` gradually with time scale ``time_scale`` (τ). From then on the target is
     ``min + (max − min) · clip(r / ref, 0, 1)`` (``reliability``, the published runs) or ``min`` (``minimum``, the paper's
-    text); α follows its target with rate 0.05. A constant α has ``max = min``.
+    text); α follows its target with ``rate`` (η_α). A constant α has ``max = min``.
     """
-
-    class Settings(settings.Settings):
-        """The range of α and how it moves."""
-
-        max: float = Field(0.3, ge=0, le=1, description="largest weight of the score term")
-        min: float = Field(0.02, ge=0, le=1, description="smallest weight of the score term")
-        gate: Literal["warmup", "exponential"] = Field("warmup", description="when α may begin to fall")
-        warmup: int = Field(100, ge=0, description="rounds before α may fall, with gate warmup")
-        time_scale: float = Field(100.0, gt=0, description="τ, in rounds, with gate exponential")
-        target: Literal["reliability", "minimum"] = Field(
-            "reliability", description="where α goes: with the nuisance's error, or simply to alpha.min"
-        )
-        decay: float = Field(0.98, ge=0, lt=1, description="of the running squares of residual and total")
-        rate: float = Field(0.05, gt=0, le=1, description="η_α, how fast α follows its target")
-
-        @model_validator(mode="after")
-        def _ordered(self) -> Self:
-            if self.min > self.max:
-                raise ValueError(f"expected alpha.min ≤ alpha.max, got {self.min} and {self.max}")
-            return self
 
     max: Scalar
     min: Scalar
@@ -88,22 +68,17 @@ class Mixing(Part):
     decay: Scalar
     rate: Scalar
     warmup: Scalar
-    gradual: Bool[Array, ""]  # gate ``exponential``; no static field, so that a constant α shares either gate's program
+    gradual: (
+        Bool[Array, ""] | np.ndarray
+    )  # gate ``exponential``; no static field, so that a constant α shares either gate's program
     target: Literal["reliability", "minimum"] = eqx.field(static=True)
-
-    @classmethod
-    def build(cls, settings: "Mixing.Settings | None" = None) -> "Mixing":
-        """The schedule with these settings."""
-        own = fields(settings or cls.Settings())
-        numbers = {"warmup": number(own.pop("warmup")), "gradual": np.asarray(own.pop("gate") == "exponential")}
-        return cls(**own, **numbers)
 
     def init(self) -> MixingState:
         zero = jnp.zeros(())
         return MixingState(jnp.asarray(self.max, zero.dtype), zero, zero, zero, jnp.zeros((), jnp.int32))
 
     def update(self, state: MixingState, residual: Scalar, total: Scalar) -> MixingState:
-        """The state after a round with this ``residual = y − f·w`` and total ``y``."""
+        """Return the state after a round with this ``residual = y − f·w`` and total ``y``."""
         t = state.count + 1
         first = t == 1
         residual_square = self._average(state.residual_square, jnp.square(residual), first)
@@ -122,3 +97,50 @@ class Mixing(Part):
 
     def _average(self, old: Scalar, new: Scalar, first: Bool[Array, ""]) -> Scalar:
         return jnp.where(first, new, self.decay * old + (1.0 - self.decay) * new)
+
+
+class MixingWeight(Spec):
+    """The mixing weight α of the score term: its range and its schedule.
+
+    Parameters
+    ----------
+    max, min : float, default 0.3 and 0.02
+        Largest and smallest weight of the score term, between 0 and 1; equal for a constant α.
+    gate : {"warmup", "exponential"}, default "warmup"
+        When α may begin to fall: after ``warmup`` rounds, or gradually with ``time_scale``.
+    warmup : int, default 100
+        Rounds before α may fall, with gate ``"warmup"``.
+    time_scale : float, default 100.0
+        τ in rounds, with gate ``"exponential"``.
+    target : {"reliability", "minimum"}, default "reliability"
+        What α follows: the nuisance's relative error (the published runs), or ``min`` (the paper's text).
+    decay : float, default 0.98
+        Of the running squares of residual and total.
+    rate : float, default 0.05
+        η_α, how fast α follows its target.
+    """
+
+    namespace: ClassVar[str] = "rg.policies."
+
+    max: float = Field(default=0.3, ge=0, le=1, description="largest weight of the score term")
+    min: float = Field(default=0.02, ge=0, le=1, description="smallest weight of the score term")
+    gate: Literal["warmup", "exponential"] = Field(default="warmup", description="when α may begin to fall")
+    warmup: int = Field(default=100, ge=0, description="rounds before α may fall, with gate warmup")
+    time_scale: float = Field(default=100.0, gt=0, description="τ, in rounds, with gate exponential")
+    target: Literal["reliability", "minimum"] = Field(
+        default="reliability", description="where α goes: with the nuisance's error, or simply to alpha.min"
+    )
+    decay: float = Field(default=0.98, ge=0, lt=1, description="of the running squares of residual and total")
+    rate: float = Field(default=0.05, gt=0, le=1, description="η_α, how fast α follows its target")
+
+    @model_validator(mode="after")
+    def _require_order(self) -> Self:
+        if self.min > self.max:
+            raise ValueError(f"expected alpha.min ≤ alpha.max, got {self.min} and {self.max}")
+        return self
+
+    def build(self) -> Mixing:
+        """Return the schedule."""
+        values = self.hyperparameters()
+        warmup, gradual = number(values.pop("warmup")), np.asarray(values.pop("gate") == "exponential")
+        return Mixing(**values, warmup=warmup, gradual=gradual)

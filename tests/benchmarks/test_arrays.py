@@ -12,7 +12,9 @@ ORACLE = oracles.top_k(4, 2)
 
 
 def everyone(history, mode="bandit"):
-    return {name: policies.build(name, history.problem(mode)) for name in ("greedy", "linear_thompson", "dfhpg_0")}
+    return {
+        name: policies.parse(name).build(history.problem(mode)) for name in ("greedy", "linear_thompson", "dfhpg_0")
+    }
 
 
 def test_replays_the_history_in_order():

@@ -18,7 +18,7 @@ def first_round(benchmark, seed=0):
 @pytest.mark.parametrize("degree", [2, 8])
 @pytest.mark.usefixtures("float64")
 def test_polynomial_costs(name, degree):
-    benchmark = benchmarks.build(name, {"degree": degree})
+    benchmark = benchmarks.parse(name, {"degree": degree}).build()
     omega, played = first_round(benchmark)
     p = benchmark.context_shape[0]
     assert set(np.unique(omega)) == {0.0, 1.0}
@@ -36,22 +36,22 @@ def test_sizes_are_the_papers():
 
 
 def built():
-    return {name: benchmarks.build(name) for name in ("topk", "shortest_path", "pricing")}
+    return {name: benchmarks.parse(name).build() for name in ("topk", "shortest_path", "pricing")}
 
 
 def test_sign_option_gives_the_papers_text():
-    _, plus = first_round(benchmarks.build("topk"))
-    _, minus = first_round(benchmarks.build("topk", {"sign": "-1"}))
+    _, plus = first_round(benchmarks.parse("topk").build())
+    _, minus = first_round(benchmarks.parse("topk", {"sign": "-1"}).build())
     np.testing.assert_array_equal(plus.cost, -minus.cost)
     with pytest.raises(SettingsError, match="'sign': Input should be 1 or -1, got 3"):
-        benchmarks.build("topk", {"sign": 3})
+        benchmarks.parse("topk", {"sign": 3}).build()
 
 
 @pytest.mark.usefixtures("float64")
 def test_pricing_demand_and_features(golden):
     """Means against the recorded ones, features against a plain construction."""
     recorded = golden("dfhpg_pricing")
-    benchmark = benchmarks.build("pricing")
+    benchmark = benchmarks.parse("pricing").build()
     directions, prices = recorded["environment"], np.linspace(0.1, 0.9, 4)
     for x, expected, cost in zip(recorded["context"], recorded["cost_mean"], recorded["cost"], strict=True):
         played = np.abs(directions @ x) ** 8
@@ -69,7 +69,7 @@ def test_pricing_demand_and_features(golden):
 
 @pytest.mark.usefixtures("float64")
 def test_pricing_draws_follow_the_recorded_kind_of_mean():
-    benchmark = benchmarks.build("pricing")
+    benchmark = benchmarks.parse("pricing").build()
     directions, played = first_round(benchmark)
     np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1, rtol=1e-6)
     match = np.abs(directions @ np.asarray(played.observation)) ** 8

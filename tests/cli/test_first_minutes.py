@@ -38,9 +38,9 @@ assert callable(regretless.simulate)
 assert not any(name.startswith("regretless.studies") for name in sys.modules)
 from regretless import *
 print(len({name.partition(".")[2] for name in sys.modules if name.startswith("regretless.")}))
-problem = benchmarks.build("topk").problem(feedback="bandit")
+problem = benchmarks.parse("topk").build().problem(feedback="bandit")
 for name in ("greedy", "thompson", "dfhpg", "dfhpg_1"):
-    policies.build(name, problem).init(jax.random.key(0))
+    policies.parse(name).build(problem).init(jax.random.key(0))
 print(*sorted(set(sys.modules) - before))
 """
 ELSEWHERE = (

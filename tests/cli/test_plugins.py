@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch, cache):
     monkeypatch.setenv("REGRETLESS_CACHE", str(cache))
     monkeypatch.setattr(sys, "path", [*sys.path])
     for registry in (policies.REGISTRY, benchmarks.REGISTRY, surrogates.REGISTRY):
-        monkeypatch.setattr(registry, "_own", dict(registry._own))
+        monkeypatch.setattr(registry, "_parts", dict(registry._parts))
     assert "mine" not in sys.modules, "another test left a module of this name behind"
     for name, text in (("mine.py", MINE), ("own.toml", STUDY), ("sizes.py", PYTHON_STUDY), ("json.py", SPY)):
         (tmp_path / name).write_text(text)

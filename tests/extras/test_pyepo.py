@@ -72,7 +72,7 @@ def case(request):
 
 @functools.cache
 def compiled(problem, name, options=()):
-    surrogate = surrogates.build(name, OURS[problem], dict(options))
+    surrogate = surrogates.parse(name, dict(options)).build(OURS[problem])
     return surrogate, jax.jit(lambda memory, prediction, target, noise: surrogate(memory, prediction, target, noise))
 
 
@@ -218,7 +218,7 @@ def test_aimle_over_a_batch(case):
     layer = func.adaptiveImplicitMLE(case.model, distribution=Recorded(case, noise[None]))
     theirs = case.slope(case.task_cost(layer, case.targets), case.predictions)
     size = np.linalg.norm(case.predictions) / np.linalg.norm(case.targets)
-    close(guards(size) * theirs, ours(case, "imle", noise, strength=size))
+    close(guards(size) * theirs, ours(case, "imle", noise, lam=size))
 
 
 def with_pools(case, name, module, arguments, scale=1.0):

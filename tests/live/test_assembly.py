@@ -8,8 +8,9 @@ import pytest
 from regretless import feedback, models, oracles, policies, surrogates
 from regretless.errors import SettingsError
 from regretless.live.learner import Learner
-from regretless.policies import settings_for
+from regretless.policies.regression import RegressionPolicy
 from regretless.problem import Problem
+from regretless.surrogates.direct import DBBSurrogate
 
 DIM, FEATURES = 4, 3
 ORACLE = oracles.top_k(DIM, 2)
@@ -25,23 +26,21 @@ def inner(learner):
     return kernel.choices.policy(kernel.numbers).inner
 
 
-MODEL = models.GaussianLinear(DIM, (FEATURES,), np.asarray(0.7))
+MODEL = models.GaussianLinear(start=0.7)
 PROBLEM = Problem(ORACLE, (FEATURES,), "bandit", may_miss=True)
-POLICY = policies.build("greedy", PROBLEM)
+POLICY = policies.parse("greedy").build(PROBLEM)
 
 
 def test_names_objects_and_settings():
-    surrogate = surrogates.REGISTRY["dbb"].build(ORACLE)
-    assert float(inner(make(policy="dfhpg", model=MODEL, surrogate=surrogate)).model.scale) == 0.7
+    surrogate = surrogates.DBB()
+    assert float(inner(make(policy="dfhpg", model=MODEL, surrogate=surrogate)).model.start) == 0.7
     by_name = make(policy="dfhpg", surrogate="dbb", settings={"alpha.max": 0.25})
-    by_object = make(policy="dfhpg", settings=settings_for("dfhpg", {"surrogate": "dbb", "alpha.max": 0.25}))
-    assert type(inner(by_name).surrogate) is type(inner(by_object).surrogate) is surrogates.REGISTRY["dbb"]
+    by_object = make(policy="dfhpg", settings=policies.parse("dfhpg", {"surrogate": "dbb", "alpha.max": 0.25}))
+    assert type(inner(by_name).surrogate) is type(inner(by_object).surrogate) is DBBSurrogate
     assert float(inner(by_name).mixing.max) == float(inner(by_object).mixing.max) == 0.25
     assert make(policy=POLICY).decide(np.ones(FEATURES)).log_density is None
-    assert isinstance(inner(make(policy=POLICY)), policies.RegressionBandit), (
-        "scaling is put around a policy object, too"
-    )
-    assert isinstance(inner(make(policy=policies.Scaled(PROBLEM, POLICY))), policies.RegressionBandit), "but not twice"
+    assert isinstance(inner(make(policy=POLICY)), RegressionPolicy), "scaling is put around a policy object, too"
+    assert isinstance(inner(make(policy=policies.Scaled(PROBLEM, POLICY))), RegressionPolicy), "but not twice"
     assert make(policy=POLICY, offset=np.ones(DIM)).decide(np.ones(FEATURES)).id == 1
 
 
@@ -58,15 +57,15 @@ def test_signature_says_what_there_is():
         ({"polcy": "dfhpg"}, "unknown argument 'polcy'; did you mean 'policy'[?] Expected some of oracle, context_dim"),
         ({"colour": "red"}, "unknown argument 'colour'; .*Expected some of oracle, context_dim, .*on_failure, seed"),
         ({"policy": "linear_thomson"}, "unknown policy 'linear_thomson'; did you mean 'linear_thompson'"),
-        ({"model": MODEL}, "policy 'adaptive' has no model; greedy, .* have one"),
-        ({"model": "gaussian_nn"}, "policy 'adaptive' has no model; greedy, .* have one"),
-        ({"surrogate": "dbb"}, "policy 'adaptive' has no surrogate; dfhpg, dfhpg_0 and dfhpg_auto have one"),
+        ({"model": MODEL}, "policy 'adaptive' has no setting 'model'; greedy, .* have it"),
+        ({"model": "gaussian_nn"}, "policy 'adaptive' has no setting 'model'; greedy, .* have it"),
+        ({"surrogate": "dbb"}, "policy 'adaptive' has no setting 'surrogate'; dfhpg, dfhpg_0 and dfhpg_auto have it"),
         ({"policy": POLICY, "settings": {}}, "settings, model and surrogate are for a policy by name"),
         ({"policy": "dfhpg", "surrogate": "spoplus"}, "did you mean 'spo_plus'"),
         ({"policy": "dfhpg", "surrogate": 3}, "expected surrogate to be a name or an object, got 3"),
         ({"policy": "greedy", "settings": {"forgetting": 0.1}}, "no setting 'forgetting'; .*linear_thompson have it"),
         ({"settings": {"epsilonn": 1}}, "unknown setting 'epsilonn'"),
-        ({"settings": [1]}, r"expected the policy's Settings object, or a dictionary .*, got \[1\]"),
+        ({"settings": [1]}, r"expected the policy's specification, or a dictionary .*, got \[1\]"),
         ({"policy": None}, "expected policy to be a name or an object, got None"),
         ({"feedback": "bandits"}, "unknown feedback 'bandits'"),
         ({"feedback": 3}, "expected feedback to be a name or a Measurement"),
@@ -108,11 +107,11 @@ def test_refuses(options, message):
 )
 def test_a_policy_object_must_be_built_for_this_problem(problem, message):
     with pytest.raises(SettingsError, match=f"the policy object was built for another problem .*{message}"):
-        make(policy=policies.build("greedy", problem))
+        make(policy=policies.parse("greedy").build(problem))
 
 
 def test_a_policy_object_knows_its_instances():
-    with_masks = policies.build("greedy", PROBLEM.with_instance(np.ones(DIM, bool)))
+    with_masks = policies.parse("greedy").build(PROBLEM.with_instance(np.ones(DIM, bool)))
     learner = make(policy=with_masks)
     assert learner.decide(np.ones(FEATURES), instance=[0, 0, 1, 1]).w.tolist() == [0, 0, 1, 1]
     with pytest.raises(SettingsError, match="expected the form of earlier ones"):

@@ -201,7 +201,7 @@ def test_what_killed_writers_left_is_removed_by_the_next_save(saved):
 def test_objects_have_to_be_given_again(tmp_path):
     rule = feedback.Bandit()
     problem = Problem(ORACLE, (FEATURES,), rule, may_miss=True)
-    policy = policies.build("greedy", problem)
+    policy = policies.parse("greedy").build(problem)
     learner = Learner(ORACLE, context_dim=FEATURES, policy=policy, feedback=rule)
     learner.decide(np.ones(FEATURES))
     path = tmp_path / "own.rgl"
@@ -209,9 +209,9 @@ def test_objects_have_to_be_given_again(tmp_path):
     with pytest.raises(CheckpointError, match="saved with a feedback of your own"):
         Learner.load(path, ORACLE, policy=policy)
     with pytest.raises(CheckpointError, match="expected a policy of type"):
-        Learner.load(path, ORACLE, policy=policies.build("linear_thompson", problem), feedback=rule)
+        Learner.load(path, ORACLE, policy=policies.parse("linear_thompson").build(problem), feedback=rule)
     with pytest.raises(CheckpointError, match="a policy of other numbers"):
-        Learner.load(path, ORACLE, policy=policies.build("greedy", problem, {"clip": 3.0}), feedback=rule)
+        Learner.load(path, ORACLE, policy=policies.parse("greedy", {"clip": 3.0}).build(problem), feedback=rule)
     assert Learner.load(path, ORACLE, policy=policy, feedback=rule).waiting == [1]
     plain = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson")
     plain.save(path)

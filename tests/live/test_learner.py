@@ -45,12 +45,12 @@ def same(one, other):
     ],
 )
 def test_makes_the_decisions_of_an_unbatched_simulation(benchmark_name, name, scaling):
-    benchmark = benchmarks.build(benchmark_name)
+    benchmark = benchmarks.parse(benchmark_name).build()
     preset = presets.preset(benchmark_name, 8, "gaussian_linear", "bandit").values
     settings = preset if name == "dfhpg" else {}
     seed, horizon = 5, 60
     problem = benchmark.problem("bandit", may_miss=True)
-    policy = policies.build(name, problem, settings)
+    policy = policies.parse(name, settings).build(problem)
     policy = policies.Scaled(problem, policy) if scaling else policy
     trace = simulate(policy, benchmark, seeds=[seed], horizon=horizon, vectorized=False, keep_decisions=True)
     with jax.enable_x64(True):
@@ -124,7 +124,7 @@ def test_late_feedback_follows_the_rule():
     settings = {"surrogate": "spo_plus", "exploration_scale": 0.3, "late_limit": 2}
     learner = make(policy="dfhpg", settings=settings, seed=7)
     problem = Problem(ORACLE, (FEATURES,), "bandit", may_miss=True)
-    policy = policies.build("dfhpg", problem, settings)
+    policy = policies.parse("dfhpg", settings).build(problem)
     key = jax.random.key(7)
     with jax.enable_x64(True):
         policy = jax.tree.map(jnp.asarray, policy)

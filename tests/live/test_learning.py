@@ -175,9 +175,7 @@ def test_updates_change_numbers_and_nothing_else(tmp_path):
             learner.update(**bad)
     assert digest(Learner.replay(tmp_path / "log", ORACLE), tmp_path) == digest(learner, tmp_path)
     shaped = make(policy="dfhpg", settings={"surrogate": "dbb"})
-    with pytest.raises(
-        SettingsError, match=r"'surrogate' is no number; those that can change are .*surrogate\.strength"
-    ):
+    with pytest.raises(SettingsError, match=r"'surrogate' is no number; those that can change are .*surrogate\.lam"):
         shaped.update(surrogate="spo_plus")
     networks = make(policy="adaptive", feedback="bandit")
     with pytest.raises(SettingsError, match="networks from 3 to 2 would change the form of what was learnt"):

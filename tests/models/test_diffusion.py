@@ -10,7 +10,7 @@ import pytest
 
 from regretless import nets
 from regretless.models import Diffusion
-from regretless.models.diffusion import path, schedule
+from regretless.models.diffusion import DiffusionModel, path, schedule
 
 
 def test_noise_levels_and_embedding():
@@ -31,10 +31,10 @@ def test_bound_weights_leave_out_the_time_where_they_have_no_value():
     expected = (1 - table.kept[5]) / (2 * beta[5] * (1 - table.kept[4]) * table.kept[5])
     assert table.elbo[5] == pytest.approx(expected)
     times = jnp.concatenate(
-        [Diffusion(2, (1,), 20, 8, "elbo").draw_loss(jax.random.key(seed))[0] for seed in range(50)]
+        [DiffusionModel(2, (1,), 20, 8, "elbo").draw_loss(jax.random.key(seed))[0] for seed in range(50)]
     )
     assert set(np.unique(times)) == set(range(1, 20))
-    times = jnp.concatenate([Diffusion(2, (1,), 20, 8).draw_loss(jax.random.key(seed))[0] for seed in range(50)])
+    times = jnp.concatenate([DiffusionModel(2, (1,), 20, 8).draw_loss(jax.random.key(seed))[0] for seed in range(50)])
     assert set(np.unique(times)) == set(range(20))
 
 
@@ -49,7 +49,7 @@ def test_sampling_visits_the_stated_times_and_ends_at_the_prediction():
 
 @pytest.mark.usefixtures("float64")
 def test_sampling_is_ddim_step_by_step():
-    model = Diffusion(3, (2,), 20, 8)
+    model = DiffusionModel(3, (2,), 20, 8)
     params = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), model.init(jax.random.key(0)))
     x, c = jnp.array([0.3, -1.0]), jnp.array([0.5, -0.2, 1.1])
     expected, kept = np.asarray(c), schedule(20).kept
@@ -73,7 +73,7 @@ def test_ddpm_is_ancestral_sampling():
     np.testing.assert_allclose(steps.spread**2, (1 - before) / (1 - kept) * beta, atol=1e-15)
     np.testing.assert_allclose(steps.keep, (1 - beta) ** -0.5)
     np.testing.assert_allclose(steps.add, -beta / ((1 - kept) * (1 - beta)) ** 0.5, rtol=1e-9)
-    model = Diffusion(3, (2,), 20, 8, sampler="ddpm")
+    model = DiffusionModel(3, (2,), 20, 8, sampler="ddpm")
     params, noise = model.init(jax.random.key(0)), jax.random.normal(jax.random.key(1), (400, 3))
     fresh = np.asarray(model._fresh(noise[:, None, :]))[:, :, 0]
     np.testing.assert_allclose(fresh.std(axis=(1, 2)), path(20, 8, "ddpm").spread, rtol=0.1, atol=1e-12)
@@ -83,15 +83,13 @@ def test_ddpm_is_ancestral_sampling():
 
 
 def test_an_unweighted_regulariser_leaves_the_weights_out():
-    plain = Diffusion.build(
-        3, (2,), Diffusion.Settings(train_steps=20, sample_steps=8, weights="elbo", regulariser="unweighted")
-    )
+    plain = Diffusion(train_steps=20, sample_steps=8, weights="elbo", regulariser="unweighted").build(3, (2,))
     params, x, cost, key = plain.init(jax.random.key(0)), jnp.ones(2), jnp.array([1.0, 2.0, -1.0]), jax.random.key(2)
     drawn = plain._drawn(key, 0)
     expected = jax.grad(lambda p: plain._loss(p, x, cost, drawn, np.ones(20)))(params)
     got = plain.regulariser_gradient(params, x, cost, key)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), got, expected)
-    weighted = Diffusion(3, (2,), 20, 8, "elbo").regulariser_gradient(params, x, cost, key)
+    weighted = DiffusionModel(3, (2,), 20, 8, "elbo").regulariser_gradient(params, x, cost, key)
     assert float(nets.tree_norm(weighted)) > 10 * float(nets.tree_norm(got)), "the bound's weights are large"
 
 
@@ -99,7 +97,7 @@ def test_an_unweighted_regulariser_leaves_the_weights_out():
 @pytest.mark.usefixtures("float64")
 def test_loss_is_the_weighted_squared_error_of_the_noise(weights):
     for shape in ((2,), (3, 2)):
-        model = Diffusion(3, shape, 20, 8, weights)
+        model = DiffusionModel(3, shape, 20, 8, weights)
         params = jax.tree.map(lambda leaf: leaf.astype(jnp.float64), model.init(jax.random.key(0)))
         context, cost = jax.random.normal(jax.random.key(1), shape), np.array([1.0, 2.0, -1.0])
         times, noise = map(np.asarray, model.draw_loss(jax.random.key(2)))
@@ -123,7 +121,7 @@ def test_loss_is_the_weighted_squared_error_of_the_noise(weights):
 @pytest.mark.parametrize("shape", [(1,), (2, 1)], ids=["vector", "rows"])
 def test_learns_a_known_conditional_distribution(shape):
     """``c_i | x ~ N(a_i + x, 0.5²)``: with noise levels that reach pure noise, samples have these means and this spread."""
-    model = Diffusion(2, shape, 1000, 50)
+    model = DiffusionModel(2, shape, 1000, 50)
     shift = jnp.array([0.6, -0.6]) if len(shape) == 1 else jnp.zeros(2)
 
     def mean(context):

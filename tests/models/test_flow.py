@@ -5,14 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless.models import Flow
-from regretless.models.flow import CLAMP
+from regretless.models.flow import CLAMP, FlowModel
 
 pytestmark = pytest.mark.usefixtures("float64")
 
 
 def setting(dim, shape, size=2.0):
-    model = Flow(dim, shape)
+    model = FlowModel(dim, shape)
     params = jax.tree.map(lambda leaf: size * leaf.astype(jnp.float64), model.init(jax.random.key(0)))
     return model, params, jax.random.normal(jax.random.key(1), shape)
 
@@ -94,4 +93,4 @@ def test_loss_sums_over_coordinates_or_averages_over_rows():
 
 def test_one_coordinate_cannot_be_coupled():
     with pytest.raises(ValueError, match="at least two cost coordinates"):
-        Flow(1, (3,))
+        FlowModel(1, (3,))

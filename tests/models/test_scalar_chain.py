@@ -15,7 +15,7 @@ def test_products_with_one_row_or_one_column():
 
 
 def test_back_propagation_by_sums_is_that_by_products():
-    model = diffusion.Diffusion(dim=3, context_shape=(3, 2), train_steps=6, sample_steps=4, width=5)
+    model = diffusion.DiffusionModel(dim=3, context_shape=(3, 2), train_steps=6, sample_steps=4, width=5)
     with jax.enable_x64(True):
         params = jax.tree.map(lambda leaf: leaf.astype(float), model.init(jax.random.key(0)))
         context, noise = jax.random.normal(jax.random.key(1), (3, 2)), jax.random.normal(jax.random.key(2), (7, 3))

@@ -23,7 +23,7 @@ def test_keeps_it_with_every_model(model):
     """On feature rows, with missing rows, with instances: between them both kinds of contexts and two regimes."""
     settings = {"model": model, "surrogate": "map_c", **SMALL.get(model, {})}
     for problem in problems()[-3:]:
-        testing.check_policy(lambda problem: policies.build("dfhpg", problem, settings), problem)
+        testing.check_policy(lambda problem: policies.parse("dfhpg", settings).build(problem), problem)
 
 
 @pytest.mark.parametrize(("name", "which"), [("greedy", -2), ("dfhpg", None), ("linear_thompson", -2)])
@@ -31,7 +31,7 @@ def test_keeps_it_in_wrappers(name, which):
     """Scaled, and with a part of the cost that is known beforehand; dfhpg on every problem, the others with missing rows."""
 
     def wrapped(problem):
-        inner = policies.build(name, problem)
+        inner = policies.parse(name).build(problem)
         return Scaled(problem, Offset(problem, inner, jax.numpy.arange(float(DIM))))
 
     testing.check_policy(wrapped, None if which is None else problems()[which])

@@ -25,7 +25,7 @@ SHAPES = {"vector": (FEATURES,), "rows": (DIM, FEATURES)}
 
 def build(rule, shape, may_miss=False, **settings):
     problem = Problem(oracles.top_k(DIM, 2), shape, rule, may_miss=may_miss)
-    return policies.build("linear_thompson", problem, settings)
+    return policies.parse("linear_thompson", settings).build(problem)
 
 
 def played(policy, shape, rounds=12, missing=0.0, order=None):
@@ -163,5 +163,5 @@ def test_too_many_coefficients_are_refused_with_a_way_out():
     with pytest.raises(
         SettingsError, match=r"10000 coefficients are learned together, expected at most 5000.*or use dfhpg"
     ):
-        policies.build("linear_thompson", problem)
-    assert policies.build("linear_thompson", Problem(oracles.top_k(1000, 2), (9,), "semi_bandit")).separable
+        policies.parse("linear_thompson").build(problem)
+    assert policies.parse("linear_thompson").build(Problem(oracles.top_k(1000, 2), (9,), "semi_bandit")).separable

@@ -49,8 +49,8 @@ def played(policy, cost_of):
 def test_is_a_policy_of_the_rest_with_a_shifted_oracle(name, given, mode):
     """DFHPG asks both for solves while it learns: the surrogate sees the rest, its solutions are those of the whole."""
     problem, other = (Problem(oracle, (FEATURES,), mode) for oracle in (PLAIN, Shifted(DIM)))
-    whole = Offset(problem, policies.build(name, problem, given), KNOWN)
-    rest = policies.build(name, other, given)
+    whole = Offset(problem, policies.parse(name, given).build(problem), KNOWN)
+    rest = policies.parse(name, given).build(other)
     one, state, mean, info = played(whole, lambda cost: cost + KNOWN)
     two, expected, rest_mean, rest_info = played(rest, lambda cost: cost)
     assert np.array_equal(one, two)

@@ -15,7 +15,7 @@ X, NOISE, COST = jnp.array([0.4, -0.3, 1.0]), jnp.array([1.0, -1.0, 0.5, 0.0]), 
 
 def step(name, mode="bandit", **settings):
     """What one round at rate 1 takes away from θ, with the decision and the prediction that led there."""
-    policy = policies.build(name, TOY.problem(mode), {"policy_lr": 1.0, "clip": 1e9, **settings})
+    policy = policies.parse(name, {"policy_lr": 1.0, "clip": 1e9, **settings}).build(TOY.problem(mode))
     state = policy.init(jax.random.key(0))
     sample = policy.sample_with(NOISE, jnp.asarray(False), state, X)
     decision = policy.problem.record(sample, policy.oracle.solve_one(sample.cost), X, None)
@@ -48,10 +48,10 @@ def test_the_likelihood_is_that_of_the_total():
 
 
 def test_the_likelihood_needs_the_total_alone():
+    spec = policies.Thompson(thompson_loss="likelihood")
     with pytest.raises(SettingsError, match="'thompson_loss' has no effect on policy 'thompson' here"):
-        step("thompson", "semi_bandit", thompson_loss="likelihood")
-    settings = policies.settings_for("thompson", {"thompson_loss": "likelihood"})
+        policies.build_policy(spec, TOY.problem("semi_bandit"))
     with pytest.raises(SettingsError, match="expected bandit feedback, got 'full'"):
-        policies.build("thompson", TOY.problem("full"), settings)
+        spec.build(TOY.problem("full"))
     with pytest.raises(SettingsError, match="'loss' has no effect on policy 'greedy' here: only the total is seen"):
-        step("greedy", loss="sum")
+        policies.build_policy(policies.Greedy(loss="sum"), TOY.problem("bandit"))

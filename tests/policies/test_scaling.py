@@ -36,7 +36,7 @@ class Changed(Toy):
 
 def scaled(name, toy, mode="semi_bandit"):
     wanted = {"policy_lr": 0.3, "intercept_ridge": 1.0, "slope_ridge": 1.0, "nuisance.width": 32}
-    known = policies.REGISTRY[name].Settings.model_fields
+    known = policies.REGISTRY[name].model_fields
     inner = make(name, toy, mode, **{key: value for key, value in wanted.items() if key.partition(".")[0] in known})
     return Scaled(inner.problem, inner)
 
@@ -156,7 +156,7 @@ def after_rows(policy, rounds, spread, centre):
 @pytest.mark.usefixtures("float64")
 def test_feature_rows_share_the_scale_of_their_columns():
     problem = Problem(oracles.top_k(DIM, 2), (DIM, 2), "semi_bandit")
-    policy = Scaled(problem, policies.build("greedy", problem))
+    policy = Scaled(problem, policies.parse("greedy").build(problem))
     state, rows = after_rows(policy, WINDOW + 5, [1e6, 1e-3], [1e7, 0.0])
     np.testing.assert_allclose(state.contexts.spread, [1e6, 1e-3], rtol=0.4)
     np.testing.assert_allclose(state.contexts.centre, [1e7, 0.0], rtol=0.1, atol=1e-3)
@@ -166,7 +166,7 @@ def test_feature_rows_share_the_scale_of_their_columns():
 @pytest.mark.usefixtures("float64")
 def test_without_a_level_feature_rows_are_described_by_means_and_deviations():
     problem = Problem(oracles.top_k(DIM, 2), (DIM, 2), "semi_bandit")
-    policy = Scaled(problem, policies.build("adaptive", problem, {"networks": 0, "forgetting": 0.0}))
+    policy = Scaled(problem, policies.parse("adaptive", {"networks": 0, "forgetting": 0.0}).build(problem))
     state, rows = after_rows(policy, 9, [1e6, 1e-3], [1e7, 0.0])
     mean, within = np.split(np.asarray(state.contexts.centre), 2)
     np.testing.assert_allclose(within, [1e6, 1e-3], rtol=0.5)

@@ -12,7 +12,7 @@ import pytest
 from regretless import benchmarks, policies
 from regretless.policies.building import require_effect
 from regretless.report import deviations
-from regretless.settings import merged
+from regretless.spec import merge_names
 from regretless_dfhpg.presets import preset
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -38,7 +38,7 @@ ROUNDS = 12
 @functools.cache
 def world(name, given):
     """A small benchmark and its rounds: contexts, costs, and the costs that regret counts."""
-    place = benchmarks.build(name, {**WORLDS[name], **dict(given)})
+    place = benchmarks.parse(name, {**WORLDS[name], **dict(given)}).build()
     environment = place.environment(jax.random.key(1))
 
     def one(t):
@@ -65,13 +65,13 @@ def traced(name, model, benchmark, feedback, given):
     place, rounds = world(benchmark, tuple(of_world.items()))
     own = {key: each for key, each in given if not key.startswith("benchmark.")}
     tuned = preset(benchmark, 8, model, feedback).values
-    base = merged({**tuned, "surrogate": "spo_plus", "model": model, **SMALL[model]}, own)
-    known = policies.REGISTRY[name].Settings.model_fields
-    settings = policies.settings_for(name, {key: v for key, v in base.items() if key.partition(".")[0] in known})
+    base = merge_names({**tuned, "surrogate": "spo_plus", "model": model, **SMALL[model]}, own)
+    known = policies.REGISTRY[name].model_fields
+    settings = policies.parse(name, {key: v for key, v in base.items() if key.partition(".")[0] in known})
     there = settings.names()
-    settings = settings.updated({key: each for key, each in SMALL_PARTS.items() if key in there})
+    settings = settings.replace(**{key: each for key, each in SMALL_PARTS.items() if key in there})
     if "surrogate.pool" in there:
-        settings = settings.updated({"surrogate.pool": POOLS[there["surrogate.pool"]]})
+        settings = settings.replace(**{"surrogate.pool": POOLS[there["surrogate.pool"]]})
     policy = policies.REGISTRY[name].build(place.problem(feedback), settings)
     state, trace = policy.init(jax.random.key(0)), []
     for context, cost, judged in rounds:
@@ -92,15 +92,15 @@ def test_every_option_changes_a_trace(each):
 
 @pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.what.replace(" ", "_"))
 def test_the_command_line_takes_every_option(each):
-    place = benchmarks.build(each.benchmark)
+    place = benchmarks.parse(each.benchmark).build()
     own = {key: value for key, value in {**each.beside, **each.option}.items() if not key.startswith("benchmark.")}
     tuned = preset(each.benchmark, 8, each.model, each.feedback).values
-    known = policies.REGISTRY[each.policy].Settings.model_fields
+    known = policies.REGISTRY[each.policy].model_fields
     base = {key: value for key, value in {**tuned, "model": each.model}.items() if key.partition(".")[0] in known}
-    settings = policies.settings_for(each.policy, merged(base, own))
+    settings = policies.parse(each.policy, merge_names(base, own))
     require_effect(each.policy, settings, own, place.problem(each.feedback))
     world = {key.removeprefix("benchmark.") for key in each.option if key.startswith("benchmark.")}
-    assert world <= set(type(place).Settings.model_fields)
+    assert world <= set(type(place).model_fields)
 
 
 def test_every_line_says_what_it_must():

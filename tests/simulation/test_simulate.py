@@ -51,15 +51,15 @@ def plain_loop(policy, benchmark, seed, horizon, delay=0, missing=0.0):
 def tuned(name, benchmark_name, benchmark, **more):
     """A policy with those of the published settings that it has."""
     published = presets.preset(benchmark_name, 8, "gaussian_linear", "bandit").values
-    known = policies.REGISTRY[name].Settings.model_fields
+    known = policies.REGISTRY[name].model_fields
     own = {key: value for key, value in published.items() if key.partition(".")[0] in known}
-    return policies.build(name, benchmark.problem(), policies.settings_for(name, {**own, **more}))
+    return policies.parse(name, {**own, **more}).build(benchmark.problem())
 
 
 @pytest.mark.parametrize("name", ["dfhpg", "epsilon_greedy"])
 @pytest.mark.parametrize("benchmark_name", ["topk", "shortest_path"])
 def test_unbatched_scan_makes_the_decisions_of_a_plain_loop(name, benchmark_name):
-    benchmark = benchmarks.build(benchmark_name)
+    benchmark = benchmarks.parse(benchmark_name).build()
     policy = tuned(name, benchmark_name, benchmark)
     trace = simulate(policy, benchmark, seeds=[5], horizon=100, execution=UNBATCHED, recording=DECISIONS)
     with jax.enable_x64(True):
@@ -69,7 +69,7 @@ def test_unbatched_scan_makes_the_decisions_of_a_plain_loop(name, benchmark_name
 
 @pytest.mark.parametrize("benchmark_name", ["topk", "pricing"])
 def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float64(benchmark_name):
-    benchmark = benchmarks.build(benchmark_name)
+    benchmark = benchmarks.parse(benchmark_name).build()
     double = {"nuisance.precision": "double"}
     both = {name: tuned(name, benchmark_name, benchmark, **double) for name in ("dfhpg", "dfhpg_0")}
     batched = simulate(both, benchmark, seeds=range(2), horizon=100, recording=DECISIONS)
@@ -240,8 +240,8 @@ def test_bad_options_are_refused(options, message):
 
 
 def test_precision_changes_rounding_and_not_the_stream():
-    topk = benchmarks.build("topk")
-    policy = policies.build("greedy", topk.problem())
+    topk = benchmarks.parse("topk").build()
+    policy = policies.parse("greedy").build(topk.problem())
     mixed = simulate(policy, topk, seeds=range(2), horizon=20)
     single = simulate(policy, topk, seeds=range(2), horizon=20, execution=Execution(precision="single"))
     np.testing.assert_allclose(mixed.regret[:, :3], single.regret[:, :3], rtol=1e-3, atol=1e-3)

@@ -102,7 +102,7 @@ def bad_setting(rng: random.Random, folder: Path) -> list[str]:
             "policy_lr=zwei",
             "forgetting=0.1",
             "surrogate=nope",
-            "surrogate.strength=3",
+            "surrogate.lam=3",
             "surrogate.=3",
             ".=3",
             "a.b.c=1",

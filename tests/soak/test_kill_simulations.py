@@ -20,8 +20,8 @@ jax.config.update("jax_compilation_cache_dir", sys.argv[2])
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 import numpy as np
 import regretless as rg
-bench = rg.benchmarks.build("shortest_path")
-policies = {name: rg.policies.build(name, bench.problem()) for name in ("greedy", "thompson", "linear_thompson")}
+bench = rg.benchmarks.parse("shortest_path").build()
+policies = {name: rg.policies.parse(name).build(bench.problem()) for name in ("greedy", "thompson", "linear_thompson")}
 report = lambda metrics: print(metrics.round, metrics.seeds[0], flush=True)
 monitor, execution = rg.simulation.Monitor(report, 50), rg.simulation.Execution(chunk=2, save=sys.argv[1])
 run = rg.simulate(policies, bench, seeds=6, horizon=3000, monitor=monitor, execution=execution)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from regretless import policies
-from regretless.benchmarks import build
+from regretless import benchmarks, policies
 from regretless.results import Result
 from regretless.studies import definitions
 from regretless.studies.borrowing import borrowing
@@ -82,8 +81,8 @@ def test_nothing_else_is_borrowed():
         cell(QUICK, "pricing", mixed),
         cell(QUICK, "topk", [DFHPG]),  # nothing would be left
     ]
-    world = build("topk")
-    built = policies.build("dfhpg", world.problem("bandit"))
+    world = benchmarks.TopK().build()
+    built = policies.parse("dfhpg").build(world.problem("bandit"))
     other.append(Experiment(benchmark=world, policies={"dfhpg": built, "again": built}, seeds=3, horizon=200))
     for each in other:
         panel = Panel("", (("", each),))

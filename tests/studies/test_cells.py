@@ -102,8 +102,8 @@ def planned(*cells):
 
 
 def test_a_store_refuses_objects_that_it_cannot_know_again():
-    world = benchmarks.build("topk")
-    mine = policies.build("greedy", world.problem("bandit"))
+    world = benchmarks.parse("topk").build()
+    mine = policies.parse("greedy").build(world.problem("bandit"))
     with pytest.raises(
         SettingsError, match="arm 'mine' is a policy object, which a store cannot know again: register it"
     ):

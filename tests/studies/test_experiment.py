@@ -13,10 +13,10 @@ def labels(**words):
 
 
 def test_policies_may_be_names_objects_or_either_by_label():
-    mine = policies.build("greedy", benchmarks.build("topk").problem("bandit"))
+    mine = policies.parse("greedy").build(benchmarks.parse("topk").build().problem("bandit"))
     assert labels(policies="greedy") == labels(policies=["greedy"]) == {"greedy": "greedy"}
     assert labels(policies=(name for name in ("greedy", "dfhpg"))) == {"greedy": "greedy", "dfhpg": "dfhpg"}
-    assert labels(policies=mine) == {"RegressionBandit": mine}
+    assert labels(policies=mine) == {"RegressionPolicy": mine}
     assert labels(policies={"mine": mine, "theirs": "dfhpg"}) == {"mine": mine, "theirs": "dfhpg"}
     assert labels(policies="greedy", arms=[Arm(label="more", policy="greedy")]) == {
         "greedy": "greedy",

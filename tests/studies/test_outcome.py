@@ -112,8 +112,8 @@ def test_objects_of_the_same_name_are_worlds_of_their_own():
 
 
 def test_policy_and_benchmark_objects_are_played():
-    world = benchmarks.build("topk")
-    mine = policies.build("greedy", world.problem("bandit"), {"policy_lr": 0.0680961})
+    world = benchmarks.parse("topk").build()
+    mine = policies.parse("greedy", {"policy_lr": 0.0680961}).build(world.problem("bandit"))
     outcome = run(Experiment(benchmark=world, policies={"mine": mine}, seeds=2, horizon=20))
     np.testing.assert_allclose(outcome.traces["mine"].regret, alone(settings={"policy_lr": 0.0680961}), rtol=1e-9)
     assert outcome.to_dict()["settings"] == {"mine": {}}

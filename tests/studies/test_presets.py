@@ -34,9 +34,9 @@ def settled(preset, **words):
 
 
 def test_a_file_with_present_names_is_taken_as_it_is(tmp_path):
-    values = {"policy_lr": 0.2, "surrogate": "dbb", "surrogate.strength": 3, "scaling": False}
+    values = {"policy_lr": 0.2, "surrogate": "dbb", "surrogate.lam": 3, "scaling": False}
     assert read_preset(written(tmp_path, values)) == (values, [])
-    assert settled(values)["dfhpg"]["surrogate.strength"] == 3.0
+    assert settled(values)["dfhpg"]["surrogate.lam"] == 3.0
 
 
 def test_a_file_that_says_nothing_of_scaling_is_told(tmp_path):

@@ -16,15 +16,15 @@ def names(arm="dfhpg", **words):
 
 
 def test_settings_reach_the_policy_its_parts_and_the_benchmark():
-    changes = {"benchmark.k": 3, "benchmark.sign": -1, "alpha.max": 0.9, "surrogate": "dbb", "surrogate.strength": 7}
+    changes = {"benchmark.k": 3, "benchmark.sign": -1, "alpha.max": 0.9, "surrogate": "dbb", "surrogate.lam": 7}
     changed = prepare(Experiment(benchmark="topk", policies=("greedy", "dfhpg"), settings=changes))
     assert (changed.benchmark.oracle.k, changed.benchmark.sign) == (3, -1)
     found = changed.settled["dfhpg"].names()
     assert {name: found[name] for name in changes if not name.startswith("benchmark.")} == {
-        "alpha.max": 0.9, "surrogate": "dbb", "surrogate.strength": 7.0,
+        "alpha.max": 0.9, "surrogate": "dbb", "surrogate.lam": 7.0,
     }  # fmt: skip
     assert type(changed.policies["dfhpg"].surrogate).__name__ == "DBB"
-    assert float(changed.policies["dfhpg"].surrogate.strength) == 7.0
+    assert float(changed.policies["dfhpg"].surrogate.lam) == 7.0
     assert "surrogate" not in changed.settled["greedy"].names(), "it goes to those who have it"
 
 
@@ -160,7 +160,7 @@ def test_a_setting_that_one_arm_uses_is_no_mistake():
     ],
 )
 def test_a_policy_object_is_played_as_it_is_or_refused(words, message):
-    mine = policies.build("greedy", benchmarks.build("topk").problem("bandit"))
+    mine = policies.parse("greedy").build(benchmarks.parse("topk").build().problem("bandit"))
     assert prepare(Experiment(benchmark="topk", policies={"mine": mine})).policies["mine"] is mine
     with pytest.raises(SettingsError, match=message):
         prepare(Experiment(**{"benchmark": "topk", "policies": {"mine": mine}, **words}))
@@ -171,7 +171,7 @@ def test_a_policy_object_is_played_as_it_is_or_refused(words, message):
     [{"settings": {"policy_lr": 1}}, {"settings": {"scaling": True}}, {"preset": {"policy_lr": 1}}, {"model": "flow"}],
 )
 def test_settings_of_an_arm_are_for_a_policy_by_name(arm):
-    mine = policies.build("greedy", benchmarks.build("topk").problem("bandit"))
+    mine = policies.parse("greedy").build(benchmarks.parse("topk").build().problem("bandit"))
     with pytest.raises(
         SettingsError, match="arm 'a': settings, preset and model are for a policy by name, not an object"
     ):
@@ -181,13 +181,13 @@ def test_settings_of_an_arm_are_for_a_policy_by_name(arm):
 @pytest.mark.parametrize("words", [{"degree": 4}, {"data_dir": "."}, {"settings": {"benchmark.k": 3}}])
 def test_a_benchmark_object_is_set_where_it_is_made(words):
     with pytest.raises(SettingsError, match=r"benchmark 'topk' is an object: .* has to be set where it is made"):
-        settle(Experiment(benchmark=benchmarks.build("topk"), policies="greedy", **words))
+        settle(Experiment(benchmark=benchmarks.parse("topk").build(), policies="greedy", **words))
 
 
 def test_presets_of_the_paper_are_for_the_papers_policies(monkeypatch):
-    monkeypatch.setitem(policies.REGISTRY._own, "outside", policies.REGISTRY["greedy"])
+    monkeypatch.setitem(policies.REGISTRY._parts, "outside", policies.REGISTRY["greedy"])
     ours, outside = settle(Experiment(benchmark="topk", policies=("greedy", "outside")))
     assert (ours.tuned, ours.scaling) == (True, False)
     assert (outside.tuned, outside.scaling) == (False, True)
-    assert outside.settings == policies.settings_for("greedy")
+    assert outside.settings == policies.parse("greedy")
     assert ours.settings != outside.settings

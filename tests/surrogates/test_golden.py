@@ -26,7 +26,7 @@ def test_agrees_with_the_recorded_gradients(name, problem):
     oracle = ORACLES[problem]
     if problem == "shortest_path":
         assert np.array_equal(RECORDED["shortest_path_edges"], oracle.edges)
-    surrogate = surrogates.build(name, oracle)
+    surrogate = surrogates.parse(name).build(oracle)
     memory = surrogate.init()
     noises = RECORDED.get(f"{problem}_noise_{name}", [None] * 12)
     for call, noise in enumerate(noises):

@@ -92,7 +92,7 @@ SET = {
 @pytest.mark.parametrize(("name", "given"), [*((name, {}) for name in LOSSES), *SET.items()], ids=str)
 @pytest.mark.usefixtures("float64")
 def test_gradient_is_the_slope_of_the_loss(name, given):
-    surrogate = surrogates.build(name, ORACLE, given)
+    surrogate = surrogates.parse(name, given).build(ORACLE)
     constants = {key: value for key, value in given.items() if key != "draws"}
     loss = functools.partial(LOSSES[name], **constants)
     for seed in range(5):
@@ -116,7 +116,7 @@ def test_the_others_have_no_loss_and_say_so():
 
 def test_pairwise_diff_counts_equal_target_costs_once():
     """With target cost only in the first coordinate, decisions that agree there are equals: the oldest stands for all."""
-    surrogate = surrogates.build("pairwise_diff", oracles.top_k(4, 1))
+    surrogate = surrogates.parse("pairwise_diff").build(oracles.top_k(4, 1))
     target, prediction = jnp.array([-1.0, 0.0, 0.0, 0.0]), jnp.array([0.5, 1.0, 2.0, 3.0])
     memory = surrogate.init()
     for w in (jnp.eye(4)[2], jnp.eye(4)[1]):

@@ -23,7 +23,7 @@ def test_noise_has_the_distribution_of_the_sum_of_gammas():
 @pytest.mark.usefixtures("float64")
 def test_dpo_is_unbiased_for_the_smoothed_task_cost():
     """Two items: ``E c·w*(ĉ + σξ)`` is known in closed form; |z| < 4 in both coordinates over 20,000 calls."""
-    surrogate = surrogates.build("dpo", oracles.top_k(2, 1))
+    surrogate = surrogates.parse("dpo").build(oracles.top_k(2, 1))
     prediction, target = jnp.array([0.3, 0.1]), jnp.array([2.0, 5.0])
     spread = 2**0.5
     gap = float(prediction[1] - prediction[0]) / spread
@@ -39,7 +39,7 @@ def test_aimle_scale_follows_its_rule(golden):
     with jax.enable_x64(True):
         for problem, oracle in (("topk", oracles.top_k(15, 2)), ("shortest_path", None)):
             oracle = oracle or oracles.shortest_path(oracles.grid_edges(5, 5))
-            surrogate = surrogates.build("aimle", oracle)
+            surrogate = surrogates.parse("aimle").build(oracle)
             memory = surrogate.init()
             for call in range(12):
                 arguments = (recorded[f"{problem}_{kind}"][call] for kind in ("prediction", "target"))

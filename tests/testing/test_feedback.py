@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 from regretless import feedback, testing
-from regretless.benchmarks import build
+from regretless.benchmarks import Energy
 from regretless.feedback import Bandit, Diagonal, Full, Linear, Rows, SemiBandit, Total
 
 
@@ -106,7 +106,7 @@ class NotSeparable(Bandit):
 def test_our_own_pass_also_with_start_times():
     for rule in (Bandit, SemiBandit, Full, feedback.RowsTold(3)):
         testing.check_feedback(rule)
-    energy = build("energy")
+    energy = Energy().build()
     testing.check_feedback(energy.measurement("semi_bandit"), energy.oracle)
     groups = jnp.array([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     testing.check_feedback(Linear(lambda w, aux: groups * w, lambda w, aux: jnp.ones(2), label="groups"))

@@ -5,10 +5,13 @@ import jax.numpy as jnp
 import pytest
 
 from regretless import testing
-from regretless.models import Flow, GaussianLinear, Model
+from regretless.models import Model, PointModel
+from regretless.models.flow import FlowModel
+from regretless.models.gaussian import GaussianLinearModel
+from regretless.spec import number
 
 
-class OffMean(GaussianLinear):
+class OffMean(GaussianLinearModel):
     def mean(self, params, context):
         return super().mean(params, context)
 
@@ -16,54 +19,54 @@ class OffMean(GaussianLinear):
         return super().sample(params, context, noise) + 0.1
 
 
-class WideDensity(GaussianLinear):
+class WideDensity(GaussianLinearModel):
     def log_density(self, params, context, cost):
         return 0.5 * super().log_density(params, context, cost)
 
 
-class WrongScore(GaussianLinear):
+class WrongScore(GaussianLinearModel):
     def score(self, params, context, cost, noise, fresh):
         return jax.tree.map(jnp.negative, super().score(params, context, cost, noise, fresh))
 
 
-class StaleNoise(GaussianLinear):
+class StaleNoise(GaussianLinearModel):
     def score(self, params, context, cost, noise, fresh):
         return super().score(params, context, cost, noise, jnp.asarray(True))
 
 
-class WrongPullback(GaussianLinear):
+class WrongPullback(GaussianLinearModel):
     def pullback(self, params, context, cotangent):
         return jax.tree.map(lambda leaf: 2.0 * leaf, super().pullback(params, context, cotangent))
 
 
-class ShortNoise(GaussianLinear):
+class ShortNoise(GaussianLinearModel):
     def draw(self, key):
         return super().draw(key)[:1]
 
 
-class Single(GaussianLinear):
+class Single(GaussianLinearModel):
     def sample(self, params, context, noise):
         return super().sample(params, context, noise).astype(jnp.float32)
 
 
-class OtherScenarios(Flow):
+class OtherScenarios(FlowModel):
     def scenarios(self, params, context, noise):
         costs, back = super().scenarios(params, context, noise)
         return costs + 0.1, back
 
 
-class NoWayBack(Flow):
+class NoWayBack(FlowModel):
     def scenarios(self, params, context, noise):
         costs, back = super().scenarios(params, context, noise)
         return costs, lambda cotangents: jax.tree.map(jnp.negative, back(cotangents))
 
 
-class NotDescending(Flow):
+class NotDescending(FlowModel):
     def loss_gradient(self, params, context, cost, drawn):
         return jax.tree.map(jnp.negative, super().loss_gradient(params, context, cost, drawn))
 
 
-class WrongVolume(Flow):
+class WrongVolume(FlowModel):
     def log_density(self, params, context, cost):
         return super().log_density(params, context, cost) + 0.5
 
@@ -80,10 +83,6 @@ class Neither(Model):
 
     def log_density(self, params, context, cost):
         return None
-
-    @classmethod
-    def build(cls, dim, shape, own=None):
-        return cls(dim, shape)
 
 
 @pytest.mark.parametrize(
@@ -105,5 +104,8 @@ class Neither(Model):
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_broken_model_is_told_what_is_wrong(broken, message):
+    def build(dim, shape):
+        return broken(dim, shape, number(0.7)) if issubclass(broken, PointModel) else broken(dim, shape)
+
     with pytest.raises(AssertionError, match=message):
-        testing.check_model(broken)
+        testing.check_model(build)

@@ -5,12 +5,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from regretless import settings, testing
+from regretless import testing
 from regretless.errors import SettingsError
 from regretless.oracles import external, top_k
-from regretless.parts import number
-from regretless.policies.base import Answer, AskingPolicy, Policy, Question
+from regretless.policies.base import Answer, AskingPolicy, Policy, PolicySpec, Question
 from regretless.problem import Problem
+from regretless.spec import number
 from regretless.types import Info, Sample
 from toys import DIM, are_two, cheapest_two
 
@@ -26,9 +26,6 @@ class State(eqx.Module):
 
 class Average(Policy):
     """Plays the items that were cheapest on average, with some noise."""
-
-    class Settings(settings.Settings):
-        noise: float = 0.3
 
     noise: jax.Array
 
@@ -48,14 +45,23 @@ class Average(Policy):
         return state.mean
 
 
+class AverageSpec(PolicySpec):
+    """``Average`` with its number."""
+
+    noise: float = 0.3
+
+    def build(self, problem):
+        return Average(problem, number(self.noise))
+
+
 def test_a_sound_policy_passes():
-    testing.check_policy(Average)
+    testing.check_policy(AverageSpec)
     testing.check_policy(lambda problem: Average(problem, number(0.1)), PROBLEM)
 
 
 def test_a_solver_on_the_host_is_called_between_the_halves():
     oracle = external(cheapest_two, DIM, batched=True, contains=are_two)
-    testing.check_policy(Average, Problem(oracle, (3,), "bandit"))
+    testing.check_policy(AverageSpec, Problem(oracle, (3,), "bandit"))
 
 
 class NoVersion(Average):
@@ -154,13 +160,13 @@ class StaticNumber(Average):
     noise: float = eqx.field(static=True, converter=float)
 
 
-class Idle(Average):
-    class Settings(Average.Settings):
-        patience: float = 0.5
+class StaticSpec(AverageSpec):
+    def build(self, problem):
+        return StaticNumber(problem, self.noise)
 
-    @classmethod
-    def build(cls, problem, own):
-        return cls(problem, number(own.noise))
+
+class Idle(AverageSpec):
+    patience: float = 0.5
 
 
 class TwoMinds(AskingPolicy, Average):
@@ -183,9 +189,8 @@ class Infeasible(Average):
         return eqx.tree_at(lambda d: d.w, decision, jnp.ones(DIM))
 
 
-class Refuses(Average):
-    @classmethod
-    def build(cls, problem, own):
+class Refuses(AverageSpec):
+    def build(self, problem):
         raise SettingsError("not this one")
 
 
@@ -208,7 +213,7 @@ class Refuses(Average):
         (NeedsTheSample, "cannot learn from a decision that nobody sampled"),
         (Forgetful, "must keep the problem that it is built for, but they differ: feedback: 'full' and 'semi_bandit'"),
         (HalfMean, r"mean must be a finite cost of shape \(4,\), got \(2,\)"),
-        (StaticNumber, "changing the setting 'noise' .* changes what would be compiled"),
+        (StaticSpec, "changing the setting 'noise' .* changes what would be compiled"),
         (Idle, "changing the setting 'patience' .* changes nothing"),
         (TwoMinds, "ask, solve and answer must come to the state that learn returns"),
         (Infeasible, "decide must be sample, solve and Problem.record"),
@@ -218,7 +223,7 @@ class Refuses(Average):
 )
 def test_a_broken_policy_is_told_what_is_wrong(broken, message):
     with pytest.raises(AssertionError, match=message):
-        testing.check_policy(broken, PROBLEM)
+        testing.check_policy(broken if issubclass(broken, PolicySpec) else lambda p: broken(p, number(0.3)), PROBLEM)
 
 
 def test_a_policy_that_is_none():

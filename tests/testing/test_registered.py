@@ -10,7 +10,7 @@ from regretless.benchmarks import Benchmark, Round
 from regretless.errors import SettingsError
 from regretless.oracles import top_k
 from regretless.policies import Policy
-from regretless.surrogates import Surrogate
+from regretless.surrogates import Surrogate, SurrogateSpec
 from regretless.testing.registered import FAMILIES
 from regretless.types import Info, Sample
 
@@ -30,7 +30,7 @@ def test_unknown_families_and_oracles_that_need_arguments_are_refused():
     assert set(FAMILIES) == {"policies", "surrogates", "models", "oracles", "benchmarks", "feedback"}
 
 
-class HalfSPO(Surrogate):
+class HalfSPOSurrogate(Surrogate):
     """``w*(c) − w*(2ĉ − c)``."""
 
     def queries(self, memory, prediction, target, noise):
@@ -38,6 +38,13 @@ class HalfSPO(Surrogate):
 
     def gradient(self, memory, prediction, target, noise, solutions, instance):
         return solutions[0] - solutions[1]
+
+
+class HalfSPO(SurrogateSpec):
+    """Half of SPO+."""
+
+    def build(self, oracle):
+        return HalfSPOSurrogate(oracle)
 
 
 class LazyState(eqx.Module):
@@ -80,8 +87,8 @@ class Weather(Benchmark):
 def test_plug_ins_as_short_as_the_documentation_shows_them_pass(monkeypatch):
     testing.check_policy(Lazy)
     testing.check_benchmark(Weather)
-    monkeypatch.setattr(surrogates.REGISTRY, "_own", dict(surrogates.REGISTRY._own))
-    surrogates.REGISTRY.register("half_spo", HalfSPO)
+    monkeypatch.setattr(surrogates.REGISTRY, "_parts", dict(surrogates.REGISTRY._parts))
+    surrogates.register("half_spo", HalfSPO)
     testing.check_registered("surrogates", "half_spo")
     problem = Weather().problem()
-    testing.check_policy(lambda each: policies.build("dfhpg", each, surrogate="half_spo"), problem)
+    testing.check_policy(lambda each: policies.parse("dfhpg", {"surrogate": "half_spo"}).build(each), problem)

@@ -6,33 +6,33 @@ import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
-from regretless import settings, testing
-from regretless.surrogates.base import Surrogate
-from regretless.surrogates.direct import SPOPlus
-from regretless.surrogates.ranking import PointwiseLTR
+from regretless import testing
+from regretless.surrogates.base import Surrogate, SurrogateSpec
+from regretless.surrogates.direct import SPOPlus, SPOPlusSurrogate
+from regretless.surrogates.ranking import PointwiseLTRSurrogate
 
 
-class Ascends(SPOPlus):
+class Ascends(SPOPlusSurrogate):
     def gradient(self, *given):
         return -super().gradient(*given)
 
 
-class Nothing(SPOPlus):
+class Nothing(SPOPlusSurrogate):
     def gradient(self, *given):
         return 0.0 * super().gradient(*given)
 
 
-class Scalar(SPOPlus):
+class Scalar(SPOPlusSurrogate):
     def gradient(self, *given):
         return jnp.zeros(())
 
 
-class Single(SPOPlus):
+class Single(SPOPlusSurrogate):
     def gradient(self, *given):
         return super().gradient(*given).astype(jnp.float32)
 
 
-class Divides(SPOPlus):
+class Divides(SPOPlusSurrogate):
     """Fine in every step of a descent, but not where the prediction is the target."""
 
     def gradient(self, memory, prediction, target, noise, solutions, instance):
@@ -40,7 +40,7 @@ class Divides(SPOPlus):
         return slope / jnp.sum(jnp.square(prediction - target))
 
 
-class Grows(SPOPlus):
+class Grows(SPOPlusSurrogate):
     def init(self):
         return ()
 
@@ -48,26 +48,30 @@ class Grows(SPOPlus):
         return (*memory, gradient) if len(memory) < 1 else memory
 
 
-class Flat(SPOPlus):
+class Flat(SPOPlusSurrogate):
     def queries(self, memory, prediction, target, noise):
         return target
 
 
-class Moody(SPOPlus):
+class Moody(SPOPlusSurrogate):
     """Its noise is not a function of its key."""
 
     def draw(self, key):
         return jnp.asarray(float(next(COUNTER)))
 
 
-class StaticShare(SPOPlus):
-    class Settings(settings.Settings):
-        share: float = 0.5
-
+class StaticShareSurrogate(SPOPlusSurrogate):
     share: float = eqx.field(static=True, converter=float)
 
 
-class ForgetsItsForm(PointwiseLTR):
+class StaticShare(SPOPlus):
+    share: float = 0.5
+
+    def build(self, oracle):
+        return StaticShareSurrogate(oracle, self.share)
+
+
+class ForgetsItsForm(PointwiseLTRSurrogate):
     def available(self, memory, feasible):
         return memory.decisions
 
@@ -94,11 +98,15 @@ COUNTER = itertools.count()
 def test_a_broken_surrogate_is_told_what_is_wrong(broken, message, monkeypatch):
     if broken not in (Ascends, Nothing):
         monkeypatch.setattr("regretless.testing.surrogates._check_descent", lambda who, surrogate: None)
+
+    def build(oracle):
+        return broken(oracle, pool=8) if issubclass(broken, PointwiseLTRSurrogate) else broken(oracle)
+
     with pytest.raises(AssertionError, match=message):
-        testing.check_surrogate(broken)
+        testing.check_surrogate(broken if issubclass(broken, SurrogateSpec) else build)
 
 
 def test_a_surrogate_that_is_none():
     with pytest.raises(AssertionError, match="expected a Surrogate, got int"):
         testing.check_surrogate(lambda oracle: 3)
-    assert issubclass(SPOPlus, Surrogate)
+    assert issubclass(SPOPlusSurrogate, Surrogate)

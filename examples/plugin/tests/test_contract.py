@@ -18,7 +18,9 @@ def test_part(family, name):
 
 def test_a_mixture_of_policies_that_ask_for_solves():
     problem = rg.Problem(rg.oracles.top_k(4, 2), (3,), "semi_bandit", may_miss=True)
-    testing.check_policy(lambda p: rg.policies.build("mixture", p, {"first": "dfhpg", "second": "replay"}), problem)
+    testing.check_policy(
+        lambda p: rg.policies.parse("mixture", {"first": "dfhpg", "second": "replay"}).build(p), problem
+    )
 
 
 def test_a_larger_oracle():

@@ -20,7 +20,7 @@ PROBLEM = rg.Problem(rg.oracles.top_k(4, 2), (3,))
 
 
 def test_replay_keeps_the_last_rounds_and_overwrites_the_oldest():
-    policy = rg.policies.build("replay", PROBLEM)
+    policy = rg.policies.parse("replay").build(PROBLEM)
     rounds = KEPT + 10
 
     def play(state, t):
@@ -34,7 +34,7 @@ def test_replay_keeps_the_last_rounds_and_overwrites_the_oldest():
 
 
 def test_a_mixture_says_who_decided_and_the_other_sees_a_decision_that_nobody_sampled():
-    policy = rg.policies.build("mixture", PROBLEM, {"share": 0.25, "first": "replay"})
+    policy = rg.policies.parse("mixture", {"share": 0.25, "first": "replay"}).build(PROBLEM)
     state = policy.init(jax.random.key(0))
     draw = lambda key: policy.sample(key, state, jnp.ones(3), None).member  # noqa: E731
     members = np.asarray(jax.vmap(draw)(jax.random.split(jax.random.key(1), 4000)))
@@ -46,7 +46,7 @@ def test_a_mixture_says_who_decided_and_the_other_sees_a_decision_that_nobody_sa
 
 
 def test_a_mixture_of_mixtures_tells_all_its_members_apart():
-    policy = rg.policies.build("mixture", PROBLEM, {"first": "mixture", "share": 0.5, "first.share": 0.5})
+    policy = rg.policies.parse("mixture", {"first": "mixture", "share": 0.5, "first.share": 0.5}).build(PROBLEM)
     state = policy.init(jax.random.key(0))
     draw = lambda key: policy.sample(key, state, jnp.ones(3), None).member  # noqa: E731
     assert set(np.asarray(jax.vmap(draw)(jax.random.split(jax.random.key(1), 100)))) == {0, 1, 2}
@@ -66,7 +66,7 @@ def test_pair_sums_of_an_odd_number_of_items():
 
 
 def test_the_intercept_needs_no_feature():
-    model = GaussianIntercept.build(2, (3,))
+    model = GaussianIntercept().build(2, (3,))
     theta = jnp.zeros((2, 4)).at[:, -1].set(jnp.array([5.0, 7.0]))
     assert model.mean(theta, jnp.zeros(3)).tolist() == [5.0, 7.0]
 

@@ -16,9 +16,9 @@ def test_every_benchmark_has_presets_that_policies_accept(name, model, mode):
         tuned = preset(name, degree, model, mode)
         used = {"model"}
         for policy in policies.REGISTRY:
-            known = policies.REGISTRY[policy].Settings.model_fields
+            known = policies.REGISTRY[policy].model_fields
             accepted = {key: value for key, value in tuned.values.items() if key.partition(".")[0] in known}
-            assert set(accepted) <= set(policies.settings_for(policy, accepted).names())
+            assert set(accepted) <= set(policies.parse(policy, accepted).names())
             used |= set(accepted)
         assert set(tuned.values) <= used
         assert tuned.degree in (degree, None)

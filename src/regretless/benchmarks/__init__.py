@@ -1,65 +1,94 @@
 """Sequential decision problems with their reference lines.
 
 >>> import regretless as rg
->>> bench = rg.benchmarks.build("shortest_path", {"degree": 4})
->>> bench.oracle.dim, bench.context_shape, bench.horizon
+>>> benchmark = rg.benchmarks.ShortestPath(degree=4).build()
+>>> benchmark.oracle.dim, benchmark.context_shape, benchmark.horizon
 (40, (10,), 2000)
->>> bench.problem(feedback="semi_bandit").feedback.name
+>>> benchmark.problem(feedback="semi_bandit").feedback.name
 'semi_bandit'
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from regretless.benchmarks.base import Benchmark, Round
-from regretless.registry import Later, Registry, late_name
-from regretless.settings import Settings
+from regretless.benchmarks.base import REGISTRY, Benchmark, BenchmarkSpec, Round
+from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
     from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
+    from regretless.benchmarks.energy.benchmark import Energy
+    from regretless.benchmarks.pricing import Pricing
+    from regretless.benchmarks.shortest_path import ShortestPath
+    from regretless.benchmarks.topk import TopK
+    from regretless.benchmarks.worlds.rows import RowsWorld
+    from regretless.benchmarks.worlds.sets import AssignmentWorld, CoverWorld, GridWorld, TopKWorld
 
-_LATE: dict[str, Later[Any]] = {
-    "ArraysBenchmark": Later("regretless.benchmarks.arrays", "ArraysBenchmark"),
-    "from_arrays": Later("regretless.benchmarks.arrays", "from_arrays"),
+__all__ = [
+    "REGISTRY",
+    "ArraysBenchmark",
+    "AssignmentWorld",
+    "Benchmark",
+    "BenchmarkSpec",
+    "CoverWorld",
+    "Energy",
+    "GridWorld",
+    "Pricing",
+    "Round",
+    "RowsWorld",
+    "ShortestPath",
+    "TopK",
+    "TopKWorld",
+    "from_arrays",
+    "parse",
+    "register",
+]
+
+_LOCATIONS = {
+    "ArraysBenchmark": "regretless.benchmarks.arrays:ArraysBenchmark",
+    "AssignmentWorld": "regretless.benchmarks.worlds.sets:AssignmentWorld",
+    "CoverWorld": "regretless.benchmarks.worlds.sets:CoverWorld",
+    "Energy": "regretless.benchmarks.energy.benchmark:Energy",
+    "GridWorld": "regretless.benchmarks.worlds.sets:GridWorld",
+    "Pricing": "regretless.benchmarks.pricing:Pricing",
+    "RowsWorld": "regretless.benchmarks.worlds.rows:RowsWorld",
+    "ShortestPath": "regretless.benchmarks.shortest_path:ShortestPath",
+    "TopK": "regretless.benchmarks.topk:TopK",
+    "TopKWorld": "regretless.benchmarks.worlds.sets:TopKWorld",
+    "from_arrays": "regretless.benchmarks.arrays:from_arrays",
 }
 
-REGISTRY: Registry[type[Benchmark]] = Registry(
-    "benchmark",
-    "benchmarks",
-    {
-        "topk": Later("regretless.benchmarks.topk", "TopKBenchmark"),
-        "shortest_path": Later("regretless.benchmarks.shortest_path", "ShortestPathBenchmark"),
-        "pricing": Later("regretless.benchmarks.pricing", "PricingBenchmark"),
-        "energy": Later("regretless.benchmarks.energy.benchmark", "EnergyBenchmark"),
-        "world_topk": Later("regretless.benchmarks.worlds.sets", "TopKWorld"),
-        "world_rows": Later("regretless.benchmarks.worlds.rows", "RowsWorld"),
-        "world_assignment": Later("regretless.benchmarks.worlds.sets", "AssignmentWorld"),
-        "world_grid": Later("regretless.benchmarks.worlds.sets", "GridWorld"),
-        "world_cover": Later("regretless.benchmarks.worlds.sets", "CoverWorld"),
-    },
-    ("Settings", "build"),
-    "a class that subclasses regretless.benchmarks.Benchmark",
-)
+
+def parse(name: str, settings: Mapping[str, Any] | None = None) -> BenchmarkSpec:
+    """Return a benchmark's specification from its name.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``REGISTRY``, such as ``"topk"``.
+    settings : mapping, optional
+        Its settings by name.
+
+    Raises
+    ------
+    SettingsError
+        If the name or a setting is unknown, or a value cannot be used.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> rg.benchmarks.parse("topk", {"degree": 4})
+    rg.benchmarks.TopK(degree=4)
+    """
+    spec: BenchmarkSpec = REGISTRY.parse(name, settings)
+    return spec
+
+
+register = REGISTRY.register
 
 
 def __getattr__(name: str) -> Any:
-    return late_name(__name__, _LATE, name)
+    return lazy_attribute(__name__, _LOCATIONS, name)
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def settings_for(name: str, values: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of the benchmark called ``name``."""
-    return REGISTRY[name].Settings(**(values or {}))
-
-
-def build(name: str, settings: Settings | Mapping[str, Any] | None = None) -> Benchmark:
-    """The benchmark called ``name``, with settings of its own by name or as its settings object."""
-    return REGISTRY[name].build(settings if isinstance(settings, Settings) else settings_for(name, settings))
-
-
-__all__ = [
-    "REGISTRY", "ArraysBenchmark", "Benchmark", "Round", "build", "from_arrays", "settings_for",
-]  # fmt: skip

@@ -66,7 +66,7 @@ def from_arrays(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(50, 3))
     >>> history = rg.benchmarks.from_arrays(x, x @ rng.normal(size=(3, 5)), rg.oracles.top_k(5, 2))
-    >>> policy = rg.policies.build("linear_thompson", history.problem("bandit"))
+    >>> policy = rg.policies.LinearThompson().build(history.problem("bandit"))
     >>> rg.simulate(policy, history, seeds=3).regret.shape
     (3, 50)
     """

@@ -1,7 +1,7 @@
 """What a benchmark is: a stream of (context, cost) that no policy can influence, with its oracle."""
 
 import abc
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -10,9 +10,9 @@ from jaxtyping import Array, Int, PyTree
 
 from regretless.feedback import Measurement, regime
 from regretless.oracles.base import Oracle
-from regretless.parts import Part
 from regretless.problem import Problem
-from regretless.settings import Settings
+from regretless.registry import Registry
+from regretless.spec import Spec
 from regretless.types import Context, Cost, Instance, Key
 
 
@@ -25,7 +25,7 @@ class Round(eqx.Module):
     instance: Instance = None
 
 
-class Benchmark(Part):
+class Benchmark(eqx.Module):
     """A sequential decision problem. Numbers that differ between replications live in the environment."""
 
     name: str = eqx.field(static=True)
@@ -33,11 +33,6 @@ class Benchmark(Part):
     context_shape: tuple[int, ...] = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     regret_on_mean: bool = eqx.field(static=True)  # regret of the conditional mean instead of the realised cost
-
-    @classmethod
-    def build(cls, settings: Settings) -> Self:
-        """The benchmark with these settings; one that has none takes no argument."""
-        return cls(settings) if type(settings).model_fields else cls()  # type: ignore[arg-type,call-arg]
 
     @abc.abstractmethod
     def environment(self, key: Key) -> PyTree:
@@ -86,3 +81,33 @@ class Benchmark(Part):
     def describe(self) -> dict[str, Any]:
         """What tells this benchmark from another, apart from its settings: its name, a digest of the data that it reads."""
         return {"name": self.name}
+
+
+REGISTRY: Registry[type["BenchmarkSpec"]] = Registry(
+    "benchmark",
+    "benchmarks",
+    {
+        "topk": "regretless.benchmarks.topk:TopK",
+        "shortest_path": "regretless.benchmarks.shortest_path:ShortestPath",
+        "pricing": "regretless.benchmarks.pricing:Pricing",
+        "energy": "regretless.benchmarks.energy.benchmark:Energy",
+        "world_topk": "regretless.benchmarks.worlds.sets:TopKWorld",
+        "world_rows": "regretless.benchmarks.worlds.rows:RowsWorld",
+        "world_assignment": "regretless.benchmarks.worlds.sets:AssignmentWorld",
+        "world_grid": "regretless.benchmarks.worlds.sets:GridWorld",
+        "world_cover": "regretless.benchmarks.worlds.sets:CoverWorld",
+    },
+    ("registry", "build"),
+    "a subclass of regretless.benchmarks.BenchmarkSpec",
+)
+
+
+class BenchmarkSpec(Spec):
+    """Base class of benchmarks as settings: subclass it, list the settings as fields and write ``build``."""
+
+    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    namespace: ClassVar[str] = "rg.benchmarks."
+
+    @abc.abstractmethod
+    def build(self) -> Benchmark:
+        """Return the benchmark."""

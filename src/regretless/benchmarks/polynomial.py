@@ -7,16 +7,15 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from regretless import draws
-from regretless.benchmarks.base import Benchmark, Round
-from regretless.settings import Settings
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.types import Context, Key
 
 
-class PolynomialSettings(Settings):
+class PolynomialSpec(BenchmarkSpec):
     """How hard the costs are to predict."""
 
-    degree: int = Field(8, ge=1, le=100, description="of the polynomial costs")
-    noise_radius: float = Field(0.5, ge=0, le=1, description="ξ̄, half the width of the multiplicative noise")
+    degree: int = Field(default=8, ge=1, le=100, description="of the polynomial costs")
+    noise_radius: float = Field(default=0.5, ge=0, le=1, description="ξ̄, half the width of the multiplicative noise")
 
 
 class PolynomialBenchmark(Benchmark):

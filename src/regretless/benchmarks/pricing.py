@@ -10,32 +10,35 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from regretless import draws
-from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.errors import SettingsError
-from regretless.oracles.price_levels import Pricing
-from regretless.settings import Settings
+from regretless.oracles.price_levels import Pricing as PricingOracle
 from regretless.types import Context, Key
 
 
-class PricingSettings(Settings):
+class Pricing(BenchmarkSpec):
     """The paper's sizes, prices and demand."""
 
-    degree: int = Field(8, ge=1, le=100, description="of the demand")
-    products: int = Field(20, ge=1, le=10**5, description="to be priced")
-    levels: int = Field(4, ge=2, le=10**5, description="prices to choose from, for each product")
-    promotions: int = Field(2, ge=0, le=10**5, description="lowest prices that count as promotions")
-    budget: int = Field(10, ge=0, le=10**5, description="promotions that are allowed at once")
-    features: int = Field(25, ge=1, le=10**5, description="of the context that all products share")
-    lowest_price: float = Field(0.1, gt=0, le=1, description="the prices are evenly spaced from this one …")
-    highest_price: float = Field(0.9, gt=0, le=1, description="… to this one")
-    shock_scale: float = Field(0.1, ge=0, description="standard deviation of the round's common log-demand")
-    demand_cap: float = Field(50.0, gt=0, description="where the growth of mean demand is cut off")
+    degree: int = Field(default=8, ge=1, le=100, description="of the demand")
+    products: int = Field(default=20, ge=1, le=10**5, description="to be priced")
+    levels: int = Field(default=4, ge=2, le=10**5, description="prices to choose from, for each product")
+    promotions: int = Field(default=2, ge=0, le=10**5, description="lowest prices that count as promotions")
+    budget: int = Field(default=10, ge=0, le=10**5, description="promotions that are allowed at once")
+    features: int = Field(default=25, ge=1, le=10**5, description="of the context that all products share")
+    lowest_price: float = Field(default=0.1, gt=0, le=1, description="the prices are evenly spaced from this one …")
+    highest_price: float = Field(default=0.9, gt=0, le=1, description="… to this one")
+    shock_scale: float = Field(default=0.1, ge=0, description="standard deviation of the round's common log-demand")
+    demand_cap: float = Field(default=50.0, gt=0, description="where the growth of mean demand is cut off")
     regret: Literal["mean", "realised"] = Field(
-        "mean", description="counted on conditional means, or on realised costs as the paper writes"
+        default="mean", description="counted on conditional means, or on realised costs as the paper writes"
     )
     context: Literal["rows", "vector"] = Field(
-        "rows", description="what policies see: a row of features per price, or x alone as the paper writes"
+        default="rows", description="what policies see: a row of features per price, or x alone as the paper writes"
     )
+
+    def build(self) -> "PricingBenchmark":
+        """Return the benchmark."""
+        return PricingBenchmark(self)
 
 
 class PricingBenchmark(Benchmark):
@@ -47,11 +50,9 @@ class PricingBenchmark(Benchmark):
     row of 60 features per (product, price), or the 25 numbers of ``x`` alone.
     """
 
-    Settings = PricingSettings
+    settings: Pricing = eqx.field(static=True)
 
-    settings: PricingSettings = eqx.field(static=True)
-
-    def __init__(self, settings: PricingSettings):
+    def __init__(self, settings: Pricing):
         if settings.promotions > settings.levels:
             raise SettingsError(
                 f"expected promotions ≤ levels, got {settings.promotions} promotions among {settings.levels} prices"
@@ -59,7 +60,7 @@ class PricingBenchmark(Benchmark):
         rows, columns = settings.products * settings.levels, 2 * settings.features + 6 + settings.levels
         self.name, self.horizon, self.regret_on_mean = "pricing", 2000, settings.regret == "mean"
         self.settings = settings
-        self.oracle = Pricing(settings.products, settings.levels, settings.promotions, settings.budget)
+        self.oracle = PricingOracle(settings.products, settings.levels, settings.promotions, settings.budget)
         self.context_shape = (rows, columns) if settings.context == "rows" else (settings.features,)
 
     @property

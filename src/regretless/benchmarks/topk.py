@@ -4,18 +4,18 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSettings
-from regretless.oracles.topk import TopK
+from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSpec
+from regretless.oracles.topk import TopK as TopKOracle
 
 
-class TopKSettings(PolynomialSettings):
+class TopK(PolynomialSpec):
     """The paper's sizes, and the sign of the costs."""
 
-    items: int = Field(15, ge=1, le=10**6, description="to choose from")
-    k: int = Field(2, ge=1, description="to be chosen")
-    features: int = Field(5, ge=1, le=10**5, description="p, of the context")
+    items: int = Field(default=15, ge=1, le=10**6, description="to choose from")
+    k: int = Field(default=2, ge=1, description="to be chosen")
+    features: int = Field(default=5, ge=1, le=10**5, description="p, of the context")
     sign: Literal[1, -1] = Field(
-        1, description="c = sign · u: 1 for the published numbers, -1 as the paper's text says"
+        default=1, description="c = sign · u: 1 for the published numbers, -1 as the paper's text says"
     )
 
     @model_validator(mode="before")
@@ -30,6 +30,10 @@ class TopKSettings(PolynomialSettings):
             raise ValueError(f"expected k ≤ items, got k = {self.k} of {self.items} items")
         return self
 
+    def build(self) -> "TopKBenchmark":
+        """Return the benchmark."""
+        return TopKBenchmark(self)
+
 
 class TopKBenchmark(PolynomialBenchmark):
     """15 items, 2 to pick, 5 context features.
@@ -37,12 +41,10 @@ class TopKBenchmark(PolynomialBenchmark):
     The paper writes ``c = −u``; its published numbers are for ``c = +u``, the default here. ``sign=-1`` gives the text's.
     """
 
-    Settings = TopKSettings
-
-    def __init__(self, settings: TopKSettings):
+    def __init__(self, settings: TopK):
         super().__init__(
             name="topk",
-            oracle=TopK(settings.items, settings.k),
+            oracle=TopKOracle(settings.items, settings.k),
             context_shape=(settings.features,),
             horizon=2000,
             regret_on_mean=False,

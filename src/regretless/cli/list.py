@@ -75,30 +75,34 @@ def entries(kind: str) -> list[tuple[str, str]]:
 
 def settings() -> list[tuple[str, str]]:
     """Every setting by its dotted name, with its owners."""
-    from regretless import benchmarks, models, nuisance, policies, surrogates
+    from regretless import benchmarks, models, policies, surrogates
+    from regretless.models import nuisance
+    from regretless.spec import Spec
 
     found: dict[str, tuple[str, list[str]]] = {}
 
     def tell(owner: str, name: str, field: Any) -> None:
         default = field.default
-        words = f"{field.description or ''} (default {getattr(default, 'name', default)})"
+        words = (
+            f"{field.description or ''} (default {default.registered_name if isinstance(default, Spec) else default})"
+        )
         found.setdefault(f"{name}\0{words}", (words, []))[1].append(owner)
 
     def collect(owner: str, model: Any, prefix: str) -> None:
         for name, field in model.model_fields.items():
-            if hasattr(field.default, "names"):
+            if isinstance(field.default, Spec) and field.default.registry is None:
                 collect(owner, type(field.default), f"{prefix}{name}.")
             else:
                 tell(owner, prefix + name, field)
 
     for name, entry in policies.REGISTRY.usable().items():
-        collect(name, entry.Settings, "")
+        collect(name, entry, "")
     for head, registry in (
         ("surrogate", surrogates.REGISTRY), ("nuisance", nuisance.REGISTRY), ("model", models.REGISTRY),
         ("benchmark", benchmarks.REGISTRY),
     ):  # fmt: skip
         for name, part in registry.usable().items():
-            collect(f"{head} {name}", part.Settings, f"{head}.")
+            collect(f"{head} {name}", part, f"{head}.")
     return [(key.partition("\0")[0], f"{words}: {', '.join(who)}") for key, (words, who) in found.items()]
 
 

@@ -57,7 +57,7 @@ class ArenaWorld(NamedTuple):
 
     def make(self) -> Benchmark:
         """Return the benchmark."""
-        return benchmarks.build(self.benchmark, self.benchmark_settings())
+        return benchmarks.parse(self.benchmark, self.benchmark_settings()).build()
 
     @property
     def play(self) -> dict[str, Any]:

@@ -284,7 +284,7 @@ def default_policies(model: str) -> tuple[str, ...]:
     """
     generative = models.is_generative(model)
     usable = policies.REGISTRY.usable().items()
-    return tuple(name for name, entry in usable if entry.by_default and (entry.generative or not generative))
+    return tuple(name for name, entry in usable if entry.by_default and (entry.supports_generative or not generative))
 
 
 POLICIES_EXPECTED = "names of policies, Policy objects or Arms, perhaps by label"

@@ -21,16 +21,16 @@ import equinox as eqx
 import regretless
 from regretless import benchmarks, models, policies
 from regretless.array_files import canonical
-from regretless.benchmarks.base import Benchmark
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Preset, Progress, find_preset
-from regretless.policies import Policy
+from regretless.policies import Policy, PolicySpec
 from regretless.policies.building import owners
 from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
 from regretless.registry import have, require_known
-from regretless.settings import Settings, merged
+from regretless.spec import Spec, merge_names
 
 SCALING = "scaling"
 WORLD = "benchmark."
@@ -41,7 +41,7 @@ class World(NamedTuple):
     """A benchmark by name with its settings, or as an object, and the feedback on it."""
 
     benchmark: str | Benchmark
-    settings: Settings | None
+    settings: Spec | None
     feedback: str
 
 
@@ -55,7 +55,7 @@ class Run:
         The name of the arm.
     policy : str or Policy
         What is played.
-    settings : Settings or None
+    settings : Spec or None
         The settings of a policy that was given by name.
     world : World
         Where it is played.
@@ -75,7 +75,7 @@ class Run:
 
     label: str
     policy: str | Policy
-    settings: Settings | None
+    settings: Spec | None
     world: World
     seeds: tuple[int, ...]
     horizon: int
@@ -107,7 +107,8 @@ class Run:
             self.policy.problem.require_played_on(problem, f"policy {self.label!r}")
             return self.policy
         try:
-            policy: Policy = policies.REGISTRY[self.policy].build(problem, self.settings)
+            assert isinstance(self.settings, PolicySpec)
+            policy = self.settings.build(problem)
         except RegretlessError as error:
             raise SettingsError(f"policy {self.label!r}: {error}") from None
         return Scaled(problem, policy) if self.scaling else policy
@@ -236,7 +237,7 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> _ResolvedArm:
             raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name, not an object")
         return _ResolvedArm(base, ())
     entry = policies.REGISTRY[arm.policy]
-    model = str(changes.get("model", DEFAULT_MODEL)) if "model" in entry.Settings.model_fields else DEFAULT_MODEL
+    model = str(changes.get("model", DEFAULT_MODEL)) if "model" in entry.model_fields else DEFAULT_MODEL
     require_known("model", model, models.REGISTRY)
     preset, tuned = _find_preset(experiment, arm, world, str(changes.get("model", DEFAULT_MODEL)))
     asked = _asked(entry, arm, experiment)
@@ -264,24 +265,24 @@ def _asked(entry: Any, arm: Arm, experiment: Experiment) -> dict[str, Any]:
     own = {name: value for name, value in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
     for name in own:
         if not _has_field(entry, name):
-            policies.settings_for(str(arm.policy), {name: own[name]})  # says who has it
+            policies.parse(str(arm.policy), {name: own[name]})  # says who has it
     shared = {name: value for name, value in experiment.settings.items() if _has_field(entry, name)}
-    return merged(shared, own)
+    return merge_names(shared, own)
 
 
-def _parse_policy(name: str, entry: Any, preset: Mapping[str, Any], asked: Mapping[str, Any], model: str) -> Settings:
+def _parse_policy(name: str, entry: Any, preset: Mapping[str, Any], asked: Mapping[str, Any], model: str) -> Spec:
     """Return the settings of a policy from its preset and what was set by hand."""
     for key in asked:
-        field = entry.Settings.model_fields.get(key)
-        if field is not None and isinstance(field.default, Settings):
+        field = entry.model_fields.get(key)
+        if field is not None and isinstance(field.default, Spec) and field.default.registry is None:
             inner = ", ".join(f"{key}.{each}" for each in field.default.names())
             raise SettingsError(f"setting {key!r} stands for several settings: expected one of {inner}")
-    values = merged(preset, asked)
-    if "model" in entry.Settings.model_fields:
-        known = {f"model.{field}" for field in models.REGISTRY[model].Settings.model_fields}
+    values = merge_names(preset, asked)
+    if "model" in entry.model_fields:
+        known = {f"model.{field}" for field in models.REGISTRY[model].model_fields}
         values = {key: each for key, each in values.items() if not key.startswith("model.") or key in {*known, *asked}}
         values = {"model": model, **values}
-    return policies.settings_for(name, values)
+    return policies.parse(name, values)
 
 
 def _resolve_world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any]) -> tuple[World, bool]:
@@ -293,11 +294,11 @@ def _resolve_world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any])
         for name in settings:
             raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} has to be set where it is made")
         return World(benchmark, None, feedback), False
-    fields = benchmarks.REGISTRY[benchmark].Settings.model_fields
+    fields = benchmarks.REGISTRY[benchmark].model_fields
     for name in settings:
         require_known("setting", name, fields, f" of benchmark {benchmark!r}")
-    parsed = benchmarks.settings_for(benchmark, settings)
-    default = benchmarks.settings_for(benchmark, {k: v for k, v in settings.items() if k == "data_dir"})
+    parsed = benchmarks.parse(benchmark, settings)
+    default = benchmarks.parse(benchmark, {k: v for k, v in settings.items() if k == "data_dir"})
     return World(benchmark, parsed, feedback), parsed == default
 
 
@@ -322,19 +323,19 @@ def _check_preset(name: str, value: Any) -> None:
     if name != SCALING and not owners(name):
         require_known("setting", name, _setting_names(), " of the preset")
     if name.startswith("model."):
-        fields = {field for model in models.REGISTRY for field in models.REGISTRY[model].Settings.model_fields}
+        fields = {field for model in models.REGISTRY for field in models.REGISTRY[model].model_fields}
         require_known("setting", name.removeprefix("model."), fields, " of a model, in the preset")
     if name != SCALING and "." not in name:
-        policies.settings_for(owners(name)[0], {name: value})
+        policies.parse(owners(name)[0], {name: value})
 
 
 def _takes_presets(policy: str) -> bool:
     """Return whether presets are meant for a policy: nothing was tuned for those of other packages, or untuned ones."""
-    return policies.REGISTRY.built_in(policy) and getattr(policies.REGISTRY[policy], "presets", True)
+    return policies.REGISTRY.built_in(policy) and policies.REGISTRY[policy].presets
 
 
 def _has_field(entry: Any, name: str) -> bool:
-    return name.partition(".")[0] in entry.Settings.model_fields
+    return name.partition(".")[0] in entry.model_fields
 
 
 def _parse_flag(value: Any) -> bool:
@@ -345,7 +346,7 @@ def _parse_flag(value: Any) -> bool:
 
 def _setting_names() -> list[str]:
     """Return every setting that some policy has, apart from those of chosen parts."""
-    names = [name for entry in policies.REGISTRY.usable().values() for name in entry.Settings().names()]
+    names = [name for entry in policies.REGISTRY.usable().values() for name in entry().names()]
     return sorted({*names, SCALING})
 
 
@@ -357,7 +358,7 @@ def _refuse_setting(name: str, experiment: Experiment) -> None:
     if having:
         raise SettingsError(f"setting {name!r} has no effect on {labels}; {have(having)} it")
     benchmark = experiment.benchmark
-    if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].Settings.model_fields:
+    if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].model_fields:
         raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")
     require_known("setting", name, _setting_names())
 
@@ -381,7 +382,8 @@ def build_benchmark(world: World) -> Benchmark:
     if not isinstance(world.benchmark, str):
         return world.benchmark
     try:
-        return benchmarks.build(world.benchmark, world.settings)
+        assert isinstance(world.settings, BenchmarkSpec)
+        return world.settings.build()
     except SettingsError:
         raise
     except ValueError as error:
@@ -575,8 +577,6 @@ def _parts_within(part: Any) -> Iterator[Any]:
     elif isinstance(part, eqx.Module):
         yield type(part)
         yield from _parts_within([getattr(part, field.name, None) for field in dataclasses.fields(part)])
-    elif isinstance(part, policies.Recipe):
-        yield part.build
     elif isinstance(part, functools.partial):
         yield from _parts_within(part.func)
     elif isinstance(part, type) or inspect.isroutine(part):

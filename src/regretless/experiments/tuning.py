@@ -33,10 +33,10 @@ from regretless.experiments.extension import Progress
 from regretless.experiments.resolve import SCALING, WORLD, resolve
 from regretless.experiments.tuning_spaces import Range, candidate_settings
 from regretless.extras import require
-from regretless.policies import Policy
-from regretless.settings import Settings, merged
+from regretless.policies import Policy, PolicySpec
 from regretless.simulation.programs import make_room
 from regretless.simulation.simulator import Execution, Monitor, no_progress, simulate
+from regretless.spec import merge_names
 
 if TYPE_CHECKING:
     import optuna
@@ -240,9 +240,9 @@ class _Search:
             f"{seeds[0]}, {self.run.horizon} rounds, drawn with {self.seed}"
         )
 
-    def settings(self, values: Mapping[str, Any]) -> Settings:
+    def settings(self, values: Mapping[str, Any]) -> PolicySpec:
         """Return the settings of a candidate."""
-        return policies.settings_for(self.policy, merged(self.fixed, candidate_settings(values)))
+        return policies.parse(self.policy, merge_names(self.fixed, candidate_settings(values)))
 
     def build(self, values: Mapping[str, Any]) -> Policy:
         """Return a candidate."""

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from regretless import models, policies
 from regretless.errors import SettingsError
-from regretless.policies.dfhpg.settings import DFHPG1Settings, DFHPGSettings
-from regretless.settings import Choice, Settings
+from regretless.policies.dfhpg.specs import DFHPG, ScoreTermSpec
+from regretless.spec import Spec
 
 Range = tuple[Any, ...]
 
@@ -60,10 +60,10 @@ def search_space(policy: str, benchmark: str, model: str, fixed: Mapping[str, An
     declared = getattr(entry, "search_space", None)
     if declared is not None:
         space = {name: _check_range(name, values) for name, values in declared.items()}
-    elif issubclass(entry.Settings, DFHPG1Settings):
-        space = _paper_space(entry.Settings, benchmark, models.is_generative(model))
+    elif issubclass(entry, ScoreTermSpec):
+        space = _paper_space(entry, benchmark, models.is_generative(model))
     else:
-        space = _space_around(entry.Settings())
+        space = _space_around(entry())
     taken = {*fixed, *((PAIR,) if {"alpha.max", "alpha.min"} & fixed.keys() else ())}
     free = {name: values for name, values in space.items() if name not in taken}
     if not free:
@@ -71,7 +71,7 @@ def search_space(policy: str, benchmark: str, model: str, fixed: Mapping[str, An
     return free
 
 
-def _paper_space(settings: type[Settings], benchmark: str, generative: bool) -> dict[str, Range]:
+def _paper_space(settings: type[Spec], benchmark: str, generative: bool) -> dict[str, Range]:
     energy = benchmark == "energy"
     pairs = ENERGY_ALPHA_PAIRS if energy else GENERATIVE_ALPHA_PAIRS if generative else ALPHA_PAIRS
     space: dict[str, Range] = {
@@ -96,7 +96,7 @@ def _paper_space(settings: type[Settings], benchmark: str, generative: bool) -> 
 def fixed_settings(policy: str, benchmark: str, model: str) -> dict[str, Any]:
     """Return the settings that the paper's protocol fixes."""
     fixed: dict[str, Any] = {}
-    if issubclass(policies.REGISTRY[policy].Settings, DFHPGSettings):
+    if issubclass(policies.REGISTRY[policy], DFHPG):
         fixed["alpha.gate"] = "exponential" if benchmark == "energy" else "warmup"
     if model == "diffusion" and benchmark == "energy":
         fixed |= {"model.train_steps": 20, "model.sample_steps": 8, "model.weights": "elbo"}
@@ -133,18 +133,18 @@ def _check_range(name: str, values: Any) -> Range:
     return kind, low, high
 
 
-def _space_around(settings: Settings, prefix: str = "") -> dict[str, Range]:
+def _space_around(settings: Spec, prefix: str = "") -> dict[str, Range]:
     """Return a range around the default of every setting that is a number, and every choice among words."""
     space: dict[str, Range] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if isinstance(value, Settings):
-            space |= _space_around(value, f"{prefix}{name}.")
+        if isinstance(value, Spec):
+            space |= {} if value.registry is not None else _space_around(value, f"{prefix}{name}.")
         elif isinstance(value, bool):
             space[prefix + name] = ("choice", True, False)
         elif typing.get_origin(field.annotation) is typing.Literal:
             space[prefix + name] = ("choice", *typing.get_args(field.annotation))
-        elif isinstance(value, int | float) and not isinstance(value, Choice):
+        elif isinstance(value, int | float):
             space[prefix + name] = _range_around(value, *_bounds(field))
     return space
 

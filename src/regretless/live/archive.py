@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import checkpoint
+from regretless import checkpoint, policies
 from regretless.columns import Columns
 from regretless.errors import CheckpointError, SettingsError
 from regretless.live.assembly import Options, config_entry
@@ -24,7 +24,6 @@ from regretless.live.kernel import Kernel
 from regretless.live.pending import Learnt
 from regretless.live.snapshot import describe, rebuilt, stacked, unstacked
 from regretless.oracles.base import Oracle
-from regretless.policies import settings_for
 from regretless.trees import named, restored
 
 LARGEST_CONTEXT = 10**6
@@ -143,7 +142,7 @@ def _arguments(config: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         raise CheckpointError(f"its contexts have the shape {shape}, expected at most {LARGEST_CONTEXT} numbers")
     if config["settings"] is not None:
         try:
-            arguments["settings"] = settings_for(arguments["policy"], config["settings"])
+            arguments["settings"] = policies.parse(arguments["policy"], config["settings"])
         except SettingsError as error:
             raise CheckpointError(f"its configuration cannot be used: {error}") from None
     columns = _columns(config.get("columns"), given["columns"])

@@ -16,16 +16,17 @@ from regretless.feedback import Measurement, RowsTold
 from regretless.live import inputs
 from regretless.live.inputs import said
 from regretless.live.kernel import Kernel
-from regretless.models.base import Model
+from regretless.models.base import ModelSpec
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.building import build_policy
 from regretless.policies.guard import Guarded, guarded
 from regretless.policies.offset import Offset
 from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
 from regretless.registry import nearest, require_known
-from regretless.settings import Settings, merged
-from regretless.surrogates.base import Surrogate
+from regretless.spec import Spec, merge_names
+from regretless.surrogates.base import SurrogateSpec
 from regretless.types import Instance
 
 
@@ -64,9 +65,9 @@ class Plan(NamedTuple):
     context_shape: tuple[int, ...]
     rule: Measurement
     policy: str | Policy
-    settings: Settings | Mapping[str, Any] | None
-    model: str | Model | None
-    surrogate: str | Surrogate | None
+    settings: PolicySpec | Mapping[str, Any] | None
+    model: str | ModelSpec | None
+    surrogate: str | SurrogateSpec | None
     offset: Any  # [d], costs; or None
     options: Options
     incumbent: Any = None  # a function, fixed decisions [d], or None
@@ -81,7 +82,7 @@ class Plan(NamedTuple):
                 self.policy.problem.require_played_on(problem, "learner: the policy object")
                 policy, problem = self.policy, self.policy.problem
             else:
-                policy = policies.build(self.policy, problem, self.settings, surrogate=self.surrogate, model=self.model)
+                policy = build_policy(self.spec(), problem, scaling=False)
             if self.options.scaling and not isinstance(policy, Scaled):
                 policy = Scaled(problem, policy)
             if self.offset is not None:
@@ -116,10 +117,20 @@ class Plan(NamedTuple):
         """Every setting of a policy by name, by dotted name; None for a policy object."""
         if isinstance(self.policy, Policy):
             return None
-        given = self.settings.names() if isinstance(self.settings, Settings) else dict(self.settings or {})
+        objects = tuple(
+            part for part, value in (("surrogate", self.surrogate), ("model", self.model)) if isinstance(value, Spec)
+        )
+        names = self.spec().names()
+        return {name: value for name, value in names.items() if name.partition(".")[0] not in objects}
+
+    def spec(self) -> PolicySpec:
+        """Return the specification of a policy by name."""
+        assert isinstance(self.policy, str)
+        given = self.settings.names() if isinstance(self.settings, Spec) else dict(self.settings or {})
         chosen = {"surrogate": self.surrogate, "model": self.model}
         names = {part: name for part, name in chosen.items() if isinstance(name, str)}
-        return policies.settings_for(self.policy, merged(given, names)).names()
+        spec = policies.parse(self.policy, merge_names(given, names))
+        return spec.replace(**{part: value for part, value in chosen.items() if isinstance(value, Spec)})
 
 
 def refuse_unknown(given: Collection[str], made: type) -> None:
@@ -180,12 +191,12 @@ def require_parts(oracle: Any, policy: Any, settings: Any, model: Any, surrogate
         raise SettingsError(f"learner: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     for name, given, kinds in (
         ("policy", policy, (str, Policy)),
-        ("settings", settings, (Settings, Mapping, type(None))),
-        ("model", model, (str, Model, type(None))),
-        ("surrogate", surrogate, (str, Surrogate, type(None))),
+        ("settings", settings, (PolicySpec, Mapping, type(None))),
+        ("model", model, (str, ModelSpec, type(None))),
+        ("surrogate", surrogate, (str, SurrogateSpec, type(None))),
     ):
         if not isinstance(given, kinds):
-            words = {"settings": "the policy's Settings object, or a dictionary of its settings by dotted name"}
+            words = {"settings": "the policy's specification, or a dictionary of its settings by dotted name"}
             raise SettingsError(
                 f"learner: expected {words.get(name, f'{name} to be a name or an object')}, got {said(given)}"
             )

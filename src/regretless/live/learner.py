@@ -33,12 +33,11 @@ from regretless.live.history import History
 from regretless.live.log import SIZE
 from regretless.live.records import Choice, Explanation, Receipt
 from regretless.live.warm_start import CHUNK
-from regretless.models.base import Model
+from regretless.models.base import ModelSpec
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
-from regretless.settings import Settings
-from regretless.surrogates.base import Surrogate
+from regretless.surrogates.base import SurrogateSpec
 from regretless.types import Decision, Instance
 
 
@@ -76,9 +75,9 @@ class Learner:
         columns: Columns | None = None,
         feedback: str | Measurement = "bandit",
         policy: str | Policy = "adaptive",
-        settings: Settings | Mapping[str, Any] | None = None,
-        model: str | Model | None = None,
-        surrogate: str | Surrogate | None = None,
+        settings: PolicySpec | Mapping[str, Any] | None = None,
+        model: str | ModelSpec | None = None,
+        surrogate: str | SurrogateSpec | None = None,
         offset: Sequence[float] | None = None,
         instance: Instance = None,
         scaling: bool = True,
@@ -305,8 +304,8 @@ class Learner:
         *,
         feedback: Measurement | None = None,
         policy: Policy | None = None,
-        model: Model | None = None,
-        surrogate: Surrogate | None = None,
+        model: ModelSpec | None = None,
+        surrogate: SurrogateSpec | None = None,
         incumbent: Callable[..., Any] | None = None,
         columns: Columns | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -339,8 +338,8 @@ class Learner:
         append: bool = False,
         feedback: Measurement | None = None,
         policy: Policy | None = None,
-        model: Model | None = None,
-        surrogate: Surrogate | None = None,
+        model: ModelSpec | None = None,
+        surrogate: SurrogateSpec | None = None,
         incumbent: Callable[..., Any] | None = None,
         columns: Columns | None = None,
         log_size: int = SIZE,

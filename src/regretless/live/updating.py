@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from regretless import policies
 from regretless.errors import SettingsError
 from regretless.live.assembly import Options, Plan
 from regretless.live.core import Core
@@ -55,8 +54,8 @@ def _with_settings(core: Core, plan: Plan, changes: Mapping[str, Any]) -> Plan:
             raise SettingsError(f"update: unknown setting {name!r}; those that can change are {_said(core, names)}")
         if not _is_number(names[name]):
             raise SettingsError(f"update: {name!r} is no number; those that can change are {_said(core, names)}")
-    settings = policies.settings_for(plan.policy, {**names, **changes})
-    require_effect(plan.policy, settings, changes, core.books.kernel.problem)
+    settings = plan.spec().replace(**changes)
+    require_effect(settings, changes, core.books.kernel.problem)
     return plan._replace(settings=settings)
 
 
@@ -91,7 +90,7 @@ def _near(value: Any) -> list[Any]:
 def _tried(core: Core, names: Mapping[str, Any]) -> Iterator[Kernel]:
     assert isinstance(core.plan.policy, str)
     try:
-        plan = core.plan._replace(settings=policies.settings_for(core.plan.policy, names))
+        plan = core.plan._replace(settings=core.plan.spec().replace(**names))
         yield plan.kernel(_instance(core))
     except SettingsError:
         return

@@ -6,7 +6,7 @@ vector has the shape ``[rows, width]``: ``[1, d]`` for a context vector, ``[d, 1
 """
 
 import functools
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,10 +16,10 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import draws, nets, settings
+from regretless import draws, nets
 from regretless.models import scalar_chain
-from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
-from regretless.parts import fields, number
+from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
+from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
 FREQUENCIES = 4
@@ -93,29 +93,12 @@ def path(train_steps: int, sample_steps: int, sampler: Sampler = "ddim") -> Path
     return Path(times, keep, add, np.sqrt(variance))
 
 
-class Diffusion(GenerativeModel):
-    """Conditional DDPM: denoiser with one hidden layer of 128 SiLU, ``train_steps`` noise levels, DDIM in ``sample_steps``.
+class DiffusionModel(GenerativeModel):
+    """The denoiser of ``Diffusion`` with its sampler and its losses.
 
-    The loss, whose negative stands in for the log-density, is a mean over 16 draws of (time, noise) of the weighted squared
-    error of ``ε̂``. Weights: ``root`` is ``√(1 − ᾱ_t)``; ``elbo`` is ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no
-    value at ``t = 0``, so that time is never drawn then. ``regulariser="unweighted"`` leaves the weights out of ``g^reg`` (the
-    paper's text). ``sampler="ddpm"`` adds fresh noise at every step but the last; it is drawn from a key made of the bits of
-    ``ε``, so that ``ĉ`` stays a function of ``(θ, x, ε)``.
+    With ``sampler="ddpm"`` fresh noise is drawn from a key made of the bits of ``ε``, so that ``ĉ`` stays a function of
+    ``(θ, x, ε)``.
     """
-
-    class Settings(settings.Settings):
-        """Noise levels, steps of sampling, and the weights of the loss."""
-
-        train_steps: int = Field(50, ge=2, description="noise levels of the diffusion")
-        sample_steps: int = Field(50, ge=1, description="steps that sample the diffusion")
-        weights: Literal["root", "elbo"] = Field(
-            "root", description="of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
-        )
-        regulariser: Literal["weighted", "unweighted"] = Field(
-            "weighted", description="g^reg with these weights, or without any as the paper writes"
-        )
-        sampler: Sampler = Field("ddim", description="ddim adds no noise on the way, ddpm does at every step")
-        width: int = Field(128, ge=1, description="hidden units of the denoiser")
 
     train_steps: int = eqx.field(static=True, default=50)
     sample_steps: int = eqx.field(static=True, default=50)
@@ -123,11 +106,6 @@ class Diffusion(GenerativeModel):
     sampler: Sampler = eqx.field(static=True, default="ddim")
     width: int = eqx.field(static=True, default=128)
     weighted: Float[Array, ""] = eqx.field(default_factory=lambda: number(1.0))  # 0: the regulariser without weights
-
-    @classmethod
-    def build(cls, dim: int, context_shape: tuple[int, ...], settings: settings.Settings | None = None) -> Self:
-        own = fields(settings or cls.Settings())
-        return cls(dim, context_shape, weighted=number(own.pop("regulariser") == "weighted"), **own)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -151,7 +129,7 @@ class Diffusion(GenerativeModel):
         self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
         costs, visited = self._denoised(params, context, noise)
-        return costs, Partial(Diffusion._carried_back, self, params, context, visited)
+        return costs, Partial(DiffusionModel._carried_back, self, params, context, visited)
 
     def log_density(self, params: Denoiser, context: Context, cost: Cost) -> None:
         return None
@@ -249,6 +227,47 @@ class Diffusion(GenerativeModel):
         return Denoiser(
             noisy, nets.product(embedding.T, by_step), nets.product(x.T, by_row), jnp.sum(by_row, axis=0), out
         )
+
+
+class Diffusion(GenerativeModelSpec):
+    """Conditional DDPM: a denoiser with one hidden layer of SiLU, ``train_steps`` noise levels, ``sample_steps`` steps.
+
+    The loss, whose negative replaces the log-density, is a mean over 16 draws of (time, noise) of the weighted squared error
+    of ``ε̂``.
+
+    Parameters
+    ----------
+    train_steps : int, default 50
+        Noise levels of the diffusion.
+    sample_steps : int, default 50
+        Steps of sampling.
+    weights : {"root", "elbo"}, default "root"
+        Of the loss: ``√(1 − ᾱ_t)``, or ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no value at ``t = 0``, so that
+        this time is never drawn.
+    regulariser : {"weighted", "unweighted"}, default "weighted"
+        ``g^reg`` with these weights, or without weights as the paper writes.
+    sampler : {"ddim", "ddpm"}, default "ddim"
+        DDIM adds no noise, DDPM adds fresh noise at every step but the last.
+    width : int, default 128
+        Hidden units of the denoiser.
+    """
+
+    train_steps: int = Field(default=50, ge=2, description="noise levels of the diffusion")
+    sample_steps: int = Field(default=50, ge=1, description="steps that sample the diffusion")
+    weights: Literal["root", "elbo"] = Field(
+        default="root", description="of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
+    )
+    regulariser: Literal["weighted", "unweighted"] = Field(
+        default="weighted", description="g^reg with these weights, or without weights as the paper writes"
+    )
+    sampler: Sampler = Field(default="ddim", description="ddim adds no noise on the way, ddpm does at every step")
+    width: int = Field(default=128, ge=1, description="hidden units of the denoiser")
+
+    def build(self, dim: int, context_shape: tuple[int, ...]) -> DiffusionModel:
+        """Return the model for ``dim`` costs and contexts of this shape."""
+        values = self.hyperparameters()
+        weighted = number(values.pop("regulariser") == "weighted")
+        return DiffusionModel(dim, context_shape, weighted=weighted, **values)
 
 
 def _by_products(

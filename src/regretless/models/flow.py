@@ -16,8 +16,9 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 from pydantic import Field
 
-from regretless import nets, settings
-from regretless.models.base import GenerativeModel, Params, Pullback, alike, single
+from regretless import nets
+from regretless.errors import SettingsError
+from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
 from regretless.types import Context, Cost, Key
 
 LAYERS = 2
@@ -137,19 +138,14 @@ class RowMaps(Transform):
         return log_scale, shift
 
 
-class Flow(GenerativeModel):
+class FlowModel(GenerativeModel):
     """Conditional RealNVP with two affine couplings; for feature rows a one-dimensional affine flow on each row."""
-
-    class Settings(settings.Settings):
-        """The width of the nets."""
-
-        width: int = Field(128, ge=1, description="hidden units of each conditioning net")
 
     transform: Transform
 
     def __init__(self, dim: int, context_shape: tuple[int, ...], width: int = 128):
         if len(context_shape) == 1 and dim < 2:
-            raise ValueError(f"flow: expected at least two cost coordinates to couple, got {dim}")
+            raise SettingsError(f"flow: expected at least two cost coordinates to couple, got {dim}")
         self.dim, self.context_shape = dim, context_shape
         kind = Couplings if len(context_shape) == 1 else RowMaps
         self.transform = kind(dim, context_shape[-1], width)
@@ -178,6 +174,22 @@ class Flow(GenerativeModel):
     def loss(self, params: Params, context: Context, cost: Cost, drawn: Any = None) -> Float[Array, ""]:
         share = 1.0 if len(self.context_shape) == 1 else 1.0 / self.dim
         return -share * self.log_density(params, context, cost)
+
+
+class Flow(GenerativeModelSpec):
+    """Conditional normalising flow: RealNVP with two affine couplings, or an affine flow of each feature row.
+
+    Parameters
+    ----------
+    width : int, default 128
+        Hidden units of each conditioning net.
+    """
+
+    width: int = Field(default=128, ge=1, description="hidden units of each conditioning net")
+
+    def build(self, dim: int, context_shape: tuple[int, ...]) -> FlowModel:
+        """Return the model for ``dim`` costs and contexts of this shape."""
+        return FlowModel(dim, context_shape, **self.hyperparameters())
 
 
 def _pulled_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 from pydantic import Field
 
-from regretless import draws, nets, settings
-from regretless.models.base import Params, PointModel
-from regretless.parts import number
+from regretless import draws, nets
+from regretless.models.base import Params, PointModel, PointModelSpec
+from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
 
-class Gaussian(PointModel):
-    """What both Gaussian models share; they differ in ``init`` and ``mean``."""
+class GaussianModel(PointModel):
+    """Base class of the Gaussian models, which differ in ``init`` and ``mean``."""
 
     def draw(self, key: Key) -> Cost:
         return draws.normal(key, (self.dim,))
@@ -39,13 +39,8 @@ class Gaussian(PointModel):
         return -0.5 * jnp.sum(jnp.square(standard) + jnp.log(2 * jnp.pi)) - self.dim * jnp.log(self.scale)
 
 
-class GaussianLinear(Gaussian):
-    """``μ = M x`` for a context vector, ``μ = X θ`` for feature rows; no intercept; initial weights N(0, 0.01²)."""
-
-    class Settings(settings.Settings):
-        """The spread of the initial weights."""
-
-        start: float = Field(0.01, ge=0, description="standard deviation of the initial weights")
+class GaussianLinearModel(GaussianModel):
+    """``μ = M x`` for a context vector, ``μ = X θ`` for feature rows."""
 
     start: Float[Array, ""] = eqx.field(default_factory=lambda: number(0.01))
 
@@ -58,13 +53,24 @@ class GaussianLinear(Gaussian):
         return params @ context if len(self.context_shape) == 1 else context @ params
 
 
-class GaussianNN(Gaussian):
-    """``μ = W₂ relu(W₁ x + b₁) + b₂`` of width 128; for feature rows the same net on each row, with one output."""
+class GaussianLinear(PointModelSpec):
+    """Linear mean without intercept: ``μ = M x`` for a context vector, ``μ = X θ`` for feature rows.
 
-    class Settings(settings.Settings):
-        """The width of the net."""
+    Parameters
+    ----------
+    start : float, default 0.01
+        Standard deviation of the initial weights.
+    """
 
-        width: int = Field(128, ge=1, description="hidden units")
+    start: float = Field(default=0.01, ge=0, description="standard deviation of the initial weights")
+
+    def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> GaussianLinearModel:
+        """Return the model for ``dim`` costs and contexts of this shape, with exploration scale σ."""
+        return GaussianLinearModel(dim, context_shape, number(scale), **self.hyperparameters())
+
+
+class GaussianNNModel(GaussianModel):
+    """``μ = W₂ relu(W₁ x + b₁) + b₂``; for feature rows the same net on each row, with one output."""
 
     width: int = eqx.field(static=True, default=128)
 
@@ -74,3 +80,19 @@ class GaussianNN(Gaussian):
 
     def mean(self, params: Any, context: Context) -> Cost:
         return nets.apply(params, context).reshape(self.dim)
+
+
+class GaussianNN(PointModelSpec):
+    """A mean with one hidden layer, ``μ = W₂ relu(W₁ x + b₁) + b₂``; for feature rows the same net on each row.
+
+    Parameters
+    ----------
+    width : int, default 128
+        Hidden units.
+    """
+
+    width: int = Field(default=128, ge=1, description="hidden units")
+
+    def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> GaussianNNModel:
+        """Return the model for ``dim`` costs and contexts of this shape, with exploration scale σ."""
+        return GaussianNNModel(dim, context_shape, number(scale), **self.hyperparameters())

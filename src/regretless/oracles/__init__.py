@@ -16,7 +16,7 @@ from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle
 from regretless.oracles.scheduling.oracle import Scheduling as scheduling
 from regretless.oracles.scheduling.plant import Plant, Task
 from regretless.oracles.status import check
-from regretless.registry import Later, Registry, late_name
+from regretless.registry import Registry, lazy_attribute
 
 if TYPE_CHECKING:
     from regretless.oracles.callback import External as external
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from regretless.oracles.topk import TopK as top_k
 
 # Two are loaded at once: a module of the same name would take the place of ``assignment`` and ``scheduling``.
-_LATE: dict[str, Later[Any]] = {
-    "external": Later("regretless.oracles.callback", "External"),
-    "from_pyepo": Later("regretless.oracles.pyepo", "from_pyepo"),
-    "grid_edges": Later("regretless.oracles.dag", "grid_edges"),
-    "milp": Later("regretless.oracles.mixed_integer", "Milp"),
-    "pricing": Later("regretless.oracles.price_levels", "Pricing"),
-    "shortest_path": Later("regretless.oracles.dag", "ShortestPath"),
-    "top_k": Later("regretless.oracles.topk", "TopK"),
+_LOCATIONS = {
+    "external": "regretless.oracles.callback:External",
+    "from_pyepo": "regretless.oracles.pyepo:from_pyepo",
+    "grid_edges": "regretless.oracles.dag:grid_edges",
+    "milp": "regretless.oracles.mixed_integer:Milp",
+    "pricing": "regretless.oracles.price_levels:Pricing",
+    "shortest_path": "regretless.oracles.dag:ShortestPath",
+    "top_k": "regretless.oracles.topk:TopK",
 }
 
 REGISTRY: Registry[type[Oracle]] = Registry(
     "oracle",
     "oracles",
     {
-        "top_k": _LATE["top_k"],
-        "shortest_path": _LATE["shortest_path"],
+        "top_k": _LOCATIONS["top_k"],
+        "shortest_path": _LOCATIONS["shortest_path"],
         "assignment": assignment,
-        "pricing": _LATE["pricing"],
-        "milp": _LATE["milp"],
+        "pricing": _LOCATIONS["pricing"],
+        "milp": _LOCATIONS["milp"],
         "scheduling": scheduling,
-        "external": _LATE["external"],
+        "external": _LOCATIONS["external"],
     },
 )
 """The oracles by name: what makes each of them."""
 
 
 def __getattr__(name: str) -> Any:
-    return late_name(__name__, _LATE, name)
+    return lazy_attribute(__name__, _LOCATIONS, name)
 
 
 def __dir__() -> list[str]:

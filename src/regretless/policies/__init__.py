@@ -1,8 +1,8 @@
-"""Learning algorithms, by name: each is built for a problem, with settings of its own.
+"""Learning algorithms: each is a specification, such as ``Adaptive()``, that is built for a problem.
 
 >>> import jax, jax.numpy as jnp, regretless as rg
 >>> problem = rg.Problem(rg.oracles.top_k(4, 2), context=3, feedback="bandit")
->>> policy = rg.policies.build("dfhpg", problem, surrogate="spo_plus")
+>>> policy = rg.policies.DFHPG(surrogate=rg.surrogates.SPOPlus()).build(problem)
 >>> state = policy.init(jax.random.key(0))
 >>> decision = policy.decide(jax.random.key(1), state, jnp.ones(3))
 >>> seen = problem.observe(decision, cost=jnp.array([1.0, 2.0, 3.0, 4.0]))
@@ -11,35 +11,99 @@
 1
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from regretless.policies.base import Answer, AskingPolicy, Policy, Question, Recipe
-from regretless.policies.building import REGISTRY, build, settings_for
-from regretless.registry import Later, late_name
+from regretless.policies.base import REGISTRY, Answer, AskingPolicy, Policy, PolicySpec, Question
+from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
-    from regretless.policies.dfhpg.algorithm import DFHPG
+    from regretless.policies.adaptive.building import Adaptive
+    from regretless.policies.adaptive.ensemble import Ensemble
+    from regretless.policies.building import Unscaled, build_policy
+    from regretless.policies.dfhpg.auto_settings import DFHPGAuto
+    from regretless.policies.dfhpg.specs import DFHPG, DFHPG0, DFHPG1, GenerativeTerm
     from regretless.policies.linear_thompson import LinearThompson
-    from regretless.policies.regression import RegressionBandit
+    from regretless.policies.regression import EpsilonGreedy, Greedy, Thompson
     from regretless.policies.scaling import Scaled
+    from regretless.schedules import MixingWeight
 
-_LATE: dict[str, Later[Any]] = {
-    "DFHPG": Later("regretless.policies.dfhpg.algorithm", "DFHPG"),
-    "LinearThompson": Later("regretless.policies.linear_thompson", "LinearThompson"),
-    "RegressionBandit": Later("regretless.policies.regression", "RegressionBandit"),
-    "Scaled": Later("regretless.policies.scaling", "Scaled"),
+__all__ = [
+    "DFHPG",
+    "DFHPG0",
+    "DFHPG1",
+    "REGISTRY",
+    "Adaptive",
+    "Answer",
+    "AskingPolicy",
+    "DFHPGAuto",
+    "Ensemble",
+    "EpsilonGreedy",
+    "GenerativeTerm",
+    "Greedy",
+    "LinearThompson",
+    "MixingWeight",
+    "Policy",
+    "PolicySpec",
+    "Question",
+    "Scaled",
+    "Thompson",
+    "Unscaled",
+    "build_policy",
+    "parse",
+    "register",
+]
+
+_LOCATIONS = {
+    "Adaptive": "regretless.policies.adaptive.building:Adaptive",
+    "DFHPG": "regretless.policies.dfhpg.specs:DFHPG",
+    "DFHPG0": "regretless.policies.dfhpg.specs:DFHPG0",
+    "DFHPG1": "regretless.policies.dfhpg.specs:DFHPG1",
+    "DFHPGAuto": "regretless.policies.dfhpg.auto_settings:DFHPGAuto",
+    "Ensemble": "regretless.policies.adaptive.ensemble:Ensemble",
+    "EpsilonGreedy": "regretless.policies.regression:EpsilonGreedy",
+    "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",
+    "Greedy": "regretless.policies.regression:Greedy",
+    "LinearThompson": "regretless.policies.linear_thompson:LinearThompson",
+    "MixingWeight": "regretless.schedules:MixingWeight",
+    "Scaled": "regretless.policies.scaling:Scaled",
+    "Thompson": "regretless.policies.regression:Thompson",
+    "Unscaled": "regretless.policies.building:Unscaled",
+    "build_policy": "regretless.policies.building:build_policy",
 }
 
 
+def parse(name: str, settings: Mapping[str, Any] | None = None) -> PolicySpec:
+    """Return a policy's specification from its name.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``REGISTRY``, such as ``"dfhpg"``.
+    settings : mapping, optional
+        Settings by dotted name: ``"surrogate"`` chooses a part, ``"surrogate.draws"`` is a setting of it.
+
+    Raises
+    ------
+    SettingsError
+        If the name or a setting is unknown, or a value cannot be used.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> rg.policies.parse("dfhpg", {"surrogate": "imle", "surrogate.draws": 20})
+    rg.policies.DFHPG(surrogate=rg.surrogates.IMLE(draws=20))
+    """
+    spec: PolicySpec = REGISTRY.parse(name, settings)
+    return spec
+
+
+register = REGISTRY.register
+
+
 def __getattr__(name: str) -> Any:
-    return late_name(__name__, _LATE, name)
+    return lazy_attribute(__name__, _LOCATIONS, name)
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__all__ = [
-    "DFHPG", "REGISTRY", "Answer", "AskingPolicy", "LinearThompson", "Policy", "Question", "Recipe", "RegressionBandit",
-    "Scaled", "build", "settings_for",
-]  # fmt: skip

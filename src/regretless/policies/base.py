@@ -6,36 +6,29 @@ on the host is called between two programs.
 """
 
 import abc
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.oracles.base import Oracle
-from regretless.parts import Part, fields
 from regretless.problem import Problem
-from regretless.settings import Settings
+from regretless.registry import Registry
+from regretless.spec import Spec
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample, Solution, State
 
 
-class Policy(Part):
-    """A learning algorithm for one problem. Numbers are array leaves, choices static: a sweep over numbers is a ``vmap``."""
+class Policy(eqx.Module):
+    """A learning algorithm for one problem, as pure functions: ``init``, ``sample`` and ``learn``.
 
-    generative: ClassVar[bool] = False
-    """Whether it exists for generative models too."""
-
-    by_default: ClassVar[bool] = True
-    """Whether it is played where no policy is named."""
+    Numbers are array leaves and choices are static fields, so that a sweep over numbers is a ``vmap``.
+    """
 
     problem: Problem
-
-    @classmethod
-    def build(cls, problem: Problem, settings: Settings) -> Self:
-        """The policy for a problem, with its settings as fields."""
-        return cls(problem, **fields(settings))
 
     @property
     def level_free(self) -> bool:
@@ -76,21 +69,54 @@ class Policy(Part):
         return {}
 
 
-class Recipe(NamedTuple):
-    """A policy that is made by a function: ``build(problem, settings)``, with ``parts`` that may be given as objects."""
+REGISTRY: Registry[type["PolicySpec"]] = Registry(
+    "policy",
+    "policies",
+    {
+        "adaptive": "regretless.policies.adaptive.building:Adaptive",
+        "greedy": "regretless.policies.regression:Greedy",
+        "epsilon_greedy": "regretless.policies.regression:EpsilonGreedy",
+        "thompson": "regretless.policies.regression:Thompson",
+        "dfhpg_1": "regretless.policies.dfhpg.specs:DFHPG1",
+        "dfhpg": "regretless.policies.dfhpg.specs:DFHPG",
+        "dfhpg_0": "regretless.policies.dfhpg.specs:DFHPG0",
+        "dfhpg_auto": "regretless.policies.dfhpg.auto_settings:DFHPGAuto",
+        "linear_thompson": "regretless.policies.linear_thompson:LinearThompson",
+        "ensemble": "regretless.policies.adaptive.ensemble:Ensemble",
+    },
+    ("registry", "build"),
+    "a subclass of regretless.policies.PolicySpec",
+)
 
-    Settings: type[Settings]
-    build: Callable[..., Policy]
-    parts: tuple[str, ...] = ()
-    generative: bool = False  # whether it exists for generative models too
-    by_default: bool = True  # whether it is played where no policy is named
-    presets: bool = True  # whether the paper's tuned settings are meant for it
-    search_space: Mapping[str, Any] | None = None  # what tuning searches; None: what it finds by itself
 
-    @property
-    def __doc__(self) -> str:  # type: ignore[override]
-        """What the function says of itself."""
-        return self.build.__doc__ or ""
+class PolicySpec(Spec):
+    """Base class of policies as settings: subclass it, list the settings as fields and write ``build``.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> rg.policies.DFHPG(surrogate=rg.surrogates.DBB(lam=5.0))
+    rg.policies.DFHPG(surrogate=rg.surrogates.DBB(lam=5.0))
+    """
+
+    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    namespace: ClassVar[str] = "rg.policies."
+
+    supports_generative: ClassVar[bool] = False
+    """Whether the policy exists for generative models too."""
+
+    by_default: ClassVar[bool] = True
+    """Whether the policy is played where no policy is named."""
+
+    presets: ClassVar[bool] = True
+    """Whether the paper's tuned settings are meant for the policy."""
+
+    search_space: ClassVar[Mapping[str, Any] | None] = None
+    """What tuning searches, by dotted name; None: a range around each default."""
+
+    @abc.abstractmethod
+    def build(self, problem: Problem) -> Policy:
+        """Return the policy for a problem."""
 
 
 class Question(NamedTuple):

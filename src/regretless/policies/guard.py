@@ -49,7 +49,7 @@ class Guarded(AskingPolicy):
 
     >>> import jax.numpy as jnp, regretless as rg
     >>> problem = rg.Problem(rg.oracles.top_k(4, 2), (3,), "bandit")
-    >>> inner = rg.policies.build("linear_thompson", problem)
+    >>> inner = rg.policies.parse("linear_thompson").build(problem)
     >>> policy = guarded(inner, incumbent_costs(problem.oracle, [1.0, 0.0, 0.0, 1.0]), budget=0.05)
     >>> state = policy.init(jax.random.key(0))
     >>> policy.decide(jax.random.key(1), state, jnp.ones(3)).w.tolist()

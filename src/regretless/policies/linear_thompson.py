@@ -14,12 +14,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import draws, settings
+from regretless import draws
 from regretless.errors import SettingsError
-from regretless.parts import number
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.measured_rows import MeasuredRows, measured_rows, measures_coordinates, with_constant
 from regretless.problem import Problem
+from regretless.spec import number
 from regretless.stats.bayes_linear import ErrorScale, LinearPosterior, initial_scale
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
@@ -44,7 +44,7 @@ class LinearThompsonState(eqx.Module):
     version: Int[Array, ""]
 
 
-class LinearThompson(Policy):
+class LinearThompsonPolicy(Policy):
     """Draws ``β ~ N(β̄, (scale · residual std)² A⁻¹)``, predicts ``ĉ`` with it and plays ``w*(ĉ)``.
 
     ``scale`` is 0.1 unless set otherwise; at each step ``A`` loses the share ``forgetting`` and gains as much of its prior.
@@ -52,15 +52,6 @@ class LinearThompson(Policy):
     blocks. ``support`` is a promise that decisions have at most so many entries; ``refreshed`` coordinates of the ridge are
     brought up to date at each step.
     """
-
-    class Settings(settings.Settings):
-        """How far it explores, and how fast it forgets."""
-
-        posterior_scale: float = Field(0.1, ge=0, description="spread of the draws, in residual standard deviations")
-        forgetting: float = Field(0.0, ge=0, lt=1, description="share of what it learnt that is forgotten per step")
-        intercept_ridge: float = Field(9.0, gt=0, description="weight of the prior on intercepts, in observations")
-        slope_ridge: float = Field(81.0, gt=0, description="the same for slopes")
-        clipping: float = Field(4.0, ge=0, description="usual residuals beyond which one is cut off; 0: none is")
 
     scale: Float[Array, ""]
     forgetting: Float[Array, ""]
@@ -70,30 +61,6 @@ class LinearThompson(Policy):
     separable: bool = eqx.field(static=True)
     support: int | None = eqx.field(static=True)
     refreshed: int = eqx.field(static=True)
-
-    @classmethod
-    def build(cls, problem: Problem, settings: settings.Settings) -> "LinearThompson":
-        assert isinstance(settings, cls.Settings)
-        rule, oracle, shape = problem.feedback, problem.oracle, problem.context_shape
-        separable = measures_coordinates(problem)
-        size = _sizes(oracle.dim, shape, separable)[1]
-        if size > MAX_COEFFICIENTS:
-            raise SettingsError(
-                f"linear_thompson: {size} coefficients are learned together, expected at most {MAX_COEFFICIENTS} (a factor of "
-                f"{size}² numbers); describe each coordinate by a row of features, see costs one by one (semi_bandit), "
-                "or use dfhpg"
-            )
-        return cls(
-            problem,
-            scale=number(settings.posterior_scale),
-            forgetting=number(settings.forgetting),
-            intercept_ridge=number(settings.intercept_ridge),
-            slope_ridge=number(settings.slope_ridge),
-            clipping=number(settings.clipping),
-            separable=separable,
-            support=oracle.support if rule.sparse else None,
-            refreshed=min(size, max(1, math.ceil(settings.forgetting * size))),
-        )
 
     @property
     def context_shape(self) -> tuple[int, ...]:
@@ -198,6 +165,55 @@ class LinearThompson(Policy):
         if len(self.context_shape) == 2:
             return features @ coefficients.reshape(-1)
         return coefficients.reshape(self.problem.dim, -1) @ features
+
+
+class LinearThompson(PolicySpec):
+    """Linear Thompson sampling: Bayesian linear regression of the cost, learned exactly from any linear feedback.
+
+    Parameters
+    ----------
+    posterior_scale : float, default 0.1
+        Spread of the draws, in residual standard deviations.
+    forgetting : float, default 0.0
+        Share of what was learned that is forgotten per step.
+    intercept_ridge : float, default 9.0
+        Weight of the prior on intercepts, in observations.
+    slope_ridge : float, default 81.0
+        The same for slopes.
+    clipping : float, default 4.0
+        Usual residuals beyond which one is cut off; 0 for no limit.
+    """
+
+    posterior_scale: float = Field(
+        default=0.1, ge=0, description="spread of the draws, in residual standard deviations"
+    )
+    forgetting: float = Field(default=0.0, ge=0, lt=1, description="share of what it learnt that is forgotten per step")
+    intercept_ridge: float = Field(default=9.0, gt=0, description="weight of the prior on intercepts, in observations")
+    slope_ridge: float = Field(default=81.0, gt=0, description="the same for slopes")
+    clipping: float = Field(default=4.0, ge=0, description="usual residuals beyond which one is cut off; 0: none is")
+
+    def build(self, problem: Problem) -> LinearThompsonPolicy:
+        """Return the policy for a problem."""
+        rule, oracle, shape = problem.feedback, problem.oracle, problem.context_shape
+        separable = measures_coordinates(problem)
+        size = _sizes(oracle.dim, shape, separable)[1]
+        if size > MAX_COEFFICIENTS:
+            raise SettingsError(
+                f"linear_thompson: {size} coefficients are learned together, expected at most {MAX_COEFFICIENTS} (a factor of "
+                f"{size}² numbers); describe each coordinate by a row of features, see costs one by one (semi_bandit), "
+                "or use dfhpg"
+            )
+        return LinearThompsonPolicy(
+            problem,
+            scale=number(self.posterior_scale),
+            forgetting=number(self.forgetting),
+            intercept_ridge=number(self.intercept_ridge),
+            slope_ridge=number(self.slope_ridge),
+            clipping=number(self.clipping),
+            separable=separable,
+            support=oracle.support if rule.sparse else None,
+            refreshed=min(size, max(1, math.ceil(self.forgetting * size))),
+        )
 
 
 def _sizes(dim: int, context_shape: tuple[int, ...], separable: bool) -> tuple[int, int]:

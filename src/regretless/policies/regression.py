@@ -1,8 +1,8 @@
 """The paper's contextual-bandit baselines: a point regression of the cost, and three ways to explore with it.
 
-They share one program, because they differ in two numbers only: plays ``w*(f_θ(x) + σ ε)``, and with probability ``epsilon``
-``w*(ε)`` instead (the paper's Algorithms 2 to 4: GreedyCB, ε-GreedyCB and TSCB). The published runs train all three on the
-squared error; ``thompson_loss="likelihood"`` is what Algorithm 4 prints.
+They share one program, because they differ in two numbers only: it plays ``w*(f_θ(x) + σ ε)``, and with probability
+``epsilon`` ``w*(ε)`` instead (the paper's Algorithms 2 to 4: GreedyCB, ε-GreedyCB and TSCB). The published runs train all three
+on the squared error; ``thompson_loss="likelihood"`` is what Algorithm 4 prints.
 """
 
 from typing import Any, Literal
@@ -13,53 +13,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless import draws, models, nets
+from regretless import draws, nets
 from regretless.errors import SettingsError
-from regretless.models.base import Model, PointModel
-from regretless.parts import number
-from regretless.policies.base import Policy, Recipe
+from regretless.models.base import PointModel, PointModelSpec
+from regretless.models.gaussian import GaussianLinear
+from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
-from regretless.schedules import RateSettings, shifted_inverse
-from regretless.settings import choice, chosen_from
+from regretless.schedules import RateSpec, shifted_inverse
+from regretless.spec import number
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
-
-
-class GreedySettings(RateSettings):
-    """What the regression needs."""
-
-    policy_lr: float = Field(0.05, gt=0, description="η_0 of θ")
-    clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
-    model: chosen_from(models.REGISTRY) = Field(  # type: ignore[valid-type]
-        choice(models.REGISTRY, "gaussian_linear"), description="model of the cost"
-    )
-    loss: Literal["squares", "sum"] = Field(
-        "squares", description="of several rows: half the mean of squares, or the sum that the paper writes"
-    )
-
-    def unused(self, problem: Problem) -> dict[str, str]:
-        return (
-            {"loss": "only the total is seen, and its squared error is one row"} if problem.feedback.total_only else {}
-        )
-
-
-class EpsilonGreedySettings(GreedySettings):
-    """The regression's, and the probability of a random decision."""
-
-    epsilon: float = Field(0.1, ge=0, le=1, description="probability of a random decision")
-
-
-class ThompsonSettings(GreedySettings):
-    """The regression's, and the size of the noise."""
-
-    exploration_scale: float = Field(0.1, gt=0, description="σ of the sampled cost")
-    thompson_scale: float | None = Field(None, gt=0, description="σ of thompson; none: exploration_scale")
-    thompson_loss: Literal["squares", "likelihood"] = Field(
-        "squares", description="of thompson: the squared error, or −log density of the total as the paper writes"
-    )
-
-    def unused(self, problem: Problem) -> dict[str, str]:
-        idle = {} if problem.feedback.total_only else {"thompson_loss": "the likelihood is that of the total alone"}
-        return super().unused(problem) | idle
 
 
 class RegressionState(eqx.Module):
@@ -69,8 +31,8 @@ class RegressionState(eqx.Module):
     version: Int[Array, ""]
 
 
-class RegressionBandit(Policy):
-    """Fits ``f_θ`` by SGD on the loss of what was seen; explores by σ (``scale``) and ``epsilon``.
+class RegressionPolicy(Policy):
+    """Fit ``f_θ`` by SGD on the loss of what was seen; explore by σ (``scale``) and ``epsilon``.
 
     ``loss``: the squared error ``(f·w − v)²`` of a total, of several rows half the mean (``squares``, the published runs) or
     the sum (``sum``, the paper); ``likelihood`` is ``−log q(v)`` with ``q = N(f·w, σ² ‖w‖²)``, the distribution of the total
@@ -98,7 +60,7 @@ class RegressionBandit(Policy):
         return self.sample_with(draws.normal(noise_key, (self.problem.dim,)), explore, state, context)
 
     def sample_with(self, noise: Cost, explore: Bool[Array, ""], state: RegressionState, context: Context) -> Sample:
-        """The sample that this noise and this coin lead to."""
+        """Return the sample that this noise and this coin give."""
         cost = jnp.where(explore, noise, self.model.mean(state.theta, context) + self.scale * noise)
         return Sample(cost, state.version, noise)
 
@@ -116,7 +78,7 @@ class RegressionBandit(Policy):
         return RegressionState(theta, version), info
 
     def _slope(self, prediction: Cost, decision: Decision, feedback: Feedback) -> Cost:
-        """The loss's gradient in the prediction."""
+        """Return the loss's gradient in the prediction."""
         if self.loss == "likelihood":
             variance = jnp.square(self.scale) * jnp.sum(jnp.square(decision.w))
             return feedback.loss_gradient(prediction) / jnp.maximum(variance, 1e-30)
@@ -126,53 +88,109 @@ class RegressionBandit(Policy):
         return feedback.loss_gradient(prediction) * (2.0 if self.problem.feedback.total_only else 1.0)
 
 
-def greedy(problem: Problem, settings: GreedySettings, model: Model | None = None) -> RegressionBandit:
-    """Always plays ``w*(f_θ(x))``."""
-    return _build(problem, settings, model, scale=0.0, epsilon=0.0)
+class RegressionSpec(PolicySpec, RateSpec):
+    """Base class of the three baselines: what the regression needs."""
 
-
-def epsilon_greedy(problem: Problem, settings: EpsilonGreedySettings, model: Model | None = None) -> RegressionBandit:
-    """Plays ``w*(N(0, I))`` with probability ``epsilon``."""
-    return _build(problem, settings, model, scale=0.0, epsilon=settings.epsilon)
-
-
-def thompson(problem: Problem, settings: ThompsonSettings, model: Model | None = None) -> RegressionBandit:
-    """Plays ``w*(f_θ(x) + σ ε)``."""
-    scale = settings.exploration_scale if settings.thompson_scale is None else settings.thompson_scale
-    likely = settings.thompson_loss == "likelihood"
-    if likely and not problem.feedback.total_only:
-        raise SettingsError(
-            "thompson_loss 'likelihood' is that of the total alone: expected bandit feedback, got "
-            f"{problem.feedback.name!r}, with which the paper takes squared errors (thompson_loss 'squares', loss 'sum')"
-        )
-    return _build(problem, settings, model, scale=scale, epsilon=0.0, likely=likely)
-
-
-def _build(
-    problem: Problem, settings: GreedySettings, model: Model | None, scale: float, epsilon: float, likely: bool = False
-) -> RegressionBandit:
-    if model is None:
-        kind = models.REGISTRY[settings.model.name]
-        if not issubclass(kind, PointModel):
-            points = [name for name in models.REGISTRY if not models.is_generative(name)]
-            raise SettingsError(f"expected a point model ({', '.join(points)}), got {settings.model.name!r}")
-        model = kind.build(problem.dim, problem.context_shape, settings=settings.model.settings)
-    if not isinstance(model, PointModel):
-        raise SettingsError(f"expected a point model, got {type(model).__name__}")
-    return RegressionBandit(
-        problem,
-        model,
-        number(settings.policy_lr),
-        number(settings.rate_offset),
-        number(settings.rate_start),
-        number(settings.clip),
-        number(scale),
-        number(epsilon),
-        "likelihood" if likely else settings.loss,
+    policy_lr: float = Field(default=0.05, gt=0, description="η_0 of θ")
+    clip: float = Field(default=10.0, gt=0, description="largest norm of a gradient")
+    model: PointModelSpec = Field(default=GaussianLinear(), description="model of the cost")
+    loss: Literal["squares", "sum"] = Field(
+        default="squares", description="of several rows: half the mean of squares, or the sum that the paper writes"
     )
 
+    def unused(self, problem: Problem) -> dict[str, str]:
+        total_only = problem.feedback.total_only
+        return {"loss": "only the total is seen, and its squared error is one row"} if total_only else {}
 
-GREEDY = Recipe(GreedySettings, greedy, ("model",))
-EPSILON_GREEDY = Recipe(EpsilonGreedySettings, epsilon_greedy, ("model",))
-THOMPSON = Recipe(ThompsonSettings, thompson, ("model",))
-"""Their entries among the policies."""
+    def assemble(self, problem: Problem, scale: float, epsilon: float, likelihood: bool = False) -> RegressionPolicy:
+        """Return the regression that explores by σ (``scale``) and ``epsilon``."""
+        return RegressionPolicy(
+            problem,
+            self.model.build(problem.dim, problem.context_shape),
+            number(self.policy_lr),
+            number(self.rate_offset),
+            number(self.rate_start),
+            number(self.clip),
+            number(scale),
+            number(epsilon),
+            "likelihood" if likelihood else self.loss,
+        )
+
+
+class Greedy(RegressionSpec):
+    """GreedyCB (Algorithm 2 of the paper): always plays ``w*(f_θ(x))``.
+
+    Parameters
+    ----------
+    policy_lr : float, default 0.05
+        η_0 of θ.
+    rate_offset, rate_start : float, default 100.0 and 1.0
+        s and r of the learning rate ``η_0 (r + s) / (t + s)``.
+    clip : float, default 10.0
+        Largest norm of a gradient.
+    model : PointModelSpec, default GaussianLinear()
+        Model of the cost.
+    loss : {"squares", "sum"}, default "squares"
+        Of several rows: half the mean of squares, or the sum that the paper writes.
+    """
+
+    def build(self, problem: Problem) -> RegressionPolicy:
+        """Return the policy for a problem."""
+        return self.assemble(problem, scale=0.0, epsilon=0.0)
+
+
+class EpsilonGreedy(RegressionSpec):
+    """ε-GreedyCB (Algorithm 3 of the paper): plays ``w*(N(0, I))`` with probability ``epsilon``.
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        Probability of a random decision.
+    **others
+        The settings of ``Greedy``.
+    """
+
+    epsilon: float = Field(default=0.1, ge=0, le=1, description="probability of a random decision")
+
+    def build(self, problem: Problem) -> RegressionPolicy:
+        """Return the policy for a problem."""
+        return self.assemble(problem, scale=0.0, epsilon=self.epsilon)
+
+
+class Thompson(RegressionSpec):
+    """TSCB (Algorithm 4 of the paper): plays ``w*(f_θ(x) + σ ε)``.
+
+    Parameters
+    ----------
+    exploration_scale : float, default 0.1
+        σ of the sampled cost.
+    thompson_scale : float, optional
+        σ in place of ``exploration_scale``, which presets share with other policies.
+    thompson_loss : {"squares", "likelihood"}, default "squares"
+        The squared error, or −log density of the total as the paper writes.
+    **others
+        The settings of ``Greedy``.
+    """
+
+    exploration_scale: float = Field(default=0.1, gt=0, description="σ of the sampled cost")
+    thompson_scale: float | None = Field(default=None, gt=0, description="σ of thompson; none: exploration_scale")
+    thompson_loss: Literal["squares", "likelihood"] = Field(
+        default="squares",
+        description="of thompson: the squared error, or −log density of the total as the paper writes",
+    )
+
+    def unused(self, problem: Problem) -> dict[str, str]:
+        total_only = problem.feedback.total_only
+        idle = {} if total_only else {"thompson_loss": "the likelihood is that of the total alone"}
+        return super().unused(problem) | idle
+
+    def build(self, problem: Problem) -> RegressionPolicy:
+        """Return the policy for a problem."""
+        likelihood = self.thompson_loss == "likelihood"
+        if likelihood and not problem.feedback.total_only:
+            raise SettingsError(
+                "thompson_loss 'likelihood' is that of the total alone: expected bandit feedback, got "
+                f"{problem.feedback.name!r}, with which the paper takes squared errors (thompson_loss 'squares', loss 'sum')"
+            )
+        scale = self.exploration_scale if self.thompson_scale is None else self.thompson_scale
+        return self.assemble(problem, scale=scale, epsilon=0.0, likelihood=likelihood)

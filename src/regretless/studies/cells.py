@@ -10,13 +10,13 @@ from pydantic import Field
 
 from regretless import policies
 from regretless.errors import SettingsError
-from regretless.settings import Settings
+from regretless.spec import Spec
 from regretless.studies.experiment import Experiment
 from regretless.studies.identity import PACKAGE, SIMULATION, THEORY, address, code_version, late_parts, roots_of
 from regretless.studies.preparing import Prepared, prepare
 
 
-class TheoryCell(Settings):
+class TheoryCell(Spec):
     """The check of the convergence theorems; its result is a document, not traces."""
 
     kind: Literal["theory"] = "theory"
@@ -88,7 +88,7 @@ def _roots(used: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({SIMULATION, *used, *(late_parts() if others else ())}))
 
 
-def _named(settings: Settings) -> dict[str, Any]:
+def _named(settings: Spec) -> dict[str, Any]:
     """A benchmark's settings; where its data lie does not matter."""
     return {name: value for name, value in settings.names().items() if name != "data_dir"}
 
@@ -105,9 +105,7 @@ def _within(part: Any) -> list[Any]:
 
 
 def _definer(part: Any) -> Any:
-    """What a part is defined by: the function of a recipe, a function itself, the class of anything else."""
-    if isinstance(part, policies.Recipe):
-        return part.build
+    """What a part is defined by: a function or class itself, the class of anything else."""
     return type(part) if isinstance(part, eqx.Module) else part
 
 

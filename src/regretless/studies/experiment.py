@@ -13,14 +13,14 @@ from regretless import models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
 from regretless.policies import Policy
-from regretless.settings import Settings
 from regretless.simulation.simulator import MAX_SEEDS, seeds_of
+from regretless.spec import Spec
 
 PUBLISHED_DEGREE = 8
 PUBLISHED_MODEL = "gaussian_linear"
 
 
-class Arm(Settings):
+class Arm(Spec):
     """One curve: a policy by name or as an object; what is not said here is as the experiment says.
 
     ``settings`` are changes of this arm alone; ``benchmark.…`` among them, or another benchmark, feedback or degree, make it
@@ -39,7 +39,7 @@ class Arm(Settings):
     model: str | None = None
 
 
-class Experiment(Settings):
+class Experiment(Spec):
     """What to run: policies on a benchmark over seeds.
 
     ``policies`` are names, objects, or a mapping from labels to either; none: all that exist for the model. ``arms`` say more
@@ -189,4 +189,4 @@ def available(model: str) -> tuple[str, ...]:
     """
     generative = models.is_generative(model)
     usable = policies.REGISTRY.usable().items()
-    return tuple(name for name, entry in usable if entry.by_default and (entry.generative or not generative))
+    return tuple(name for name, entry in usable if entry.by_default and (entry.supports_generative or not generative))

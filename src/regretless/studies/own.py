@@ -14,21 +14,21 @@ from pydantic import Field, model_validator
 from regretless import plugins
 from regretless.errors import RegretlessError, SettingsError
 from regretless.registry import require_known
-from regretless.settings import Settings
+from regretless.spec import Spec
 from regretless.studies import definitions
 from regretless.studies.cells import TheoryCell
 from regretless.studies.experiment import Experiment
 from regretless.studies.study import KINDS, Kind, Panel, Scale, Study
 
 
-class Sweep(Settings):
+class Sweep(Spec):
     """A cell for each value of one setting, labelled with the value."""
 
     setting: str
     values: list[Any] = Field(min_length=1)
 
 
-class OwnPanel(Settings):
+class OwnPanel(Spec):
     """One table or chart."""
 
     title: str = ""
@@ -54,7 +54,7 @@ class OwnPanel(Settings):
         return [(str(value), _experiment(common, {"settings": {setting: value}})) for value in self.sweep.values]
 
 
-class OwnStudy(Settings):
+class OwnStudy(Spec):
     """A study as its file describes it."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")

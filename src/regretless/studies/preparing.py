@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-from regretless import benchmarks, policies
-from regretless.benchmarks.base import Benchmark
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec
 from regretless.errors import RegretlessError, SettingsError
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
 from regretless.studies.experiment import PUBLISHED_DEGREE, PUBLISHED_MODEL, Experiment
@@ -78,9 +77,9 @@ def _policy(settled: Settled, problem: Problem) -> Policy:
     if not isinstance(arm.policy, str):
         arm.policy.problem.require_played_on(problem, f"policy {arm.label!r}")
         return arm.policy
-    assert settled.settings is not None
     try:
-        policy: Policy = policies.REGISTRY[arm.policy].build(problem, settled.settings)
+        assert isinstance(settled.settings, PolicySpec)
+        policy = settled.settings.build(problem)
     except RegretlessError as error:
         raise SettingsError(f"policy {arm.label!r}: {error}") from None
     return Scaled(problem, policy) if settled.scaling else policy
@@ -91,7 +90,8 @@ def build_world(world: World) -> Benchmark:
     if not isinstance(world.benchmark, str):
         return world.benchmark
     try:
-        return benchmarks.build(world.benchmark, world.settings)
+        assert isinstance(world.settings, BenchmarkSpec)
+        return world.settings.build()
     except SettingsError:
         raise
     except ValueError as error:

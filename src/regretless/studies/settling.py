@@ -10,7 +10,7 @@ from regretless.experiments.extension import find_preset
 from regretless.policies.building import owners
 from regretless.problem import Problem
 from regretless.registry import have, require_known
-from regretless.settings import Settings, merged
+from regretless.spec import Spec, merge_names
 from regretless.studies.experiment import PUBLISHED_MODEL, Arm, Experiment
 
 SCALING = "scaling"
@@ -27,7 +27,7 @@ class World(NamedTuple):
     """Where an arm is played."""
 
     benchmark: str | Benchmark
-    settings: Settings | None  # the benchmark's own; None for an object
+    settings: Spec | None  # the benchmark's own; None for an object
     feedback: str
     degree: int | None
 
@@ -37,7 +37,7 @@ class Settled(NamedTuple):
 
     arm: Arm
     world: World
-    settings: Settings | None  # the policy's own; None for an object
+    settings: Spec | None  # the policy's own; None for an object
     given: tuple[str, ...]  # names that were set by hand
     scaling: bool
     tuned: bool  # whether a preset of the paper is used as it is
@@ -83,15 +83,15 @@ def _arm(experiment: Experiment, arm: Arm) -> Settled:
     mine = lambda values: {name: each for name, each in values.items() if _owns(entry, name)}  # noqa: E731
     strict = {name: each for name, each in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
     asked = mine(changes) | strict
-    values = merged(mine(preset), asked)
+    values = merge_names(mine(preset), asked)
     unscaled = tuned and bool(mine(preset))  # the paper's presets were tuned without
     scaling = _flag(changes.get(SCALING, not unscaled if said is None else said))
-    _require_single(entry.Settings, values)
-    if "model" in entry.Settings.model_fields:
-        own = {f"model.{name}" for name in models.REGISTRY[model].Settings.model_fields}
+    _require_single(entry, values)
+    if "model" in entry.model_fields:
+        own = {f"model.{name}" for name in models.REGISTRY[model].model_fields}
         idle = {name for name in preset if name.startswith("model.") and name not in {*own, *asked}}
         values = {"model": model, **{name: each for name, each in values.items() if name not in idle}}
-    settings = policies.settings_for(arm.policy, values)
+    settings = policies.parse(arm.policy, values)
     given = (*asked, *(name for name in (SCALING,) if name in changes))
     return Settled(arm, world, settings, given, scaling, tuned and not arm.settings, tuple(notices))
 
@@ -106,7 +106,7 @@ def _world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any]) -> Worl
             if given is not None:
                 raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} has to be set where it is made")
         return World(benchmark, None, feedback, None)
-    fields = benchmarks.REGISTRY[benchmark].Settings.model_fields
+    fields = benchmarks.REGISTRY[benchmark].model_fields
     for name, given, words in (
         ("degree", degree, "has no degree"),
         ("data_dir", experiment.data_dir, "reads no data"),
@@ -116,7 +116,7 @@ def _world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any]) -> Worl
         own |= {} if given is None else {name: given}
     for name in own:
         require_known("setting", name, fields, f" of benchmark {benchmark!r}")
-    settings = benchmarks.settings_for(benchmark, own)
+    settings = benchmarks.parse(benchmark, own)
     return World(benchmark, settings, feedback, getattr(settings, "degree", None))
 
 
@@ -130,10 +130,10 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
             if name != SCALING and not owners(name):
                 require_known("setting", name, _every_name(), " of the preset")
             if name.startswith("model."):
-                every = {key for each in models.REGISTRY for key in models.REGISTRY[each].Settings.model_fields}
+                every = {key for each in models.REGISTRY for key in models.REGISTRY[each].model_fields}
                 require_known("setting", name.removeprefix("model."), every, " of a model, in the preset")
             if name != SCALING and "." not in name:
-                policies.settings_for(owners(name)[0], {name: given[name]})  # refuses what its owner would
+                policies.parse(owners(name)[0], {name: given[name]})  # refuses what its owner would
         return dict(given), None, False
     ours = not isinstance(arm.policy, str) or _has_presets(arm.policy)
     if ours and isinstance(world.benchmark, str):
@@ -145,26 +145,26 @@ def _preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple
 
 def _has_presets(policy: str) -> bool:
     """Whether the paper's presets are meant for it: nothing was tuned for other people's policies, nor for untuned ones."""
-    return policies.REGISTRY.built_in(policy) and getattr(policies.REGISTRY[policy], "presets", True)
+    return policies.REGISTRY.built_in(policy) and policies.REGISTRY[policy].presets
 
 
 def _owns(entry: Any, name: str) -> bool:
-    return name.partition(".")[0] in entry.Settings.model_fields
+    return name.partition(".")[0] in entry.model_fields
 
 
 def _has(arm: Arm, field: str) -> bool:
-    return isinstance(arm.policy, str) and field in policies.REGISTRY[arm.policy].Settings.model_fields
+    return isinstance(arm.policy, str) and field in policies.REGISTRY[arm.policy].model_fields
 
 
 def _labels(experiment: Experiment) -> str:
     return ", ".join(arm.label for arm in experiment.arms)
 
 
-def _require_single(settings: type[Settings], names: Iterable[str]) -> None:
+def _require_single(settings: type[Spec], names: Iterable[str]) -> None:
     """Refuses a name that stands for several settings."""
     for name in names:
         field = settings.model_fields.get(name)
-        if field is not None and isinstance(field.default, Settings):
+        if field is not None and isinstance(field.default, Spec) and field.default.registry is None:
             inner = ", ".join(f"{name}.{each}" for each in field.default.names())
             raise SettingsError(f"setting {name!r} stands for several settings: expected one of {inner}")
 
@@ -177,7 +177,7 @@ def _flag(value: Any) -> bool:
 
 def _every_name() -> list[str]:
     """Every setting that some policy has, apart from those of chosen parts."""
-    names = [name for entry in policies.REGISTRY.usable().values() for name in entry.Settings().names()]
+    names = [name for entry in policies.REGISTRY.usable().values() for name in entry().names()]
     return sorted({*names, SCALING})
 
 
@@ -188,7 +188,7 @@ def _refuse(name: str, experiment: Experiment) -> None:
     if having:
         raise SettingsError(f"setting {name!r} has no effect on {chosen}; {have(having)} it")
     benchmark = experiment.benchmark
-    if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].Settings.model_fields:
+    if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].model_fields:
         raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")
     require_known("setting", name, _every_name())
 

@@ -1,7 +1,9 @@
-"""Surrogate losses for the decision-focused branch, by name.
+"""Surrogate losses of the decision-focused branch.
+
+Each is a specification, such as ``SPOPlus()`` or ``DBB(lam=10.0)``, whose ``build`` makes the gradient on a feasible set.
 
 >>> import jax.numpy as jnp, regretless as rg
->>> spo_plus = rg.surrogates.build("spo_plus", rg.oracles.top_k(3, 1))
+>>> spo_plus = rg.surrogates.SPOPlus().build(rg.oracles.top_k(3, 1))
 >>> prediction, target = jnp.array([2.0, 1.0, 3.0]), jnp.array([1.0, 2.0, 3.0])
 >>> gradient, memory = spo_plus(spo_plus.init(), prediction, target, noise=None)
 >>> gradient.tolist()  # raises the predicted cost of item 1, which looks cheap and is not
@@ -9,49 +11,87 @@
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from regretless.oracles.base import Oracle
-from regretless.registry import Later, Registry
-from regretless.settings import Settings
-from regretless.surrogates.base import Surrogate
+from regretless.registry import lazy_attribute
+from regretless.surrogates.base import REGISTRY, Surrogate, SurrogateSpec
 
-_OWN: dict[str, Later[type[Surrogate]]] = {
-    "mse": Later("regretless.surrogates.direct", "MSE"),
-    "spo_plus": Later("regretless.surrogates.direct", "SPOPlus"),
-    "mse_spo_plus": Later("regretless.surrogates.direct", "MSESPOPlus"),
-    "dbb": Later("regretless.surrogates.direct", "DBB"),
-    "imle": Later("regretless.surrogates.perturbation", "IMLE"),
-    "aimle": Later("regretless.surrogates.perturbation", "AIMLE"),
-    "nid": Later("regretless.surrogates.direct", "NID"),
-    "pfyl": Later("regretless.surrogates.perturbation", "PFYL"),
-    "dpo": Later("regretless.surrogates.perturbation", "DPO"),
-    "pg": Later("regretless.surrogates.direct", "PG"),
-    "nce": Later("regretless.surrogates.contrastive", "NCE"),
-    "nce_c": Later("regretless.surrogates.contrastive", "NCE"),
-    "contrastive_map": Later("regretless.surrogates.contrastive", "ContrastiveMAP"),
-    "map_c": Later("regretless.surrogates.contrastive", "MAPC"),
-    "pointwise_ltr": Later("regretless.surrogates.ranking", "PointwiseLTR"),
-    "pairwise_diff": Later("regretless.surrogates.ranking", "PairwiseDiff"),
-    "pairwise_ltr": Later("regretless.surrogates.ranking", "PairwiseLTR"),
-    "listwise_ltr": Later("regretless.surrogates.ranking", "ListwiseLTR"),
-    "spo_caching": Later("regretless.surrogates.contrastive", "SPOCaching"),
+if TYPE_CHECKING:
+    from regretless.surrogates.contrastive import MAPC, NCE, NCEC, ContrastiveMAP, SPOCaching
+    from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
+    from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
+    from regretless.surrogates.ranking import ListwiseLTR, PairwiseDiff, PairwiseLTR, PointwiseLTR
+
+__all__ = [
+    "AIMLE",
+    "DBB",
+    "DPO",
+    "IMLE",
+    "MAPC",
+    "MSE",
+    "NCE",
+    "NCEC",
+    "NID",
+    "PFYL",
+    "PG",
+    "REGISTRY",
+    "ContrastiveMAP",
+    "ListwiseLTR",
+    "MSESPOPlus",
+    "PairwiseDiff",
+    "PairwiseLTR",
+    "PointwiseLTR",
+    "SPOCaching",
+    "SPOPlus",
+    "Surrogate",
+    "SurrogateSpec",
+    "parse",
+    "register",
+]
+
+_LOCATIONS = {
+    name: f"regretless.surrogates.{module}:{name}"
+    for module, names in {
+        "contrastive": ("ContrastiveMAP", "MAPC", "NCE", "NCEC", "SPOCaching"),
+        "direct": ("DBB", "MSE", "MSESPOPlus", "NID", "PG", "SPOPlus"),
+        "perturbation": ("AIMLE", "DPO", "IMLE", "PFYL"),
+        "ranking": ("ListwiseLTR", "PairwiseDiff", "PairwiseLTR", "PointwiseLTR"),
+    }.items()
+    for name in names
 }
 
-REGISTRY: Registry[type[Surrogate]] = Registry(
-    "surrogate", "surrogates", _OWN, ("Settings", "build"), "a class that subclasses regretless.surrogates.Surrogate"
-)
 
+def parse(name: str, settings: Mapping[str, Any] | None = None) -> SurrogateSpec:
+    """Return a surrogate's specification from its name.
 
-def build(name: str, oracle: Oracle, settings: Settings | Mapping[str, Any] | None = None) -> Surrogate:
-    """The surrogate called ``name`` on a feasible set, with settings of its own.
+    Parameters
+    ----------
+    name : str
+        A key of ``REGISTRY``, such as ``"dbb"``.
+    settings : mapping, optional
+        Its settings by name.
 
+    Raises
+    ------
+    SettingsError
+        If the name or a setting is unknown, or a value cannot be used.
+
+    Examples
+    --------
     >>> import regretless as rg
-    >>> float(rg.surrogates.build("dbb", rg.oracles.top_k(3, 1), {"strength": 5}).strength)
-    5.0
+    >>> rg.surrogates.parse("dbb", {"lam": 5})
+    rg.surrogates.DBB(lam=5.0)
     """
-    entry = REGISTRY[name]
-    return entry.build(oracle, settings if isinstance(settings, Settings) else entry.Settings(**(settings or {})))
+    spec: SurrogateSpec = REGISTRY.parse(name, settings)
+    return spec
 
 
-__all__ = ["REGISTRY", "Surrogate", "build"]
+register = REGISTRY.register
+
+
+def __getattr__(name: str) -> Any:
+    return lazy_attribute(__name__, _LOCATIONS, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

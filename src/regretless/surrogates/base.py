@@ -1,20 +1,21 @@
-"""What a surrogate is: a gradient of a loss in the prediction ``ĉ`` that, unlike ``c·w*(ĉ)`` itself, says where to go.
+"""What a surrogate is: a gradient of a loss in the prediction ``ĉ`` that, unlike that of ``c·w*(ĉ)`` itself, is informative.
 
 A surrogate says which cost vectors it needs solved (``queries``) and turns the solutions into a gradient; the solves of one
-call are one batch, whoever solves it. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings
-``ĉ`` is the prediction, ``c`` the target, ``w*`` the oracle.
+call are one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings ``ĉ`` is the
+prediction, ``c`` the target, ``w*`` the oracle.
 """
 
 import abc
-from typing import Any, Self
+from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from regretless.oracles.base import Oracle
-from regretless.parts import Part, fields
-from regretless.settings import Settings
+from regretless.registry import Registry
+from regretless.spec import Spec
 from regretless.types import Cost, Instance, Key
 
 Memory = Any
@@ -24,19 +25,18 @@ TINY = 1e-7
 """Added to the step sizes that gradients are divided by."""
 
 
-class Surrogate(Part):
-    """``∇_ĉ ℓ(ĉ, c)`` for a prediction ``ĉ`` and a target ``c``."""
+class Surrogate(eqx.Module):
+    """``∇_ĉ ℓ(ĉ, c)`` for a prediction ``ĉ`` and a target ``c``, on the feasible set of an oracle.
+
+    Subclasses write ``queries`` and ``gradient``; those that draw noise write ``draw``, those that remember something
+    ``init`` and ``remember`` or ``adapt``. Numbers that may be tuned are array fields, choices are static fields.
+    """
 
     oracle: Oracle
 
-    @classmethod
-    def build(cls, oracle: Oracle, settings: Settings | None = None) -> Self:
-        """The surrogate on a feasible set."""
-        return cls(oracle, **fields(settings or cls.Settings()))
-
     @abc.abstractmethod
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Float[Array, "q d"]:
-        """The cost vectors whose solutions ``gradient`` needs."""
+        """Return the cost vectors whose solutions ``gradient`` needs."""
 
     @abc.abstractmethod
     def gradient(
@@ -48,38 +48,38 @@ class Surrogate(Part):
         solutions: Float[Array, "q d"],
         instance: Instance,
     ) -> Cost:
-        """``∇_ĉ ℓ`` from the solutions of ``queries`` under the round's ``instance``."""
+        """Return ``∇_ĉ ℓ`` from the solutions of ``queries`` under the round's ``instance``."""
 
     def init(self) -> Memory:
-        """The memory at the start."""
+        """Return the memory before the first call."""
         return None
 
     def draw(self, key: Key) -> Any:
-        """The noise of one call; None for a surrogate without any."""
+        """Return the noise of one call; None for a surrogate without noise."""
         return None
 
     def remember(self, memory: Memory, solutions: Float[Array, "q d"]) -> Memory:
-        """The memory with this call's solutions, before the gradient is taken."""
+        """Return the memory with this call's solutions, before the gradient is taken."""
         return memory
 
     def adapt(self, memory: Memory, gradient: Cost) -> Memory:
-        """The memory after the gradient is taken."""
+        """Return the memory after the gradient is taken."""
         return memory
 
     def before_all(self, memory: Memory, solutions: Float[Array, "k q d"]) -> Memory:
-        """The memory that the gradients of several predictions see."""
+        """Return the memory that the gradients of several predictions see."""
         return memory
 
     def after_all(self, memory: Memory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Memory:
-        """The memory after the gradients of several predictions."""
+        """Return the memory after the gradients of several predictions."""
         return memory
 
     def points(self, memory: Memory) -> Float[Array, "n d"]:
-        """Remembered decisions that count only where the round's instance allows them."""
+        """Return the remembered decisions that count only where the round's instance allows them."""
         return jnp.zeros((0, self.oracle.dim))
 
     def available(self, memory: Memory, feasible: Bool[Array, " n"]) -> Memory:
-        """The memory without those ``points`` that are infeasible."""
+        """Return the memory without those ``points`` that are infeasible."""
         return memory
 
     def finish(
@@ -92,7 +92,7 @@ class Surrogate(Part):
         instance: Instance = None,
         feasible: Bool[Array, " n"] | None = None,
     ) -> tuple[Cost, Memory]:
-        """The gradient and the memory after this call; ``feasible`` marks the ``points`` that may be used (None: all)."""
+        """Return the gradient and the memory after this call; ``feasible`` marks the usable ``points`` (None: all)."""
         after = self.remember(memory, solutions)
         visible = after if feasible is None else self.remember(self.available(memory, feasible), solutions)
         gradient = self.gradient(visible, prediction, target, noise, solutions, instance)
@@ -108,9 +108,9 @@ class Surrogate(Part):
         instance: Instance = None,
         feasible: Bool[Array, " n"] | None = None,
     ) -> tuple[Float[Array, "k d"], Memory]:
-        """``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, and the memory after all of them.
+        """Return ``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, and the memory after all of them.
 
-        The gradients see what is remembered from before this call, and ``w*(c)``; the solutions that belong to predictions
+        The gradients see what was remembered before this call, and ``w*(c)``; the solutions that belong to predictions
         are remembered afterwards. ``noise`` has a leading axis of predictions.
         """
         after = self.before_all(memory, solutions)
@@ -122,10 +122,50 @@ class Surrogate(Part):
     def __call__(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance = None
     ) -> tuple[Cost, Memory]:
-        """The gradient and the memory after this call, with an oracle that is pure JAX."""
+        """Return the gradient and the memory after this call, with an oracle that is pure JAX."""
         costs = self.queries(memory, prediction, target, noise)
         solutions = self.oracle.solve_round(costs, instance).w if len(costs) else costs
         feasible = None
         if instance is not None:
             feasible = jax.vmap(lambda w: self.oracle.feasible(w, instance))(self.points(memory))
         return self.finish(memory, prediction, target, noise, solutions, instance, feasible)
+
+
+REGISTRY: Registry[type["SurrogateSpec"]] = Registry(
+    "surrogate",
+    "surrogates",
+    {
+        "mse": "regretless.surrogates.direct:MSE",
+        "spo_plus": "regretless.surrogates.direct:SPOPlus",
+        "mse_spo_plus": "regretless.surrogates.direct:MSESPOPlus",
+        "dbb": "regretless.surrogates.direct:DBB",
+        "imle": "regretless.surrogates.perturbation:IMLE",
+        "aimle": "regretless.surrogates.perturbation:AIMLE",
+        "nid": "regretless.surrogates.direct:NID",
+        "pfyl": "regretless.surrogates.perturbation:PFYL",
+        "dpo": "regretless.surrogates.perturbation:DPO",
+        "pg": "regretless.surrogates.direct:PG",
+        "nce": "regretless.surrogates.contrastive:NCE",
+        "nce_c": "regretless.surrogates.contrastive:NCEC",
+        "contrastive_map": "regretless.surrogates.contrastive:ContrastiveMAP",
+        "map_c": "regretless.surrogates.contrastive:MAPC",
+        "pointwise_ltr": "regretless.surrogates.ranking:PointwiseLTR",
+        "pairwise_diff": "regretless.surrogates.ranking:PairwiseDiff",
+        "pairwise_ltr": "regretless.surrogates.ranking:PairwiseLTR",
+        "listwise_ltr": "regretless.surrogates.ranking:ListwiseLTR",
+        "spo_caching": "regretless.surrogates.contrastive:SPOCaching",
+    },
+    ("registry", "build"),
+    "a subclass of regretless.surrogates.SurrogateSpec",
+)
+
+
+class SurrogateSpec(Spec):
+    """Base class of surrogates as settings: subclass it, list the settings as fields and write ``build``."""
+
+    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    namespace: ClassVar[str] = "rg.surrogates."
+
+    @abc.abstractmethod
+    def build(self, oracle: Oracle) -> Surrogate:
+        """Return the surrogate on the feasible set of an oracle."""

@@ -3,38 +3,72 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from regretless.surrogates.pool import Pool
-from regretless.surrogates.pooled import Pooled
+from regretless.oracles.base import Oracle
+from regretless.surrogates.pool import Pool, PooledSpec, PooledSurrogate
 from regretless.types import Cost
 
 
-class NCE(Pooled):
-    """``w*(c) − mean of the pool``: noise-contrastive estimation.
-
-    Loss of ``nce``: ``(1/|P|) Σ ĉ·(w*(c) − w)``; of ``nce_c``: ``(1/|P|) Σ (ĉ − c)·(w*(c) − w)``. They differ by a constant in
-    ``ĉ``, so that their values differ and their gradients do not.
-    """
+class NCESurrogate(PooledSurrogate):
+    """``w*(c) − mean of the pool``."""
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         mean = pool.present().astype(target.dtype) @ pool.decisions / jnp.maximum(pool.count(), 1)
         return best - mean
 
 
-class ContrastiveMAP(Pooled):
-    """``w*(c) − argmin over the pool of ĉ·w``: the hardest contrast under the prediction.
+class NCE(PooledSpec):
+    """Noise-contrastive estimation; gradient ``w*(c) − mean of the pool``.
 
-    Loss: ``max over the pool of ĉ·(w*(c) − w)``.
+    Loss: ``(1/|P|) Σ ĉ·(w*(c) − w)``.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
     """
+
+    def build(self, oracle: Oracle) -> NCESurrogate:
+        """Return the gradient on a feasible set."""
+        return NCESurrogate(oracle, **self.hyperparameters())
+
+
+class NCEC(NCE):
+    """Noise-contrastive estimation of the error; the gradient is that of ``NCE``.
+
+    Loss: ``(1/|P|) Σ (ĉ − c)·(w*(c) − w)``. It differs from that of ``NCE`` by a constant in ``ĉ``.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
+    """
+
+
+class ContrastiveMAPSurrogate(PooledSurrogate):
+    """``w*(c) − argmin over the pool of ĉ·w``."""
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         return best - pool.best(prediction)
 
 
-class MAPC(Pooled):
-    """``w*(c) − argmin over the pool of (ĉ − c)·w``: the hardest contrast of the error; adds ``w*(ĉ − c)`` to the pool.
+class ContrastiveMAP(PooledSpec):
+    """The hardest contrast under the prediction; gradient ``w*(c) − argmin over the pool of ĉ·w``.
 
-    Loss: ``max over the pool of (ĉ − c)·(w*(c) − w)``.
+    Loss: ``max over the pool of ĉ·(w*(c) − w)``.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
     """
+
+    def build(self, oracle: Oracle) -> ContrastiveMAPSurrogate:
+        """Return the gradient on a feasible set."""
+        return ContrastiveMAPSurrogate(oracle, **self.hyperparameters())
+
+
+class MAPCSurrogate(PooledSurrogate):
+    """``w*(c) − argmin over the pool of (ĉ − c)·w``."""
 
     def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "3 d"]:
         return jnp.stack([target, prediction, prediction - target])
@@ -43,14 +77,44 @@ class MAPC(Pooled):
         return best - pool.best(prediction - target)
 
 
-class SPOCaching(Pooled):
-    """``w*(c) − argmin over the pool of (2ĉ − c)·w``: half of SPO+ with the pool as oracle; adds ``w*(2ĉ − c)`` to the pool.
+class MAPC(PooledSpec):
+    """The hardest contrast of the error; gradient ``w*(c) − argmin over the pool of (ĉ − c)·w``.
 
-    Loss: ``½ max over the pool of (2ĉ − c)·(w*(c) − w)``. The paper's appendix prints the gradient with the opposite sign.
+    Loss: ``max over the pool of (ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(ĉ − c)`` to the pool.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
     """
+
+    def build(self, oracle: Oracle) -> MAPCSurrogate:
+        """Return the gradient on a feasible set."""
+        return MAPCSurrogate(oracle, **self.hyperparameters())
+
+
+class SPOCachingSurrogate(PooledSurrogate):
+    """``w*(c) − argmin over the pool of (2ĉ − c)·w``."""
 
     def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "3 d"]:
         return jnp.stack([target, prediction, 2.0 * prediction - target])
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         return best - pool.best(2.0 * prediction - target)
+
+
+class SPOCaching(PooledSpec):
+    """Half of SPO+ with the pool as oracle; gradient ``w*(c) − argmin over the pool of (2ĉ − c)·w``.
+
+    Loss: ``½ max over the pool of (2ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(2ĉ − c)`` to the pool. The paper's
+    appendix prints the gradient with the opposite sign.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
+    """
+
+    def build(self, oracle: Oracle) -> SPOCachingSurrogate:
+        """Return the gradient on a feasible set."""
+        return SPOCachingSurrogate(oracle, **self.hyperparameters())

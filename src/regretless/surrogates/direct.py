@@ -7,13 +7,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field
 
-from regretless import settings
-from regretless.surrogates.base import TINY, Memory, Surrogate
+from regretless.oracles.base import Oracle
+from regretless.surrogates.base import TINY, Memory, Surrogate, SurrogateSpec
 from regretless.types import Cost, Instance
 
 
-class MSE(Surrogate):
-    """``2 (ĉ − c)``: squared error ``‖ĉ − c‖²``, the prediction-focused yardstick."""
+class MSESurrogate(Surrogate):
+    """``2 (ĉ − c)``."""
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "0 d"]:
         return jnp.zeros((0, self.oracle.dim))
@@ -30,11 +30,16 @@ class MSE(Surrogate):
         return 2.0 * (prediction - target)
 
 
-class SPOPlus(Surrogate):
-    """``2 (w*(c) − w*(2ĉ − c))``: subgradient of the SPO+ loss (Elmachtoub & Grigas, 2022).
+class MSE(SurrogateSpec):
+    """Squared error ``‖ĉ − c‖²``, the prediction-focused yardstick; gradient ``2 (ĉ − c)``."""
 
-    Loss: ``max over w in S of (c − 2ĉ)·w + 2 ĉ·w*(c) − c·w*(c)``, an upper bound of the regret ``c·w*(ĉ) − c·w*(c)``.
-    """
+    def build(self, oracle: Oracle) -> MSESurrogate:
+        """Return the gradient on a feasible set."""
+        return MSESurrogate(oracle)
+
+
+class SPOPlusSurrogate(Surrogate):
+    """``2 (w*(c) − w*(2ĉ − c))``."""
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
         return jnp.stack([target, 2.0 * prediction - target])
@@ -52,20 +57,22 @@ class SPOPlus(Surrogate):
         return 2.0 * (best - pessimistic)
 
 
-class MSESPOPlus(Surrogate):
-    """``β · 2 (ĉ − c) + (1 − β) · spo_plus``: squared error mixed with SPO+, default β = 0.5; ``factor`` 1 is the paper's."""
+class SPOPlus(SurrogateSpec):
+    """SPO+ loss (Elmachtoub & Grigas, 2022); gradient ``2 (w*(c) − w*(2ĉ − c))``.
 
-    class Settings(settings.Settings):
-        """β, and the slope of the squared error."""
+    Loss: ``max over w in S of (c − 2ĉ)·w + 2 ĉ·w*(c) − c·w*(c)``, an upper bound of the regret ``c·w*(ĉ) − c·w*(c)``.
+    """
 
-        share: float = Field(0.5, ge=0, le=1, description="β, weight of the squared error beside SPO+")
-        factor: float = Field(2.0, gt=0, description="of ĉ − c: 2 for ‖ĉ − c‖², 1 as the paper prints")
+    def build(self, oracle: Oracle) -> SPOPlusSurrogate:
+        """Return the gradient on a feasible set."""
+        return SPOPlusSurrogate(oracle)
+
+
+class MSESPOPlusSurrogate(SPOPlusSurrogate):
+    """``β · 2 (ĉ − c) + (1 − β) · spo_plus``, with ``factor`` in place of 2."""
 
     share: Float[Array, ""]
     factor: Float[Array, ""]
-
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
-        return jnp.stack([target, 2.0 * prediction - target])
 
     def gradient(
         self,
@@ -76,26 +83,36 @@ class MSESPOPlus(Surrogate):
         solutions: Float[Array, "2 d"],
         instance: Instance,
     ) -> Cost:
-        best, pessimistic = solutions
-        spo_plus = 2.0 * (best - pessimistic)
+        spo_plus = super().gradient(memory, prediction, target, noise, solutions, instance)
         return self.share * self.factor * (prediction - target) + (1.0 - self.share) * spo_plus
 
 
-class DBB(Surrogate):
-    """``(w*(ĉ + λ c) − w*(ĉ)) / λ``: differentiation of black boxes (Vlastelica et al., 2020), default λ = 10.
+class MSESPOPlus(SurrogateSpec):
+    """Squared error mixed with SPO+; gradient ``β · 2 (ĉ − c) + (1 − β) · spo_plus``.
 
-    The paper's appendix prints it with the opposite sign, which ascends.
+    Parameters
+    ----------
+    share : float, default 0.5
+        β, weight of the squared error, between 0 and 1.
+    factor : float, default 2.0
+        Of ``ĉ − c``: 2 is the gradient of ``‖ĉ − c‖²``, 1 is what the paper prints.
     """
 
-    class Settings(settings.Settings):
-        """λ."""
+    share: float = Field(default=0.5, ge=0, le=1, description="β, weight of the squared error next to SPO+")
+    factor: float = Field(default=2.0, gt=0, description="of ĉ − c: 2 for ‖ĉ − c‖², 1 as the paper prints")
 
-        strength: float = Field(10.0, gt=0, description="λ, how far the prediction moves towards the target")
+    def build(self, oracle: Oracle) -> MSESPOPlusSurrogate:
+        """Return the gradient on a feasible set."""
+        return MSESPOPlusSurrogate(oracle, **self.hyperparameters())
 
-    strength: Float[Array, ""]
+
+class DBBSurrogate(Surrogate):
+    """``(w*(ĉ + λ c) − w*(ĉ)) / λ``."""
+
+    lam: Float[Array, ""]
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
-        return jnp.stack([prediction + self.strength * target, prediction])
+        return jnp.stack([prediction + self.lam * target, prediction])
 
     def gradient(
         self,
@@ -107,14 +124,29 @@ class DBB(Surrogate):
         instance: Instance,
     ) -> Cost:
         perturbed, plain = solutions
-        return (perturbed - plain) / (self.strength + TINY)
+        return (perturbed - plain) / (self.lam + TINY)
 
 
-class NID(Surrogate):
-    """``−c``: the negative identity in place of the oracle's derivative (Sahoo et al., 2023)."""
+class DBB(SurrogateSpec):
+    """Differentiation of black boxes (Vlastelica et al., 2020); gradient ``(w*(ĉ + λ c) − w*(ĉ)) / λ``.
 
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "0 d"]:
-        return jnp.zeros((0, self.oracle.dim))
+    The paper's appendix prints it with the opposite sign, which ascends.
+
+    Parameters
+    ----------
+    lam : float, default 10.0
+        λ, how far the prediction moves towards the target.
+    """
+
+    lam: float = Field(default=10.0, gt=0, description="λ, how far the prediction moves towards the target")
+
+    def build(self, oracle: Oracle) -> DBBSurrogate:
+        """Return the gradient on a feasible set."""
+        return DBBSurrogate(oracle, **self.hyperparameters())
+
+
+class NIDSurrogate(MSESurrogate):
+    """``−c``."""
 
     def gradient(
         self,
@@ -128,18 +160,16 @@ class NID(Surrogate):
         return -target
 
 
-class PG(Surrogate):
-    """``(w*(ĉ) − w*(ĉ − σ c)) / σ``: perturbation gradient (Gupta & Huang, 2024), default σ = 0.1.
+class NID(SurrogateSpec):
+    """The negative identity in place of the oracle's derivative (Sahoo et al., 2023); gradient ``−c``."""
 
-    Loss: ``(V(ĉ) − V(ĉ − σ c)) / σ`` with ``V(c) = min over w in S of c·w``, the backward difference of ``V`` along ``c``; with
-    ``difference="central"`` it is ``(V(ĉ + σ c) − V(ĉ − σ c)) / 2σ``. The paper's appendix prints it with the opposite sign.
-    """
+    def build(self, oracle: Oracle) -> NIDSurrogate:
+        """Return the gradient on a feasible set."""
+        return NIDSurrogate(oracle)
 
-    class Settings(settings.Settings):
-        """σ and the kind of difference."""
 
-        step: float = Field(0.1, gt=0, description="σ, step of the difference along the target")
-        difference: Literal["backward", "central"] = Field("backward", description="kind of the difference")
+class PGSurrogate(Surrogate):
+    """``(w*(ĉ) − w*(ĉ − σ c)) / σ``, or the central difference."""
 
     step: Float[Array, ""]
     difference: Literal["backward", "central"] = eqx.field(static=True)
@@ -160,3 +190,25 @@ class PG(Surrogate):
         ahead, behind = solutions
         width = 2.0 if self.difference == "central" else 1.0
         return (ahead - behind) / (width * self.step + TINY)
+
+
+class PG(SurrogateSpec):
+    """Perturbation gradient (Gupta & Huang, 2024); gradient ``(w*(ĉ) − w*(ĉ − σ c)) / σ``.
+
+    Loss: ``(V(ĉ) − V(ĉ − σ c)) / σ`` with ``V(c) = min over w in S of c·w``, the backward difference of ``V`` along ``c``; the
+    central one is ``(V(ĉ + σ c) − V(ĉ − σ c)) / 2σ``. The paper's appendix prints it with the opposite sign.
+
+    Parameters
+    ----------
+    step : float, default 0.1
+        σ, step of the difference along the target.
+    difference : {"backward", "central"}, default "backward"
+        Kind of the difference.
+    """
+
+    step: float = Field(default=0.1, gt=0, description="σ, step of the difference along the target")
+    difference: Literal["backward", "central"] = Field(default="backward", description="kind of the difference")
+
+    def build(self, oracle: Oracle) -> PGSurrogate:
+        """Return the gradient on a feasible set."""
+        return PGSurrogate(oracle, **self.hyperparameters())

@@ -11,16 +11,18 @@ import numpy as np
 from jaxtyping import Array, Float
 from pydantic import Field
 
-from regretless import draws, settings
-from regretless.surrogates.base import TINY, Memory, Surrogate
+from regretless import draws
+from regretless.oracles.base import Oracle
+from regretless.surrogates.base import TINY, Memory, Surrogate, SurrogateSpec
 from regretless.types import Cost, Instance, Key
 
 GAMMA_TERMS, KAPPA = 10, 5
 REACH, KNOTS_PER_UNIT = 6.0, 128
+"""The table of quantiles: standard deviations to each side, and entries per standard deviation."""
 
 
 def sum_of_gamma(key: Key, shape: tuple[int, ...], kappa: int = KAPPA) -> Float[Array, "..."]:
-    """``η = (Σ_{i=1..10} Gamma(shape 1/κ, scale κ/i) − ln 10) / κ`` with ``kappa`` κ = 5: the noise of I-MLE.
+    """Draw ``η = (Σ_{i=1..10} Gamma(shape 1/κ, scale κ/i) − ln 10) / κ`` with ``kappa`` κ = 5: the noise of I-MLE.
 
     Drawn as ``Q(Φ(z))`` from a normal ``z``, with ``Q`` the quantile function of η: one draw instead of ten rejection loops.
     """
@@ -32,7 +34,7 @@ def sum_of_gamma(key: Key, shape: tuple[int, ...], kappa: int = KAPPA) -> Float[
 
 @functools.cache
 def _quantiles(kappa: int) -> np.ndarray:
-    """``Q(Φ(z))`` on a grid of ``z``: the distribution of η from its characteristic function ``Π (1 − i t/j)^(−1/κ)``."""
+    """Return ``Q(Φ(z))`` on a grid of ``z``, from the characteristic function of η, ``Π (1 − i t/j)^(−1/κ)``."""
     from scipy.special import ndtr
 
     n, width = 2**18, 60.0  # the density of η + ln(10)/κ on [0, 60), where 1 − 1e-25 of it lies
@@ -47,19 +49,8 @@ def _quantiles(kappa: int) -> np.ndarray:
     return np.where(z < 0, lower, upper) - np.log(GAMMA_TERMS) / kappa
 
 
-class _Implicit(Surrogate):
-    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ`` with sum-of-Gamma noise η; subclasses say what λ is.
-
-    ``noise="normal"`` takes the paper's ``ξ ~ N(0, I)`` in place of η.
-    """
-
-    class Settings(settings.Settings):
-        """σ, the number of draws, and their distribution."""
-
-        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
-        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
-        noise: Literal["gamma", "normal"] = Field("gamma", description="sum of Gamma, or normal as the paper writes")
-        kappa: int = Field(KAPPA, ge=1, description="κ of the sum-of-Gamma noise")
+class ImplicitSurrogate(Surrogate):
+    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``; subclasses define λ."""
 
     spread: Float[Array, ""]
     draws: int = eqx.field(static=True)
@@ -67,8 +58,8 @@ class _Implicit(Surrogate):
     kappa: int = eqx.field(static=True)
 
     @abc.abstractmethod
-    def strength_of(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
-        """λ of this call."""
+    def step_size(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
+        """Return λ of this call."""
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
         shape = (self.draws, self.oracle.dim)
@@ -78,7 +69,7 @@ class _Implicit(Surrogate):
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
     ) -> Float[Array, "2n d"]:
         plain = prediction + self.spread * noise
-        return jnp.concatenate([plain + self.strength_of(memory, prediction, target) * target, plain])
+        return jnp.concatenate([plain + self.step_size(memory, prediction, target) * target, plain])
 
     def gradient(
         self,
@@ -90,24 +81,54 @@ class _Implicit(Surrogate):
         instance: Instance,
     ) -> Cost:
         perturbed, plain = jnp.split(solutions, 2)
-        return jnp.mean(perturbed - plain, axis=0) / (self.strength_of(memory, prediction, target) + TINY)
+        return jnp.mean(perturbed - plain, axis=0) / (self.step_size(memory, prediction, target) + TINY)
 
 
-class IMLE(_Implicit):
-    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``: implicit MLE (Niepert et al., 2021), λ = 10, σ = 1, 10 draws.
+class ImplicitSpec(SurrogateSpec):
+    """Base class of implicit maximum likelihood: the noise and the number of draws."""
 
-    η is sum-of-Gamma noise with κ = 5. The paper's appendix prints it with the opposite sign, which ascends.
+    spread: float = Field(default=1.0, gt=0, description="σ, size of the noise")
+    draws: int = Field(default=10, ge=1, description="M, draws of the noise in each call")
+    noise: Literal["gamma", "normal"] = Field(
+        default="gamma", description="sum of Gamma, or normal as the paper writes"
+    )
+    kappa: int = Field(default=KAPPA, ge=1, description="κ of the sum-of-Gamma noise")
+
+
+class IMLESurrogate(ImplicitSurrogate):
+    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ`` with a fixed λ."""
+
+    lam: Float[Array, ""]
+
+    def step_size(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
+        return jnp.asarray(self.lam)
+
+
+class IMLE(ImplicitSpec):
+    """Implicit maximum likelihood (Niepert et al., 2021).
+
+    Gradient: mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``. The paper's appendix prints it with the opposite sign,
+    which ascends.
+
+    Parameters
+    ----------
+    spread : float, default 1.0
+        σ, size of the noise.
+    draws : int, default 10
+        M, draws of the noise in each call.
+    noise : {"gamma", "normal"}, default "gamma"
+        Sum-of-Gamma noise, or ``N(0, I)`` as the paper writes.
+    kappa : int, default 5
+        κ of the sum-of-Gamma noise.
+    lam : float, default 10.0
+        λ, how far the prediction moves towards the target.
     """
 
-    class Settings(_Implicit.Settings):
-        """λ, σ and the noise."""
+    lam: float = Field(default=10.0, gt=0, description="λ, how far the prediction moves towards the target")
 
-        strength: float = Field(10.0, gt=0, description="λ, how far the prediction moves towards the target")
-
-    strength: Float[Array, ""]
-
-    def strength_of(self, memory: Memory, prediction: Cost, target: Cost) -> Float[Array, ""]:
-        return jnp.asarray(self.strength)
+    def build(self, oracle: Oracle) -> IMLESurrogate:
+        """Return the gradient on a feasible set."""
+        return IMLESurrogate(oracle, **self.hyperparameters())
 
 
 class AIMLEMemory(eqx.Module):
@@ -117,18 +138,8 @@ class AIMLEMemory(eqx.Module):
     share: Float[Array, ""]
 
 
-class AIMLE(_Implicit):
-    """imle with ``λ = a ‖ĉ‖/‖c‖`` (Minervini et al., 2023): ``a`` grows while gradients are sparse and shrinks otherwise.
-
-    ``a`` starts at 1. After each call a running average (0.9, from 1) takes the share of gradient entries above 1e-7 in size;
-    below 1 it makes ``a`` larger by 1e-3, else smaller by 1e-3, never negative.
-    """
-
-    class Settings(_Implicit.Settings):
-        """σ, the noise, and how ``a`` moves."""
-
-        step: float = Field(1e-3, ge=0, description="how much a moves after each call")
-        decay: float = Field(0.9, ge=0, lt=1, description="of the running share of gradient entries that are not zero")
+class AIMLESurrogate(ImplicitSurrogate):
+    """I-MLE with ``λ = a ‖ĉ‖/‖c‖``; ``a`` grows while gradients are sparse and shrinks otherwise."""
 
     step: Float[Array, ""]
     decay: Float[Array, ""]
@@ -144,33 +155,67 @@ class AIMLE(_Implicit):
     def after_all(
         self, memory: AIMLEMemory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]
     ) -> AIMLEMemory:
-        def one(memory: AIMLEMemory, gradient: Cost) -> tuple[AIMLEMemory, None]:
+        def adapt_once(memory: AIMLEMemory, gradient: Cost) -> tuple[AIMLEMemory, None]:
             adapted = self.adapt(memory, gradient)
             return jax.tree.map(lambda new, old: new.astype(old.dtype), adapted, memory), None
 
-        return jax.lax.scan(one, memory, gradients)[0]
+        return jax.lax.scan(adapt_once, memory, gradients)[0]
 
-    def strength_of(self, memory: AIMLEMemory, prediction: Cost, target: Cost) -> Float[Array, ""]:
+    def step_size(self, memory: AIMLEMemory, prediction: Cost, target: Cost) -> Float[Array, ""]:
         return memory.scale * jnp.linalg.norm(prediction) / jnp.maximum(jnp.linalg.norm(target), 1e-30)
 
 
-class PFYL(Surrogate):
-    """``w*(c) − mean over ξ of w*(ĉ + σ ξ)``: perturbed Fenchel-Young loss (Berthet et al., 2020), σ = 1, 10 draws.
+class AIMLE(ImplicitSpec):
+    """Adaptive I-MLE (Minervini et al., 2023): the gradient of ``IMLE`` with ``λ = a ‖ĉ‖/‖c‖``.
 
-    Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
+    ``a`` starts at 1. After each call a running average (from 1) takes the share of gradient entries above 1e-7 in size;
+    below 1 it makes ``a`` larger by ``step``, else smaller by ``step``, never negative.
+
+    Parameters
+    ----------
+    spread : float, default 1.0
+        σ, size of the noise.
+    draws : int, default 10
+        M, draws of the noise in each call.
+    noise : {"gamma", "normal"}, default "gamma"
+        Sum-of-Gamma noise, or ``N(0, I)`` as the paper writes.
+    kappa : int, default 5
+        κ of the sum-of-Gamma noise.
+    step : float, default 0.001
+        By how much ``a`` changes after each call.
+    decay : float, default 0.9
+        Of the running share of gradient entries that are not zero.
     """
 
-    class Settings(settings.Settings):
-        """σ and the number of draws."""
+    step: float = Field(default=1e-3, ge=0, description="by how much a changes after each call")
+    decay: float = Field(
+        default=0.9, ge=0, lt=1, description="of the running share of gradient entries that are not zero"
+    )
 
-        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
-        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
+    def build(self, oracle: Oracle) -> AIMLESurrogate:
+        """Return the gradient on a feasible set."""
+        return AIMLESurrogate(oracle, **self.hyperparameters())
+
+
+class PerturbedSurrogate(Surrogate):
+    """Base class of surrogates at ``ĉ + σ ξ`` with ``ξ ~ N(0, I)``."""
 
     spread: Float[Array, ""]
     draws: int = eqx.field(static=True)
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
         return draws.normal(key, (self.draws, self.oracle.dim))
+
+
+class PerturbedSpec(SurrogateSpec):
+    """Base class of the perturbed losses: the noise and the number of draws."""
+
+    spread: float = Field(default=1.0, gt=0, description="σ, size of the noise")
+    draws: int = Field(default=10, ge=1, description="M, draws of the noise in each call")
+
+
+class PFYLSurrogate(PerturbedSurrogate):
+    """``w*(c) − mean over ξ of w*(ĉ + σ ξ)``."""
 
     def queries(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
@@ -189,23 +234,26 @@ class PFYL(Surrogate):
         return solutions[0] - jnp.mean(solutions[1:], axis=0)
 
 
-class DPO(Surrogate):
-    """``mean over ξ of ξ (c·w*(ĉ + σ ξ)) / σ``: differentiable perturbed optimiser (Berthet et al., 2020), σ = 1, 10 draws.
+class PFYL(PerturbedSpec):
+    """Perturbed Fenchel-Young loss (Berthet et al., 2020); gradient ``w*(c) − mean over ξ of w*(ĉ + σ ξ)``.
 
-    An unbiased estimate of the gradient of the smoothed task cost ``E c·w*(ĉ + σ ξ)``, ξ ~ N(0, I).
+    Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
+
+    Parameters
+    ----------
+    spread : float, default 1.0
+        σ, size of the noise.
+    draws : int, default 10
+        M, draws of the noise in each call.
     """
 
-    class Settings(settings.Settings):
-        """σ and the number of draws."""
+    def build(self, oracle: Oracle) -> PFYLSurrogate:
+        """Return the gradient on a feasible set."""
+        return PFYLSurrogate(oracle, **self.hyperparameters())
 
-        spread: float = Field(1.0, gt=0, description="σ, size of the noise")
-        draws: int = Field(10, ge=1, description="M, draws of the noise in each call")
 
-    spread: Float[Array, ""]
-    draws: int = eqx.field(static=True)
-
-    def draw(self, key: Key) -> Float[Array, "n d"]:
-        return draws.normal(key, (self.draws, self.oracle.dim))
+class DPOSurrogate(PerturbedSurrogate):
+    """``mean over ξ of ξ (c·w*(ĉ + σ ξ)) / σ``."""
 
     def queries(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
@@ -222,3 +270,21 @@ class DPO(Surrogate):
         instance: Instance,
     ) -> Cost:
         return jnp.mean(noise * (solutions @ target)[:, None], axis=0) / (self.spread + TINY)
+
+
+class DPO(PerturbedSpec):
+    """Differentiable perturbed optimiser (Berthet et al., 2020); gradient ``mean over ξ of ξ (c·w*(ĉ + σ ξ)) / σ``.
+
+    An unbiased estimate of the gradient of the smoothed task cost ``E c·w*(ĉ + σ ξ)``, ξ ~ N(0, I).
+
+    Parameters
+    ----------
+    spread : float, default 1.0
+        σ, size of the noise.
+    draws : int, default 10
+        M, draws of the noise in each call.
+    """
+
+    def build(self, oracle: Oracle) -> DPOSurrogate:
+        """Return the gradient on a feasible set."""
+        return DPOSurrogate(oracle, **self.hyperparameters())

@@ -1,12 +1,20 @@
-"""A pool of feasible decisions seen so far: the last ``size`` distinct ones, kept in arrays of fixed shape."""
+"""A pool of feasible decisions, kept in arrays of fixed shape, and what surrogates that compare its decisions share."""
+
+import abc
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
+from pydantic import Field
+
+from regretless.surrogates.base import Surrogate, SurrogateSpec
+from regretless.types import Cost, Instance
 
 SIZE = 128
+"""Decisions that a pool holds unless set otherwise."""
+
 NEVER = np.iinfo(np.int32).max
 
 
@@ -18,39 +26,39 @@ class Pool(eqx.Module):
     clock: Int[Array, ""]
 
     def present(self) -> Bool[Array, " size"]:
-        """Which places hold a decision."""
+        """Return which places hold a decision."""
         return self.added > 0
 
     def count(self) -> Int[Array, ""]:
-        """How many decisions are held."""
+        """Return how many decisions are held."""
         return jnp.sum(self.present())
 
     def costs(self, cost: Float[Array, " d"]) -> Float[Array, " size"]:
-        """``c·w`` of each decision, infinite for an empty place."""
+        """Return ``c·w`` of each decision, infinite for an empty place."""
         return jnp.where(self.present(), self.decisions @ cost, jnp.inf)
 
     def cheapest(self, cost: Float[Array, " d"]) -> Bool[Array, " size"]:
-        """Marks the decision of least ``c·w``, the oldest one on ties."""
+        """Mark the decision of least ``c·w``, the oldest one on ties."""
         costs = self.costs(cost)
         age = jnp.where(self.present() & (costs == jnp.min(costs)), self.added, NEVER)
         return (age == jnp.min(age)) & (age < NEVER)
 
     def best(self, cost: Float[Array, " d"]) -> Float[Array, " d"]:
-        """The decision of least ``c·w``, the oldest one on ties."""
+        """Return the decision of least ``c·w``, the oldest one on ties."""
         return self.cheapest(cost).astype(self.decisions.dtype) @ self.decisions
 
     def only(self, kept: Bool[Array, " size"]) -> "Pool":
-        """The pool without the decisions that are not marked."""
+        """Return the pool without the decisions that are not marked."""
         return Pool(self.decisions, jnp.where(kept, self.added, 0), self.clock)
 
 
 def empty(dim: int, size: int = SIZE) -> Pool:
-    """A pool without decisions."""
+    """Return a pool without decisions."""
     return Pool(jnp.zeros((size, dim)), jnp.zeros(size, jnp.int32), jnp.zeros((), jnp.int32))
 
 
 def add(pool: Pool, w: Float[Array, " d"]) -> Pool:
-    """The pool with ``w`` as its newest decision; an equal one (to 8 decimals) is renewed, the oldest makes room if need be."""
+    """Return the pool with ``w`` as its newest decision, which replaces an equal one (to 8 decimals) or else the oldest."""
     clock = pool.clock + 1
     same = pool.present() & jnp.all(jnp.abs(pool.decisions - w) < 0.5e-8, axis=1)
     oldest = jnp.arange(pool.added.shape[0]) == jnp.argmin(pool.added)
@@ -59,7 +67,7 @@ def add(pool: Pool, w: Float[Array, " d"]) -> Pool:
 
 
 def add_many(pool: Pool, ws: Float[Array, "n d"]) -> Pool:
-    """What ``add`` of each row in turn comes to: the distinct decisions added last, as many as there is room for."""
+    """Return what ``add`` of each row in turn results in: the distinct decisions added last, as many as there is room for."""
     size, n = pool.added.shape[0], ws.shape[0]
     clock = pool.clock + n
     decisions = jnp.concatenate([pool.decisions, ws])
@@ -68,3 +76,56 @@ def add_many(pool: Pool, ws: Float[Array, "n d"]) -> Pool:
     renewed = jnp.any(same & (added[None, size:] > added[:, None]), axis=1)
     added, place = jax.lax.top_k(jnp.where(renewed, 0, added), size)
     return Pool(decisions[place], added, clock)
+
+
+class PooledSurrogate(Surrogate):
+    """A surrogate whose gradient compares decisions of a pool ``P``; ``w_b`` is the pool's best under the target.
+
+    Every call adds ``w*(c)``, then ``w*(ĉ)``, before the gradient is taken.
+    """
+
+    pool: int = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+        """Return ``∇_ĉ ℓ`` from the pool; ``best`` is ``w*(c)``."""
+
+    def init(self) -> Pool:
+        return empty(self.oracle.dim, self.pool)
+
+    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "q d"]:
+        return jnp.stack([target, prediction])
+
+    def remember(self, memory: Pool, solutions: Float[Array, "q d"]) -> Pool:
+        for w in solutions:
+            memory = add(memory, w)
+        return memory
+
+    def before_all(self, memory: Pool, solutions: Float[Array, "k q d"]) -> Pool:
+        return add(memory, solutions[0, 0])
+
+    def after_all(self, memory: Pool, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Pool:
+        return add_many(memory, solutions[:, 1:].reshape(-1, solutions.shape[-1]))
+
+    def points(self, memory: Pool) -> Float[Array, "n d"]:
+        return memory.decisions
+
+    def available(self, memory: Pool, feasible: Bool[Array, " n"]) -> Pool:
+        return memory.only(feasible)
+
+    def gradient(
+        self,
+        memory: Pool,
+        prediction: Cost,
+        target: Cost,
+        noise: None,
+        solutions: Float[Array, "q d"],
+        instance: Instance,
+    ) -> Cost:
+        return self.slope(memory, prediction, target, solutions[0])
+
+
+class PooledSpec(SurrogateSpec):
+    """Base class of the surrogates with a pool of decisions."""
+
+    pool: int = Field(default=SIZE, ge=2, description="decisions that are remembered")

@@ -8,28 +8,37 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 from pydantic import Field
 
-from regretless.surrogates.pool import Pool
-from regretless.surrogates.pooled import Pooled
+from regretless.oracles.base import Oracle
+from regretless.surrogates.pool import Pool, PooledSpec, PooledSurrogate
 from regretless.types import Cost
 
 
-class PointwiseLTR(Pooled):
-    """``(2/|P|) Σ ((ĉ − c)·w) w``: regress the cost of every decision in the pool.
-
-    Loss: ``(1/|P|) Σ ((ĉ − c)·w)²``.
-    """
+class PointwiseLTRSurrogate(PooledSurrogate):
+    """``(2/|P|) Σ ((ĉ − c)·w) w``."""
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         error = jnp.where(pool.present(), pool.decisions @ (prediction - target), 0.0)
         return 2.0 / jnp.maximum(pool.count(), 1) * (error @ pool.decisions)
 
 
-class PairwiseDiff(Pooled):
-    """``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``: regress the cost differences to the pool's best.
+class PointwiseLTR(PooledSpec):
+    """Regression of the cost of every decision in the pool; gradient ``(2/|P|) Σ ((ĉ − c)·w) w``.
 
-    Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with ``R`` the pool without ``w_b``; of decisions with exactly equal target
-    cost only the oldest counts.
+    Loss: ``(1/|P|) Σ ((ĉ − c)·w)²``.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
     """
+
+    def build(self, oracle: Oracle) -> PointwiseLTRSurrogate:
+        """Return the gradient on a feasible set."""
+        return PointwiseLTRSurrogate(oracle, **self.hyperparameters())
+
+
+class PairwiseDiffSurrogate(PooledSurrogate):
+    """``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``."""
 
     def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
         first = pool.cheapest(target)
@@ -39,17 +48,25 @@ class PairwiseDiff(Pooled):
         return 2.0 / jnp.maximum(jnp.sum(rest), 1) * (weight @ difference)
 
 
-class PairwiseLTR(Pooled):
-    """``(1/|R|) Σ (w_b − w_r)`` over the r with ``ĉ·w_b > ĉ·w_r − δ``: a hinge on every pair, default margin δ = 0.
+class PairwiseDiff(PooledSpec):
+    """Regression of the cost differences to the pool's best ``w_b``.
 
-    Loss: ``(1/|R|) Σ_r max(0, δ + ĉ·w_b − ĉ·w_r)``, with ``R`` the pool without ``w_b``.
+    Gradient: ``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``. Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with ``R`` the
+    pool without ``w_b``; of decisions with exactly equal target cost only the oldest counts.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
     """
 
-    class Settings(Pooled.Settings):
-        """δ beside the pool's size."""
+    def build(self, oracle: Oracle) -> PairwiseDiffSurrogate:
+        """Return the gradient on a feasible set."""
+        return PairwiseDiffSurrogate(oracle, **self.hyperparameters())
 
-        margin: float = Field(0.0, ge=0, description="δ, how much cheaper the best must be predicted")
-        reduction: Literal["mean", "sum"] = Field("mean", description="over the pairs; the paper prints the sum")
+
+class PairwiseLTRSurrogate(PooledSurrogate):
+    """``(1/|R|) Σ (w_b − w_r)`` over the r with ``ĉ·w_b > ĉ·w_r − δ``."""
 
     margin: Float[Array, ""]
     reduction: Literal["mean", "sum"] = eqx.field(static=True)
@@ -63,16 +80,31 @@ class PairwiseLTR(Pooled):
         return pairs / jnp.maximum(jnp.sum(rest), 1) if self.reduction == "mean" else pairs
 
 
-class ListwiseLTR(Pooled):
-    """``(1/τ) (softmax(−c·P/τ) − softmax(−ĉ·P/τ)) P``: cross entropy of the rankings, default temperature τ = 1.
+class PairwiseLTR(PooledSpec):
+    """A hinge on every pair; gradient ``(1/|R|) Σ (w_b − w_r)`` over the r with ``ĉ·w_b > ĉ·w_r − δ``.
 
-    Loss: ``−Σ softmax(−c·P/τ) log softmax(−ĉ·P/τ)``. The paper's appendix prints the gradient with the opposite sign.
+    Loss: ``(1/|R|) Σ_r max(0, δ + ĉ·w_b − ĉ·w_r)``, with ``R`` the pool without ``w_b``.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
+    margin : float, default 0.0
+        δ, by how much the predicted cost of the best must be lower.
+    reduction : {"mean", "sum"}, default "mean"
+        Over the pairs; the paper prints the sum.
     """
 
-    class Settings(Pooled.Settings):
-        """τ beside the pool's size."""
+    margin: float = Field(default=0.0, ge=0, description="δ, by how much the predicted cost of the best must be lower")
+    reduction: Literal["mean", "sum"] = Field(default="mean", description="over the pairs; the paper prints the sum")
 
-        temperature: float = Field(1.0, gt=0, description="τ, temperature of the rankings")
+    def build(self, oracle: Oracle) -> PairwiseLTRSurrogate:
+        """Return the gradient on a feasible set."""
+        return PairwiseLTRSurrogate(oracle, **self.hyperparameters())
+
+
+class ListwiseLTRSurrogate(PooledSurrogate):
+    """``(1/τ) (softmax(−c·P/τ) − softmax(−ĉ·P/τ)) P``."""
 
     temperature: Float[Array, ""]
 
@@ -81,7 +113,27 @@ class ListwiseLTR(Pooled):
         return (wanted - given) @ pool.decisions / self.temperature
 
 
+class ListwiseLTR(PooledSpec):
+    """Cross entropy of the rankings; gradient ``(1/τ) (softmax(−c·P/τ) − softmax(−ĉ·P/τ)) P``.
+
+    Loss: ``−Σ softmax(−c·P/τ) log softmax(−ĉ·P/τ)``. The paper's appendix prints the gradient with the opposite sign.
+
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
+    temperature : float, default 1.0
+        τ, temperature of the rankings.
+    """
+
+    temperature: float = Field(default=1.0, gt=0, description="τ, temperature of the rankings")
+
+    def build(self, oracle: Oracle) -> ListwiseLTRSurrogate:
+        """Return the gradient on a feasible set."""
+        return ListwiseLTRSurrogate(oracle, **self.hyperparameters())
+
+
 def _repeated(pool: Pool, costs: Float[Array, " size"]) -> Bool[Array, " size"]:
-    """Marks the decisions for which the pool holds an older one of exactly the same cost."""
+    """Mark the decisions for which the pool holds an older one of exactly the same cost."""
     older = pool.present()[None, :] & (pool.added[None, :] < pool.added[:, None])
     return jnp.any(older & (costs[None, :] == costs[:, None]), axis=1)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import feedback
-from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.errors import SettingsError
 from regretless.feedback import check_linkage
 from regretless.problem import form_of
@@ -19,9 +19,10 @@ FARTHEST = 6.0
 """Standard errors that a mean may be off, in the worst of some thousand comparisons."""
 
 
-def check_benchmark(part: Benchmark | type[Benchmark]) -> None:
-    """Checks a benchmark, or a class with its default settings."""
-    benchmark = part.build(part.Settings()) if isinstance(part, type) else part
+def check_benchmark(part: Benchmark | BenchmarkSpec | type[BenchmarkSpec]) -> None:
+    """Check a benchmark, or its specification (a class or an object)."""
+    spec = part() if isinstance(part, type) else part
+    benchmark = spec.build() if isinstance(spec, BenchmarkSpec) else spec
     who = f"benchmark {getattr(benchmark, 'name', name_of(part))!r}"
     require(isinstance(benchmark, Benchmark), f"{who}: expected a Benchmark, got {type(benchmark).__name__}")
     require(benchmark.horizon >= 1, f"{who}: expected a horizon of at least one round, got {benchmark.horizon}")

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.models.base import GenerativeModel, Model, PointModel
+from regretless.models.base import GenerativeModel, Model, ModelSpec, PointModel, PointModelSpec
 from regretless.testing.words import check_numbers, close, form_difference, name_of, require
 
 DIM, FEATURES, SCALE, SAMPLES = 4, 3, 0.3, 20_000
@@ -17,10 +17,11 @@ STEP = 1e-6
 Build = Callable[[int, tuple[int, ...]], Model]
 
 
-def check_model(part: type[Model] | Build) -> None:
-    """Checks a Model class, or a function of (number of costs, shape of a context), for context vectors and feature rows."""
+def check_model(part: ModelSpec | type[ModelSpec] | Build) -> None:
+    """Check a model's specification (a class or an object), or a function of (number of costs, shape of a context)."""
     who = f"model {name_of(part)}"
-    build = _builder(part) if isinstance(part, type) else part
+    spec = part() if isinstance(part, type) and issubclass(part, ModelSpec) else part
+    build = _builder(spec) if isinstance(spec, ModelSpec) else spec
     for shape in ((FEATURES,), (DIM, FEATURES)):
         with jax.enable_x64(True):
             model = build(DIM, shape)
@@ -35,16 +36,14 @@ def check_model(part: type[Model] | Build) -> None:
                 _check_generative(who, model, params, context)
             else:
                 raise AssertionError(f"{who}: subclass PointModel (has a mean) or GenerativeModel (has samples)")
-    if isinstance(part, type):
-        made: Any = part
-        extra = (SCALE,) if issubclass(part, PointModel) else ()
-        check_numbers(who, made.Settings(), lambda own: made.build(DIM, (FEATURES,), *extra, own))
+    if isinstance(spec, ModelSpec):
+        check_numbers(who, spec, lambda other: _builder(other)(DIM, (FEATURES,)))
 
 
-def _builder(part: Any) -> Build:
-    if issubclass(part, PointModel):
-        return lambda dim, shape: part.build(dim, shape, SCALE)
-    return part.build
+def _builder(spec: ModelSpec) -> Build:
+    if isinstance(spec, PointModelSpec):
+        return lambda dim, shape: spec.build(dim, shape, SCALE)
+    return spec.build
 
 
 def _check_form(who: str, model: Model, params: Any, context: Any) -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.errors import SettingsError
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
 from regretless.testing.playing import ROUNDS, Player, Turn, problems
 from regretless.testing.words import (
@@ -27,13 +27,14 @@ from regretless.types import NOT_SAMPLED, Info
 
 
 def check_policy(part: Any, problem: Problem | None = None) -> None:
-    """Checks a Policy class, a Recipe, or a function that makes a policy for a problem.
+    """Check a policy's specification (a class or an object), or a function that makes a policy for a problem.
 
     Without ``problem`` it meets every feedback regime, feature rows, missing rows and instances, except what it refuses with a
     SettingsError when it is built.
     """
     who = f"policy {name_of(part)}"
-    build: Callable[[Problem], Any] = (lambda p: part.build(p, part.Settings())) if hasattr(part, "build") else part
+    spec = part() if isinstance(part, type) and issubclass(part, PolicySpec) else part
+    build: Callable[[Problem], Any] = spec.build if isinstance(spec, PolicySpec) else part
     accepted = []
     for each in [problem] if problem is not None else problems():
         try:
@@ -44,9 +45,8 @@ def check_policy(part: Any, problem: Problem | None = None) -> None:
         accepted.append(each)
         check_built(f"{who} on {_words(each)}", policy, each)
     require(accepted, f"{who}: refuses every problem that it was tried on; build it for at least one")
-    if hasattr(part, "build") and hasattr(part, "Settings"):
-        settings = part.Settings()
-        check_numbers(who, settings, lambda own: part.build(accepted[0], own), settings.unused(accepted[0]))
+    if isinstance(spec, PolicySpec):
+        check_numbers(who, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
 
 
 def _words(problem: Problem) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from regretless import oracles
 from regretless.oracles.base import Oracle
-from regretless.surrogates.base import Surrogate
+from regretless.surrogates.base import Surrogate, SurrogateSpec
 from regretless.testing.words import check_numbers, close, finite, form_difference, name_of, require
 
 STEPS, STARTS, AROUND = 20, 400, 8
@@ -17,10 +17,10 @@ CONFIDENCE = 3.1
 """Standard errors: 99.9 % one-sided."""
 
 
-def check_surrogate(part: type[Surrogate] | Callable[[Oracle], Surrogate]) -> None:
-    """Checks a Surrogate class, or a function that makes one for an oracle, on three feasible sets."""
-    own: Any = part
-    build: Callable[[Oracle], Surrogate] = own.build if isinstance(part, type) else own
+def check_surrogate(part: SurrogateSpec | type[SurrogateSpec] | Callable[[Oracle], Surrogate]) -> None:
+    """Check a surrogate's specification (a class or an object), or a function that makes one, on three feasible sets."""
+    spec = part() if isinstance(part, type) and issubclass(part, SurrogateSpec) else part
+    build: Callable[[Oracle], Surrogate] = spec.build if isinstance(spec, SurrogateSpec) else spec
     who = f"surrogate {name_of(part)}"
     for oracle in (
         oracles.top_k(15, 2),
@@ -35,8 +35,8 @@ def check_surrogate(part: type[Surrogate] | Callable[[Oracle], Surrogate]) -> No
         _check_call(who, small)
         _check_several(who, small)
         _check_instance(who, small)
-    if isinstance(part, type):
-        check_numbers(who, own.Settings(), lambda settings: own.build(oracles.top_k(6, 2), settings))
+    if isinstance(spec, SurrogateSpec):
+        check_numbers(who, spec, lambda other: other.build(oracles.top_k(6, 2)))
 
 
 def drawn(dim: int, seed: int = 0) -> tuple[Any, Any]:

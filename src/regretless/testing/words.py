@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.errors import SettingsError
-from regretless.settings import Settings
+from regretless.spec import Spec
 
 
 def require(holds: Any, sentence: str) -> None:
@@ -19,8 +19,7 @@ def require(holds: Any, sentence: str) -> None:
 
 def name_of(part: Any) -> str:
     """What a part is called in a sentence."""
-    named = part if hasattr(part, "__name__") else getattr(part, "build", part)
-    return getattr(named, "__name__", None) or type(part).__name__
+    return getattr(part, "__name__", None) or type(part).__name__
 
 
 def form_difference(got: Any, expected: Any) -> str:
@@ -89,9 +88,7 @@ def copied(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.array(leaf), tree)
 
 
-def check_numbers(
-    who: str, settings: Settings, build: Callable[[Any], Any], idle: dict[str, str] | None = None
-) -> None:
+def check_numbers(who: str, settings: Spec, build: Callable[[Any], Any], idle: dict[str, str] | None = None) -> None:
     """Every setting that is a float must be an array leaf of what is built, so that a sweep over it is one program.
 
     ``idle`` names settings that have no effect here (a name that ends in ``.``: a whole part).
@@ -109,22 +106,22 @@ def check_numbers(
         require(
             form == structure,
             f"{who}: changing the setting {name!r} from {value} to {other.names()[name]} changes what would be compiled; keep "
-            "it as an array leaf (regretless.parts.number, or Part.build), not as a static field or a Python float",
+            "it as an array leaf (regretless.spec.number, or Spec.hyperparameters), not as a static field or a Python float",
         )
         if not any(name == each or (each.endswith(".") and name.startswith(each)) for each in unused):
             require(
                 not all(np.array_equal(a, b) for a, b in zip(leaves, changed, strict=True)),
                 f"{who}: changing the setting {name!r} from {value} to {other.names()[name]} changes nothing; use it, or name "
-                "it in Settings.unused",
+                "it in unused",
             )
 
 
-def _another(settings: Settings, name: str, value: float) -> Settings:
+def _another(settings: Spec, name: str, value: float) -> Spec:
     """The settings with another value in this place, one that is allowed."""
     for candidate in (0.9 * value, 1.1 * value, value + 0.01, value - 0.01, 0.5):
         try:
             if candidate != value:
-                return settings.updated({name: candidate})
+                return settings.replace(**{name: candidate})
         except SettingsError:
             continue
     raise AssertionError(f"setting {name!r}: no other value near {value} is allowed; is it a setting at all?")

@@ -41,7 +41,7 @@ def real_files() -> Path:
 @pytest.mark.usefixtures("nowhere")
 def test_without_data_everything_is_synthetic_and_says_so():
     for instance, shape in (("load1", (10, 3)), ("load2", (15, 3)), ("load3", (20, 5))):
-        benchmark = benchmarks.build("energy", {"instance": instance})
+        benchmark = benchmarks.parse("energy", {"instance": instance}).build()
         assert (len(benchmark.oracle.plant.tasks), len(benchmark.oracle.plant.capacities)) == shape
         assert benchmark.data == "synthetic"
         assert benchmark.describe()["data"] == "synthetic"
@@ -74,23 +74,23 @@ def test_altered_and_truncated_files_are_refused(nowhere):
     whole = prices.read_text()
     prices.write_text(whole.replace("54.32", "54.33", 1))
     with pytest.raises(SettingsError, match=r"prices2013\.dat: the file was altered: expected sha256 c8086b6b"):
-        benchmarks.build("energy", {"data_dir": str(nowhere)})
+        benchmarks.parse("energy", {"data_dir": str(nowhere)}).build()
     prices.write_text(whole[: len(whole) // 2])
     with pytest.raises(SettingsError, match=r"prices2013.dat, line 19\d\d\d: "):
-        benchmarks.build("energy", {"data_dir": str(nowhere)})
+        benchmarks.parse("energy", {"data_dir": str(nowhere)}).build()
     prices.write_text(whole)
     load = copy / "load3.txt"
     load.write_text(load.read_text().replace("507.56", "507.57"))
     with pytest.raises(SettingsError, match=r"load3\.txt: the file was altered"):
-        benchmarks.build("energy", {"data_dir": str(nowhere)})
-    assert benchmarks.build("energy", {"instance": str(load), "data_dir": str(nowhere)}).data == "real"
+        benchmarks.parse("energy", {"data_dir": str(nowhere)}).build()
+    assert benchmarks.parse("energy", {"instance": str(load), "data_dir": str(nowhere)}).build().data == "real"
     load.unlink()
     with pytest.raises(SettingsError, match=r"cannot read .*load3\.txt"):
-        benchmarks.build("energy", {"data_dir": str(nowhere)})
+        benchmarks.parse("energy", {"data_dir": str(nowhere)}).build()
 
 
 def test_days_run_in_order_of_time_and_the_splits_share_none():
-    late, early = (benchmarks.build("energy", {"split": split}) for split in ("experiment", "validation"))
+    late, early = (benchmarks.parse("energy", {"split": split}).build() for split in ("experiment", "validation"))
     assert late.horizon == 395
     assert early.horizon in (394, 397)  # 792 days, three of which are incomplete in the real series
     for t in (1, 395):
@@ -105,7 +105,7 @@ def test_days_run_in_order_of_time_and_the_splits_share_none():
 
 
 def test_semi_bandit_feedback_shows_the_cost_of_each_task():
-    benchmark = benchmarks.build("energy")
+    benchmark = benchmarks.parse("energy").build()
     rule = benchmark.measurement("semi_bandit")
     solution = benchmark.oracle.solve(jnp.asarray(benchmark.prices[:3]))
     check_linkage(rule, solution)
@@ -119,7 +119,7 @@ def test_semi_bandit_feedback_shows_the_cost_of_each_task():
 def test_reference_lines_on_the_real_prices():
     """Best fixed schedule 2.25e7, market forecast 2.08e7, least squares 1.67e7, random 1.7e8."""
     real_files()
-    benchmark = benchmarks.build("energy")
+    benchmark = benchmarks.parse("energy").build()
     result = simulate({"greedy": make("greedy", benchmark)}, benchmark, seeds=range(2))
     lines = {line.name: line.mean for line in result.references}
     assert lines.pop("random") == pytest.approx(1.7e8, rel=0.1)

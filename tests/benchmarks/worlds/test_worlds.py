@@ -36,7 +36,7 @@ SPREADS = {  # between the quartiles
 
 def played(settings, count, name="world_topk", seed=0, first=1):
     """The environment and rounds of one replication, one by one, as simulations key them."""
-    world, key = benchmarks.build(name, settings), jax.random.key(seed)
+    world, key = benchmarks.parse(name, settings).build(), jax.random.key(seed)
     environment = world.environment(purpose_key(key, ENVIRONMENT))
     step = jax.jit(lambda t: world.round(purpose_key(key, STREAM, t), environment, t))
     return environment, [jax.tree.map(np.asarray, step(jnp.int32(t))) for t in range(first, first + count)]
@@ -74,7 +74,7 @@ def test_noises_have_mean_zero_and_about_unit_size(kind):
 
 def test_drift_changes_coefficients_at_half_time_or_little_by_little():
     for drift in ("abrupt", "slow"):
-        world = benchmarks.build("world_topk", {"rounds": 100, "drift": drift})
+        world = benchmarks.parse("world_topk", {"rounds": 100, "drift": drift}).build()
         regimes = world.environment(jax.random.key(0))
         at = lambda t, world=world, regimes=regimes: np.asarray(world.coefficients(regimes, jnp.int32(t)).base)  # noqa: E731
         np.testing.assert_allclose(at(100), regimes.last.base, rtol=1e-12)
@@ -86,7 +86,7 @@ def test_drift_changes_coefficients_at_half_time_or_little_by_little():
 
 
 def test_seasons_alternate_and_coins_have_two_sides():
-    world = benchmarks.build("world_topk", {"rounds": 80, "drift": "seasons", "contexts": "coins"})
+    world = benchmarks.parse("world_topk", {"rounds": 80, "drift": "seasons", "contexts": "coins"}).build()
     regimes = world.environment(jax.random.key(0))
     bases = [np.asarray(world.coefficients(regimes, jnp.int32(t)).base) for t in (1, 10, 11, 20, 21)]
     assert [np.array_equal(base, regimes.last.base) for base in bases] == [False, False, True, True, False]
@@ -127,12 +127,12 @@ def test_rows_share_a_formula_and_named_ones_have_base_costs():
         a = np.asarray(environment.first.a)[0]
         np.testing.assert_allclose(each.mean, np.maximum(environment.first.base + z @ a / 8**0.5, 0.3))
     assert environment.first.base.shape == (7,)
-    assert benchmarks.build("world_rows").environment(jax.random.key(0)).first.base.shape == (1,)
+    assert benchmarks.parse("world_rows").build().environment(jax.random.key(0)).first.base.shape == (1,)
 
 
 def test_reference_lines_are_those_of_a_plain_loop():
     settings = {"items": 6, "k": 2, "rounds": 12}
-    world = benchmarks.build("world_topk", settings)
+    world = benchmarks.parse("world_topk", settings).build()
     drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(SimulationSpec(world), key, jnp.int32(0), 12)))
     lines = references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
     fixed = []
@@ -149,10 +149,10 @@ def test_reference_lines_are_those_of_a_plain_loop():
 
 def test_refuses_settings_that_make_no_world():
     with pytest.raises(SettingsError, match="unknown shape 'linn'; did you mean 'lin'"):
-        benchmarks.build("world_topk", {"shape": "linn"})
+        benchmarks.parse("world_topk", {"shape": "linn"}).build()
     with pytest.raises(SettingsError, match="unknown noise 'gauss'"):
-        benchmarks.build("world_topk", {"noise": "gauss"})
+        benchmarks.parse("world_topk", {"noise": "gauss"}).build()
     with pytest.raises(SettingsError, match="expected k ≤ the 15 items that are there at a time, got k = 16"):
-        benchmarks.build("world_topk", {"k": 16, "available": 0.5})
+        benchmarks.parse("world_topk", {"k": 16, "available": 0.5}).build()
     with pytest.raises(SettingsError, match="no effect on feature rows"):
-        benchmarks.build("world_rows", {"irrelevant": 3})
+        benchmarks.parse("world_rows", {"irrelevant": 3}).build()

@@ -18,7 +18,7 @@ QUICK = {"networks": 1, "steps": 1}
 
 
 def build(problem=None, **settings):
-    return policies.build("adaptive", problem or Problem(oracles.top_k(4, 2), (3,)), {**QUICK, **settings})
+    return policies.parse("adaptive", {**QUICK, **settings}).build(problem or Problem(oracles.top_k(4, 2), (3,)))
 
 
 def with_errors(policy, errors, rounds=50):
@@ -132,7 +132,7 @@ def world(sign, seed=0, rounds=250, d=10):
 def played(sign, chunk=4, horizon=250):
     bench = world(sign)
     problem = bench.problem("bandit")
-    one = Scaled(problem, policies.build("adaptive", problem, QUICK))
+    one = Scaled(problem, policies.parse("adaptive", QUICK).build(problem))
     return simulate(
         {"adaptive": one},
         bench,
@@ -157,9 +157,9 @@ def test_chunks_do_not_change_decisions():
 
 
 def test_rows_that_are_believed_to_cost_the_same_are_told_apart_by_the_key_and_not_by_rounding():
-    bench = benchmarks.build("pricing")
+    bench = benchmarks.parse("pricing").build()
     problem = bench.problem("bandit")
-    one = Scaled(problem, policies.build("adaptive", problem, {"networks": 0}))
+    one = Scaled(problem, policies.parse("adaptive", {"networks": 0}).build(problem))
     play = functools.partial(simulate, {"own": one}, bench, seeds=4, horizon=40, recording=Recording(decisions=True))
     whole, cut = (play(execution=Execution(chunk=chunk))["own"].decisions for chunk in (4, 1))
     assert np.array_equal(whole, cut)

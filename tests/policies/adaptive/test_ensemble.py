@@ -8,14 +8,14 @@ import pytest
 
 from regretless import feedback, oracles, replay
 from regretless.policies.adaptive import ensemble
-from regretless.policies.adaptive.ensemble import Ensemble, EnsembleSettings
+from regretless.policies.adaptive.ensemble import Ensemble
 from regretless.problem import Problem
 
 SMALL = {"members": 2, "width": 8, "batch": 16}
 
 
 def build(rule="bandit", shape=(3,), k=2, **changes):
-    return Ensemble.build(Problem(oracles.top_k(5, k), shape, rule), EnsembleSettings(**{**SMALL, **changes}))
+    return Ensemble(**{**SMALL, **changes}).build(Problem(oracles.top_k(5, k), shape, rule))
 
 
 def turn(policy, rng, cost):

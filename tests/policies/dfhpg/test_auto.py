@@ -7,7 +7,7 @@ import numpy as np
 from regretless import Problem, nets, oracles, policies, replay
 from regretless.bypass import Bypassed
 from regretless.policies.dfhpg.actor import size_of
-from regretless.policies.dfhpg.ensemble import Ensemble
+from regretless.policies.dfhpg.ensemble import NetworkEnsemble
 from regretless.studies.experiment import Experiment
 from regretless.studies.settling import settle
 from toys import DIM, cheapest_two
@@ -31,7 +31,7 @@ def test_a_fresh_network_says_nothing_and_its_linear_part_moves_faster():
 
 
 def test_the_sample_has_the_density_that_it_was_drawn_from():
-    policy = policies.build("dfhpg_auto", PROBLEM)
+    policy = policies.parse("dfhpg_auto").build(PROBLEM)
     state = policy.init(jax.random.key(0))
     weights = jnp.asarray(np.random.default_rng(0).normal(size=state.phi.members.shape), jnp.float32)
     state = type(state)(**{**vars(state), "theta": weights[0], "phi": type(state.phi)(weights, state.phi.adam)})
@@ -47,7 +47,7 @@ def test_the_sample_has_the_density_that_it_was_drawn_from():
 
 
 def test_a_learning_step_asks_for_few_solves():
-    policy = policies.build("dfhpg_auto", PROBLEM)
+    policy = policies.parse("dfhpg_auto").build(PROBLEM)
     given = policy.init(jax.random.key(0)), PROBLEM.example_decision(), PROBLEM.example_feedback()
     asked = jax.eval_shape(policy.ask, jax.random.key(0), *given)
     assert asked.costs.shape == (1 + 2 * 2, DIM)  # the baseline, and SPO+ at two contexts
@@ -62,7 +62,7 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
                          jnp.ones((200, 1), bool))  # fmt: skip
     memory = replay.Replay(record, jnp.int32(200))
     net = Bypassed(DIM, (3,), width=8)
-    nuisance = Ensemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
+    nuisance = NetworkEnsemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
     state = nuisance.init(jax.random.key(0))
     after = jax.jit(lambda *given: nuisance.train(*given))(jax.random.key(1), state, memory, jnp.int32(400))
     error = lambda state: float(np.mean(np.abs(nuisance.predict(state, jnp.asarray(x)) - costs)))  # noqa: E731
@@ -71,6 +71,6 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
 
 def test_no_preset_of_the_paper_reaches_it():
     mine, theirs = settle(Experiment(benchmark="topk", policies=("dfhpg_auto", "dfhpg")))
-    assert mine.names() == {**policies.settings_for("dfhpg_auto").names(), "scaling": True}
+    assert mine.names() == {**policies.parse("dfhpg_auto").names(), "scaling": True}
     assert not mine.tuned
     assert theirs.tuned

@@ -172,18 +172,18 @@ def test_mean_is_that_of_scenarios():
 @pytest.mark.parametrize("name", ["greedy", "epsilon_greedy", "thompson"])
 @pytest.mark.parametrize("model", GENERATIVE)
 def test_policies_of_point_models_refuse_generative_ones(name, model):
-    with pytest.raises(SettingsError, match=rf"expected a point model \(gaussian_linear, gaussian_nn\), got '{model}'"):
-        policies.build(name, TOY.problem(), {"model": model})
-    with pytest.raises(SettingsError, match="expected a point model, got "):
-        policies.build(name, TOY.problem(), model=models.REGISTRY[model].build(DIM, TOY.context_shape))
+    with pytest.raises(SettingsError, match=rf"the name of one \(gaussian_linear, gaussian_nn\), got '{model}'"):
+        policies.parse(name, {"model": model}).build(TOY.problem())
+    with pytest.raises(SettingsError, match=r"expected a model of regretless\.models, or the name of one"):
+        policies.parse(name, {"model": models.parse(model).build(DIM, TOY.context_shape)}).build(TOY.problem())
 
 
 def test_choices_that_only_point_models_have_are_refused():
-    with pytest.raises(SettingsError, match=r"variant 'plug_in' needs a model with a density.* got Diffusion"):
+    with pytest.raises(SettingsError, match=r"variant 'plug_in' needs a model with a density.* got diffusion"):
         build(model="diffusion", variant="plug_in")
     for given in ({"surrogate_at": "sample"}, {"exploration_scale": 0.5}):
         with pytest.raises(SettingsError, match="has no effect on policy 'dfhpg' here: the model 'flow'"):
-            policies.build("dfhpg", TOY.problem(), {"model": "flow", **given})
+            policies.build_policy(policies.parse("dfhpg", {"model": "flow", **given}), TOY.problem())
 
 
 @pytest.mark.usefixtures("float64")

@@ -64,16 +64,16 @@ def test_follows_the_recorded_rounds_on_real_prices(golden, mode, rounds):
     """As many rounds as rounding leaves comparable; the recorded contexts and prices are also what the loader reads."""
     trace = golden.energy(mode)
     follow("energy", mode, trace, rounds, **{"alpha.gate": "exponential"})
-    benchmark = benchmarks.build("energy")
+    benchmark = benchmarks.parse("energy").build()
     assert np.array_equal(benchmark.prices[:120], trace["cost"])
     np.testing.assert_allclose(benchmark.features[:120], trace["context"], rtol=1e-12, atol=1e-12)
 
 
 def follow(name, mode, trace, rounds=None, **settings):
     """Plays the recorded rounds and holds every quantity against the recorded one."""
-    benchmark = benchmarks.build(name)
+    benchmark = benchmarks.parse(name).build()
     problem = benchmark.problem(mode)
-    policy = policies.build("dfhpg", problem, settings_of(trace, mode, **settings))
+    policy = policies.parse("dfhpg", settings_of(trace, mode, **settings)).build(problem)
     state = eqx.tree_at(lambda s: s.theta, policy.init(jax.random.key(0)), jnp.asarray(trace["theta"]))
     if policy.nuisance is not None:
         layers = [

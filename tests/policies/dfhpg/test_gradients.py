@@ -13,7 +13,7 @@ from regretless.problem import Problem
 from regretless.types import Sample
 
 ORACLE = oracles.top_k(2, 1)
-MODEL = models.GaussianLinear.build(2, (1,), 0.7)
+MODEL = models.GaussianLinear().build(2, (1,), 0.7)
 THETA = np.array([[0.3], [0.1]])
 CONTEXT = jnp.ones(1)
 

@@ -47,7 +47,7 @@ compiled = eqx.filter_jit(whole)
 
 def test_own_gradients_are_those_of_single_calls(name):
     """Each scenario's gradient is the surrogate's there, with the memory from before the round and ``w*(c̃)`` in it."""
-    surrogate = surrogates.build(name, ORACLE)
+    surrogate = surrogates.parse(name).build(ORACLE)
     memory = warm(surrogate)
     got, _ = slopes(surrogate, memory)
     keys = jax.random.split(KEY, COUNT)
@@ -61,7 +61,7 @@ def test_own_gradients_are_those_of_single_calls(name):
 
 
 def test_averaged_and_saa_give_every_scenario_the_same(name):
-    surrogate = surrogates.build(name, ORACLE)
+    surrogate = surrogates.parse(name).build(ORACLE)
     memory = warm(surrogate)
     own, _ = slopes(surrogate, memory)
     averaged, _ = slopes(surrogate, memory, "averaged")
@@ -72,7 +72,7 @@ def test_averaged_and_saa_give_every_scenario_the_same(name):
 
 
 def test_the_published_orientation_is_the_surrogate_of_the_maximisation_problem(name):
-    surrogate = surrogates.build(name, ORACLE)
+    surrogate = surrogates.parse(name).build(ORACLE)
     memory = surrogate.init()
     got, _ = slopes(surrogate, memory, orientation="published")
     mirrored, _ = slopes(surrogate, memory, costs=-COSTS, target=-TARGET)
@@ -80,7 +80,7 @@ def test_the_published_orientation_is_the_surrogate_of_the_maximisation_problem(
 
 
 def test_published_spo_plus_takes_the_dearest_decisions():
-    surrogate = surrogates.build("spo_plus", ORACLE)
+    surrogate = surrogates.parse("spo_plus").build(ORACLE)
     got, _ = slopes(surrogate, None, orientation="published")
     dearest = lambda cost: np.isin(np.arange(6), np.argsort(cost)[-2:]).astype(float)  # noqa: E731
     expected = [2 * (dearest(2 * c - TARGET) - dearest(TARGET)) / COUNT for c in np.asarray(COSTS)]
@@ -88,7 +88,7 @@ def test_published_spo_plus_takes_the_dearest_decisions():
 
 
 def test_the_pool_takes_the_solutions_after_the_gradients():
-    surrogate = surrogates.build("pairwise_diff", ORACLE)
+    surrogate = surrogates.parse("pairwise_diff").build(ORACLE)
     _, pool = slopes(surrogate, surrogate.init())
     added = {tuple(w) for w in np.asarray(pool.decisions)[np.asarray(pool.present())]}
     assert added == {tuple(w) for w in np.asarray(ORACLE.solve(jnp.concatenate([TARGET[None], COSTS])).w)}
@@ -100,7 +100,7 @@ def test_the_pool_takes_the_solutions_after_the_gradients():
 
 
 def test_aimle_adapts_once_per_scenario():
-    surrogate = surrogates.build("aimle", ORACLE)
+    surrogate = surrogates.parse("aimle").build(ORACLE)
     each, memory = slopes(surrogate, surrogate.init())
     expected = surrogate.init()
     for gradient in each * COUNT:
@@ -119,16 +119,16 @@ def test_all_solves_of_a_round_are_one_batch():
         np.put_along_axis(w, np.argsort(costs, axis=1)[:, :2], 1.0, axis=1)
         return w
 
-    surrogate = surrogates.build("spo_plus", oracles.external(cheapest_two, 6, batched=True))
+    surrogate = surrogates.parse("spo_plus").build(oracles.external(cheapest_two, 6, batched=True))
     got, _ = slopes(surrogate, None)
     assert len(sizes) == 1
-    np.testing.assert_allclose(got, slopes(surrogates.build("spo_plus", ORACLE), None)[0], atol=1e-6)
+    np.testing.assert_allclose(got, slopes(surrogates.parse("spo_plus").build(ORACLE), None)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["spo_plus", "map_c", "aimle"])
 @pytest.mark.usefixtures("float64")
 def test_a_memory_keeps_its_precision(name):
-    surrogate = surrogates.build(name, ORACLE)
+    surrogate = surrogates.parse(name).build(ORACLE)
     half = lambda leaf: leaf.astype(jnp.float32) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf  # noqa: E731
     memory = jax.tree.map(half, surrogate.init())
     costs = COSTS.astype(jnp.float32)

@@ -8,9 +8,7 @@ from pydantic import Field
 
 from regretless import models, policies
 from regretless.errors import SettingsError
-from regretless.policies import Recipe
-from regretless.policies.regression import greedy
-from regretless.settings import Settings
+from regretless.policies import Greedy, PolicySpec
 from regretless.studies.tuning import search, spaces
 from regretless.studies.tuning.search import chosen, task
 from regretless_dfhpg.presets import preset, read_table
@@ -67,15 +65,25 @@ def test_the_diffusion_on_energy_is_tuned_with_the_weights_of_its_bound():
     assert (other["model.weights"], other["alpha.gate"]) == ("root", "warmup")
 
 
-class Numbers(Settings):
+class Numbers(PolicySpec):
     """Settings of every kind."""
 
-    rate: float = Field(0.1, gt=0, le=1)
-    share: float = Field(0.0, ge=0, lt=1)
-    count: int = Field(8, ge=1, le=20)
+    rate: float = Field(default=0.1, gt=0, le=1)
+    share: float = Field(default=0.0, ge=0, lt=1)
+    count: int = Field(default=8, ge=1, le=20)
     fancy: bool = True
     how: Literal["well", "badly"] = "well"
     word: str = "of no matter"
+
+    def build(self, problem):
+        return Greedy().build(problem)
+
+
+class Empty(PolicySpec):
+    """No settings."""
+
+    def build(self, problem):
+        return Greedy().build(problem)
 
 
 @pytest.fixture
@@ -83,10 +91,14 @@ def own(monkeypatch):
     """Registers a policy for one test."""
 
     def register(settings, space=None):
-        entry = Recipe(settings, greedy)
+        entry = settings
         if space is not None:
-            entry = type("Declared", (), {"Settings": settings, "build": staticmethod(greedy), "search_space": space})
-        monkeypatch.setitem(policies.REGISTRY._own, "mine", entry)
+
+            class Declared(settings):
+                search_space = space
+
+            entry = Declared
+        monkeypatch.setitem(policies.REGISTRY._parts, "mine", entry)
 
     return register
 
@@ -122,7 +134,7 @@ def test_a_space_that_cannot_be_searched_is_refused(own, spec):
 
 
 def test_a_policy_without_anything_to_search_is_refused(own):
-    own(Settings)
+    own(Empty)
     with pytest.raises(SettingsError, match="policy 'mine' has no setting that is not fixed: nothing to search"):
         task("topk", "mine").space()
 
@@ -148,10 +160,13 @@ def test_a_fixed_setting_without_effect_is_refused(policy, words, message):
         search.setup(task("topk", policy, **words))
 
 
-class CalledAlpha(Settings):
+class CalledAlpha(PolicySpec):
     """A number that has the name of a group of ours."""
 
-    alpha: float = Field(1.0, gt=0, description="width of the confidence bound")
+    alpha: float = Field(default=1.0, gt=0, description="width of the confidence bound")
+
+    def build(self, problem):
+        return Greedy().build(problem)
 
 
 def test_a_number_called_alpha_is_a_number(own):

@@ -13,21 +13,14 @@ from regretless.types import Info, Sample
 
 
 class AveragesState(eqx.Module):
-    """What the next round needs."""
+    """The state of ``AveragesPolicy``."""
 
     cost: Float[Array, " d"]
     version: Int[Array, ""]  # learning steps so far: every state has it
 
 
-class Averages(rg.Policy):
-    """Plays the cheapest by a running average of the costs, plus noise that fades; contexts do not matter."""
-
-    class Settings(rg.Settings):
-        """How much it tries out."""
-
-        curiosity: float = Field(1.0, ge=0, description="size of the noise in the first round")
-
-    search_space: ClassVar = {"curiosity": ("log", 0.01, 10.0)}
+class AveragesPolicy(rg.Policy):
+    """Play the cheapest by a running average of the costs, plus noise that fades; contexts do not matter."""
 
     curiosity: Float[Array, ""]
 
@@ -49,3 +42,15 @@ class Averages(rg.Policy):
 
     def mean(self, state, context):
         return state.cost
+
+
+class Averages(rg.policies.PolicySpec):
+    """A running average of the costs, plus noise that fades; contexts do not matter."""
+
+    search_space: ClassVar = {"curiosity": ("log", 0.01, 10.0)}
+
+    curiosity: float = Field(default=1.0, ge=0, description="size of the noise in the first round")
+
+    def build(self, problem):
+        """Return the policy for a problem."""
+        return AveragesPolicy(problem, **self.hyperparameters())

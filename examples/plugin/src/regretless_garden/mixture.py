@@ -10,12 +10,9 @@ from pydantic import Field
 
 import regretless as rg
 from regretless import draws
-from regretless.parts import number
 from regretless.policies.base import Answer, AskingPolicy, Question, answer, ask
-from regretless.settings import choice, chosen_from
+from regretless.spec import number
 from regretless.types import NOT_SAMPLED, Info
-
-POLICIES = rg.policies.REGISTRY
 
 
 class MixtureState(eqx.Module):
@@ -30,28 +27,12 @@ class MixtureState(eqx.Module):
         return self.first.version
 
 
-class Mixture(AskingPolicy):
+class MixturePolicy(AskingPolicy):
     """``second`` decides with probability ``share``, ``first`` otherwise."""
-
-    class Settings(rg.Settings):
-        """Which two, and how often the second decides."""
-
-        first: chosen_from(POLICIES) = Field(choice(POLICIES, "greedy"), description="one policy")
-        second: chosen_from(POLICIES) = Field(choice(POLICIES, "linear_thompson"), description="the other one")
-        share: float = Field(0.3, ge=0, le=1, description="probability that the second decides")
-
-        def unused(self, problem):
-            both = {"first": self.first.settings, "second": self.second.settings}
-            return {f"{who}.{name}": why for who in both for name, why in both[who].unused(problem).items()}
 
     first: rg.Policy
     second: rg.Policy
     share: Float[Array, ""]
-
-    @classmethod
-    def build(cls, problem, settings):
-        members = [POLICIES[each.name].build(problem, each.settings) for each in (settings.first, settings.second)]
-        return cls(problem, *members, number(settings.share))
 
     def init(self, key):
         return MixtureState(*(each.init(k) for each, k in zip(self._members, jax.random.split(key), strict=True)))
@@ -87,6 +68,22 @@ class Mixture(AskingPolicy):
     @property
     def _members(self):
         return self.first, self.second
+
+
+class Mixture(rg.policies.PolicySpec):
+    """Two policies of which a coin chooses the one that decides; both learn from every round."""
+
+    first: rg.policies.PolicySpec = Field(default=rg.policies.Greedy(), description="one policy")
+    second: rg.policies.PolicySpec = Field(default=rg.policies.LinearThompson(), description="the other one")
+    share: float = Field(default=0.3, ge=0, le=1, description="probability that the second decides")
+
+    def unused(self, problem):
+        members = {"first": self.first, "second": self.second}
+        return {f"{key}.{name}": why for key in members for name, why in members[key].unused(problem).items()}
+
+    def build(self, problem):
+        """Return the policy for a problem."""
+        return MixturePolicy(problem, self.first.build(problem), self.second.build(problem), number(self.share))
 
 
 def _seen_by(index, decision):

@@ -10,9 +10,7 @@ from pydantic import Field
 
 import regretless as rg
 from regretless import nets
-from regretless.errors import SettingsError
-from regretless.parts import number
-from regretless.settings import choice, chosen_from
+from regretless.spec import number
 from regretless.types import Context, Feedback, Info, Sample
 
 KEPT, CLIP = 256, 10.0
@@ -27,30 +25,12 @@ class ReplayState(eqx.Module):
     version: Int[Array, ""]
 
 
-class Replay(rg.Policy):
-    """Fits a point model of the cost by stochastic gradient steps on remembered rounds; plays ``w*(ĉ)`` of a sample."""
-
-    class Settings(rg.Settings):
-        """How fast it learns, from how many rounds, and what."""
-
-        rate: float = Field(0.1, gt=0, description="size of a gradient step")
-        noise: float = Field(0.1, gt=0, description="standard deviation of the samples around the mean")
-        batch: int = Field(16, ge=1, le=KEPT, description="remembered rounds in a gradient step")
-        model: chosen_from(rg.models.REGISTRY) = Field(
-            choice(rg.models.REGISTRY, "gaussian_linear"), description="model of the cost"
-        )
+class ReplayPolicy(rg.Policy):
+    """Fit a point model of the cost by stochastic gradient steps on remembered rounds; play ``w*(ĉ)`` of a sample."""
 
     model: rg.models.PointModel
     rate: Float[Array, ""]
     batch: int = eqx.field(static=True)
-
-    @classmethod
-    def build(cls, problem, settings):
-        kind = rg.models.REGISTRY[settings.model.name]
-        if not issubclass(kind, rg.models.PointModel):
-            raise SettingsError(f"expected a point model, got {settings.model.name!r}; try 'gaussian_linear'")
-        model = kind.build(problem.dim, problem.context_shape, settings.noise, settings.model.settings)
-        return cls(problem, model, number(settings.rate), settings.batch)
 
     def init(self, key):
         many = lambda leaf: jnp.zeros((KEPT, *leaf.shape), leaf.dtype)  # noqa: E731
@@ -84,3 +64,17 @@ class Replay(rg.Policy):
 
     def mean(self, state, context):
         return self.model.mean(state.theta, context)
+
+
+class Replay(rg.policies.PolicySpec):
+    """A point model of the cost, trained by stochastic gradient steps on remembered rounds."""
+
+    rate: float = Field(default=0.1, gt=0, description="size of a gradient step")
+    noise: float = Field(default=0.1, gt=0, description="standard deviation of the samples around the mean")
+    batch: int = Field(default=16, ge=1, le=KEPT, description="remembered rounds in a gradient step")
+    model: rg.models.PointModelSpec = Field(default=rg.models.GaussianLinear(), description="model of the cost")
+
+    def build(self, problem):
+        """Return the policy for a problem."""
+        model = self.model.build(problem.dim, problem.context_shape, self.noise)
+        return ReplayPolicy(problem, model, number(self.rate), self.batch)

@@ -7,13 +7,8 @@ from pydantic import Field
 import regretless as rg
 
 
-class HalfSPO(rg.surrogates.Surrogate):
-    """``w*(c) − w*(ĉ + r (ĉ − c))``: half the subgradient of SPO+ where the reach r is 1."""
-
-    class Settings(rg.Settings):
-        """r."""
-
-        reach: float = Field(1.0, gt=0, description="r, how far beyond the prediction the pessimist looks")
+class HalfSPOSurrogate(rg.surrogates.Surrogate):
+    """``w*(c) − w*(ĉ + r (ĉ − c))``."""
 
     reach: Float[Array, ""]
 
@@ -23,3 +18,13 @@ class HalfSPO(rg.surrogates.Surrogate):
     def gradient(self, memory, prediction, target, noise, solutions, instance):
         best, pessimistic = solutions
         return best - pessimistic
+
+
+class HalfSPO(rg.surrogates.SurrogateSpec):
+    """Half the subgradient of SPO+ where the reach r is 1: ``w*(c) − w*(ĉ + r (ĉ − c))``."""
+
+    reach: float = Field(default=1.0, gt=0, description="r, how far beyond the prediction the pessimist looks")
+
+    def build(self, oracle):
+        """Return the gradient on a feasible set."""
+        return HalfSPOSurrogate(oracle, **self.hyperparameters())

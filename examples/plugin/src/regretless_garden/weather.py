@@ -11,15 +11,8 @@ from regretless.benchmarks import Round
 from regretless_garden.oracles import OneOfEach
 
 
-class Weather(rg.benchmarks.Benchmark):
-    """One plant per bed; costs are linear in the weather and noisy, and now and then a plant is sold out."""
-
-    class Settings(rg.Settings):
-        """Sizes, and how well the weather tells the costs."""
-
-        beds: int = Field(3, ge=1, description="beds, one plant for each")
-        plants: int = Field(2, ge=1, description="plants to choose from for each bed")
-        noise: float = Field(0.3, ge=0, description="standard deviation of the costs given the weather")
+class WeatherBenchmark(rg.benchmarks.Benchmark):
+    """Costs that are linear in the weather and noisy; now and then a plant is sold out."""
 
     noise: float = eqx.field(static=True)
 
@@ -50,3 +43,15 @@ class Weather(rg.benchmarks.Benchmark):
 
     def context(self, environment, observation):
         return observation
+
+
+class Weather(rg.benchmarks.BenchmarkSpec):
+    """One plant per bed, when the trouble that each plant makes depends on the weather."""
+
+    beds: int = Field(default=3, ge=1, description="beds, one plant for each")
+    plants: int = Field(default=2, ge=1, description="plants to choose from for each bed")
+    noise: float = Field(default=0.3, ge=0, description="standard deviation of the costs given the weather")
+
+    def build(self):
+        """Return the benchmark."""
+        return WeatherBenchmark(self)

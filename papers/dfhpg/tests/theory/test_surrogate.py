@@ -57,6 +57,5 @@ def test_the_bounds_are_the_papers_formulas(more):
 
 def test_the_pool_is_full_from_the_start():
     oracle = world.World().problem("bandit").oracle
-    chosen = surrogate.FullPool.Settings(pool=world.ITEMS)
-    memory = surrogate.FullPool.build(oracle, chosen).init()
+    memory = surrogate.FullPool(pool=world.ITEMS).build(oracle).init()
     assert int(memory.count()) == world.ITEMS

@@ -132,7 +132,7 @@ def test_the_shortest_horizon_follows_from_the_slowest_direction(bounds):
 
 
 def test_the_model_is_bounded_and_its_score_is_the_gradient_of_its_log_density():
-    model = world.BoundedGaussian(3, (3,), np.asarray(world.SCALE))
+    model = world.BoundedGaussian().build(3, (3,), world.SCALE)
     theta, x = 2.0 * jax.random.normal(jax.random.key(1), SHAPE), jnp.asarray(world.CONTEXTS[1])
     noise = model.draw(jax.random.key(2))
     cost = model.sample(theta, x, noise)

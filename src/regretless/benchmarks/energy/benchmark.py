@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from pydantic import Field
 
 from regretless import oracles
-from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.benchmarks.energy import files as energy_files
 from regretless.benchmarks.energy.data import Days, least_squares, prepare, read_prices, split_days
 from regretless.benchmarks.energy.instance import read_plant
@@ -21,7 +21,6 @@ from regretless.benchmarks.energy.synthetic import generate
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, Rows
 from regretless.oracles import Plant
-from regretless.settings import Settings
 from regretless.types import Cost, Key, Operator
 
 INSTANCES = ("load1", "load2", "load3")
@@ -41,12 +40,18 @@ class TaskCosts(Measurement):
         return Rows(loads), jnp.ones(loads.shape[0], w.dtype)
 
 
-class EnergySettings(Settings):
+class Energy(BenchmarkSpec):
     """Which plant, which days, and where the data are."""
 
-    instance: str = Field("load3", description="load1, load2, load3 or an instance file")
-    split: Literal["experiment", "validation"] = Field("experiment", description="the last 395 days, or those before")
-    data_dir: str = Field("", description="folder with the data; default: $REGRETLESS_DATA, then the cache")
+    instance: str = Field(default="load3", description="load1, load2, load3 or an instance file")
+    split: Literal["experiment", "validation"] = Field(
+        default="experiment", description="the last 395 days, or those before"
+    )
+    data_dir: str = Field(default="", description="folder with the data; default: $REGRETLESS_DATA, then the cache")
+
+    def build(self) -> "EnergyBenchmark":
+        """Return the benchmark."""
+        return EnergyBenchmark(self)
 
 
 class EnergyBenchmark(Benchmark):
@@ -67,9 +72,7 @@ class EnergyBenchmark(Benchmark):
     split: str = eqx.field(static=True)
     source: str = eqx.field(static=True)
 
-    Settings = EnergySettings
-
-    def __init__(self, settings: EnergySettings):
+    def __init__(self, settings: Energy):
         instance, split = settings.instance, settings.split
         folder = energy_files.find(settings.data_dir)
         plant = _plant(instance, folder)

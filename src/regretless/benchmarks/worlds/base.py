@@ -9,36 +9,37 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field, field_validator
 
 from regretless import draws
-from regretless.benchmarks.base import Benchmark, Round
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.benchmarks.worlds.noise import NOISES, noisy, with_wrong_entries
 from regretless.benchmarks.worlds.shapes import SHAPES, Coefficients, blended, draw_coefficients, mean_costs
 from regretless.oracles.base import Oracle
 from regretless.registry import require_known
-from regretless.settings import Settings
 from regretless.types import Context, Instance, Key
 
 HUGE, CONSTANT = 1e6, 7.0
 
 
-class WorldSettings(Settings):
+class WorldSpec(BenchmarkSpec):
     """What costs depend on, what blurs them, and what is wrong with the data."""
 
-    shape: str = Field("lin", description="of the mean costs: const, lin, relu, shared, exp, inter, …")
-    features: int = Field(6, ge=1, le=10**4, description="p, that costs may depend on")
-    rounds: int = Field(1500, ge=2, le=10**8, description="the horizon; drift is over at its end")
-    noise: str = Field("normal", description="of the costs: normal, student, …")
-    noise_size: float = Field(0.25, ge=0, le=10, description="of the noise, as a share of the mean cost")
-    outliers: float = Field(0.0, ge=0, le=1, description="share of the rounds whose costs are recorded wrongly …")
-    outlier_factor: float = Field(50.0, description="… by this factor; no regret is counted on it")
+    shape: str = Field(default="lin", description="of the mean costs: const, lin, relu, shared, exp, inter, …")
+    features: int = Field(default=6, ge=1, le=10**4, description="p, that costs may depend on")
+    rounds: int = Field(default=1500, ge=2, le=10**8, description="the horizon; drift is over at its end")
+    noise: str = Field(default="normal", description="of the costs: normal, student, …")
+    noise_size: float = Field(default=0.25, ge=0, le=10, description="of the noise, as a share of the mean cost")
+    outliers: float = Field(
+        default=0.0, ge=0, le=1, description="share of the rounds whose costs are recorded wrongly …"
+    )
+    outlier_factor: float = Field(default=50.0, description="… by this factor; no regret is counted on it")
     drift: Literal["none", "abrupt", "slow", "seasons"] = Field(
-        "none",
+        default="none",
         description="other coefficients from half time on, little by little, or in every other eighth of the rounds",
     )
-    contexts: Literal["normal", "coins"] = Field("normal", description="normal numbers, or ±1")
-    odd_columns: bool = Field(False, description="a constant, a huge and a duplicate feature beside the others")
-    irrelevant: int = Field(0, ge=0, le=10**4, description="features that no cost depends on")
-    unit: float = Field(1.0, gt=0, description="what all costs are multiplied with")
-    rewards: bool = Field(False, description="costs are rewards with a minus sign")
+    contexts: Literal["normal", "coins"] = Field(default="normal", description="normal numbers, or ±1")
+    odd_columns: bool = Field(default=False, description="a constant, a huge and a duplicate feature beside the others")
+    irrelevant: int = Field(default=0, ge=0, le=10**4, description="features that no cost depends on")
+    unit: float = Field(default=1.0, gt=0, description="what all costs are multiplied with")
+    rewards: bool = Field(default=False, description="costs are rewards with a minus sign")
 
     @field_validator("shape")
     @classmethod
@@ -66,11 +67,9 @@ class WorldBenchmark(Benchmark):
     With wrong entries the mean is that of the costs without them: an entry that is wrong costs nobody anything.
     """
 
-    Settings = WorldSettings
+    settings: WorldSpec = eqx.field(static=True)
 
-    settings: WorldSettings = eqx.field(static=True)
-
-    def __init__(self, name: str, oracle: Oracle, settings: WorldSettings):
+    def __init__(self, name: str, oracle: Oracle, settings: WorldSpec):
         self.name, self.oracle, self.settings = name, oracle, settings
         self.horizon, self.regret_on_mean = settings.rounds, True
         odd = 3 if settings.odd_columns else 0

@@ -6,19 +6,19 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field, model_validator
 
-from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSettings
+from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSpec
 from regretless.oracles.topk import TopK
 from regretless.types import Context, Key
 
 
-class RowsWorldSettings(WorldSettings):
+class RowsWorld(WorldSpec):
     """The sizes of a selection from rows."""
 
-    features: int = Field(8, ge=1, le=10**4, description="p, of each row")
-    items: int = Field(50, ge=1, le=10**6, description="d, to choose from")
-    k: int = Field(5, ge=1, description="to be chosen")
+    features: int = Field(default=8, ge=1, le=10**4, description="p, of each row")
+    items: int = Field(default=50, ge=1, le=10**6, description="d, to choose from")
+    k: int = Field(default=5, ge=1, description="to be chosen")
     named: bool = Field(
-        False, description="whether each item has a base cost of its own, and its name in its row, one-hot"
+        default=False, description="whether each item has a base cost of its own, and its name in its row, one-hot"
     )
 
     @model_validator(mode="after")
@@ -29,20 +29,22 @@ class RowsWorldSettings(WorldSettings):
             raise ValueError("odd_columns and irrelevant have no effect on feature rows: leave them out")
         return self
 
+    def build(self) -> "RowsWorldBenchmark":
+        """Return the benchmark."""
+        return RowsWorldBenchmark(self)
 
-class RowsWorld(WorldBenchmark):
+
+class RowsWorldBenchmark(WorldBenchmark):
     """Pick the ``k`` cheapest of ``items``; what an item costs depends on its row ``z_i ~ N(0, I_p)``, by one formula."""
 
-    Settings = RowsWorldSettings
-
-    def __init__(self, settings: RowsWorldSettings):
+    def __init__(self, settings: RowsWorld):
         super().__init__("world_rows", TopK(settings.items, settings.k), settings)
         self.context_shape = (settings.items, settings.features + (settings.items if settings.named else 0))
 
     @property
     def named(self) -> bool:
         """Whether each item has a base cost of its own."""
-        assert isinstance(self.settings, RowsWorldSettings)
+        assert isinstance(self.settings, RowsWorld)
         return self.settings.named
 
     @property

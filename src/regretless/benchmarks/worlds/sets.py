@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from regretless import draws
-from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSettings
+from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSpec
 from regretless.oracles.assignment import Assignment
 from regretless.oracles.dag import ShortestPath, grid_edges
 from regretless.oracles.mixed_integer import Milp
@@ -16,12 +16,12 @@ from regretless.oracles.topk import TopK
 from regretless.types import Instance, Key
 
 
-class TopKWorldSettings(WorldSettings):
+class TopKWorld(WorldSpec):
     """The sizes of a selection."""
 
-    items: int = Field(30, ge=1, le=10**6, description="d, to choose from")
-    k: int = Field(5, ge=1, description="to be chosen")
-    available: float = Field(1.0, gt=0, le=1, description="share of the items that are there each round")
+    items: int = Field(default=30, ge=1, le=10**6, description="d, to choose from")
+    k: int = Field(default=5, ge=1, description="to be chosen")
+    available: float = Field(default=1.0, gt=0, le=1, description="share of the items that are there each round")
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
@@ -31,15 +31,17 @@ class TopKWorldSettings(WorldSettings):
             )
         return self
 
+    def build(self) -> "TopKWorldBenchmark":
+        """Return the benchmark."""
+        return TopKWorldBenchmark(self)
 
-class TopKWorld(WorldBenchmark):
+
+class TopKWorldBenchmark(WorldBenchmark):
     """Pick the ``k`` cheapest of ``items``, or of a random share of them that changes every round."""
-
-    Settings = TopKWorldSettings
 
     there: int = eqx.field(static=True)
 
-    def __init__(self, settings: TopKWorldSettings):
+    def __init__(self, settings: TopKWorld):
         super().__init__("world_topk", TopK(settings.items, settings.k), settings)
         self.there = int(settings.available * settings.items)
 
@@ -50,56 +52,62 @@ class TopKWorld(WorldBenchmark):
         return place < self.there
 
 
-class AssignmentWorldSettings(WorldSettings):
+class AssignmentWorld(WorldSpec):
     """The size of an assignment."""
 
-    side: int = Field(8, ge=1, le=1000, description="n, of an n × n table of costs")
+    side: int = Field(default=8, ge=1, le=1000, description="n, of an n × n table of costs")
+
+    def build(self) -> "AssignmentWorldBenchmark":
+        """Return the benchmark."""
+        return AssignmentWorldBenchmark(self)
 
 
-class AssignmentWorld(WorldBenchmark):
+class AssignmentWorldBenchmark(WorldBenchmark):
     """Give each of ``side`` workers one of ``side`` jobs; only pairs have costs."""
 
-    Settings = AssignmentWorldSettings
-
-    def __init__(self, settings: AssignmentWorldSettings):
+    def __init__(self, settings: AssignmentWorld):
         super().__init__("world_assignment", Assignment(settings.side), settings)
 
 
-class GridWorldSettings(WorldSettings):
+class GridWorld(WorldSpec):
     """The size of a grid."""
 
-    height: int = Field(6, ge=1, le=500, description="nodes from top to bottom")
-    width: int = Field(6, ge=2, le=500, description="nodes from left to right")
+    height: int = Field(default=6, ge=1, le=500, description="nodes from top to bottom")
+    width: int = Field(default=6, ge=2, le=500, description="nodes from left to right")
+
+    def build(self) -> "GridWorldBenchmark":
+        """Return the benchmark."""
+        return GridWorldBenchmark(self)
 
 
-class GridWorld(WorldBenchmark):
+class GridWorldBenchmark(WorldBenchmark):
     """Walk from the first corner of a grid to the last, right and down."""
 
-    Settings = GridWorldSettings
-
-    def __init__(self, settings: GridWorldSettings):
+    def __init__(self, settings: GridWorld):
         edges = grid_edges(settings.height, settings.width)
         super().__init__("world_grid", ShortestPath(edges), settings)
 
 
-class CoverWorldSettings(WorldSettings):
+class CoverWorld(WorldSpec):
     """The size of a covering problem."""
 
-    items: int = Field(12, ge=1, le=1000, description="d, to choose from")
-    demands: int = Field(2, ge=1, le=100, description="that the chosen items must cover")
-    cover: float = Field(0.4, gt=0, le=1, description="of each demand, as a share of what all items give")
-    layout: int = Field(0, ge=0, le=2**31, description="which integers the items give, as a seed")
+    items: int = Field(default=12, ge=1, le=1000, description="d, to choose from")
+    demands: int = Field(default=2, ge=1, le=100, description="that the chosen items must cover")
+    cover: float = Field(default=0.4, gt=0, le=1, description="of each demand, as a share of what all items give")
+    layout: int = Field(default=0, ge=0, le=2**31, description="which integers the items give, as a seed")
+
+    def build(self) -> "CoverWorldBenchmark":
+        """Return the benchmark."""
+        return CoverWorldBenchmark(self)
 
 
-class CoverWorld(WorldBenchmark):
+class CoverWorldBenchmark(WorldBenchmark):
     """Choose items that cover several demands: a small mixed-integer programme, solved on the host.
 
     What item ``i`` gives to demand ``j`` is an integer from 1 to 9, the same in every replication.
     """
 
-    Settings = CoverWorldSettings
-
-    def __init__(self, settings: CoverWorldSettings):
+    def __init__(self, settings: CoverWorld):
         gives = np.random.RandomState(settings.layout).randint(1, 10, (settings.demands, settings.items))
         demanded = np.floor(settings.cover * gives.sum(axis=1))
         oracle = Milp(A_ub=-gives, b_ub=-demanded, bounds=(0, 1), integrality=1)

@@ -6,6 +6,7 @@ do not rule the fit. The mean of the networks is solved, without exploring of it
 """
 
 import math
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -13,11 +14,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless import draws, nets, replay, settings
+from regretless import draws, nets, replay
 from regretless.bypass import Bypassed, Weights
-from regretless.parts import number
 from regretless.policies.adaptive.base import Learning
+from regretless.policies.base import PolicySpec
 from regretless.problem import Problem
+from regretless.spec import number
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 RANDOM_ROUNDS = 2
@@ -41,27 +43,8 @@ class EnsembleState(eqx.Module):
     version: Int[Array, ""]
 
 
-class EnsembleSettings(settings.Settings):
-    """How many networks, and how they are trained."""
-
-    members: int = Field(5, ge=1, le=64, description="networks")
-    width: int = Field(64, ge=1, le=4096, description="of each of the two hidden layers")
-    steps: int = Field(4, ge=1, le=1000, description="of Adam after each round")
-    early_steps: int = Field(
-        1, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
-    )
-    batch: int = Field(64, ge=1, le=10**5, description="remembered rounds in each step")
-    memory: int = Field(2048, ge=1, le=10**6, description="rounds remembered, less where they are large")
-    lr: float = Field(1e-3, gt=0, description="Adam's rate")
-    decay: float = Field(0.1, ge=0, description="share of the weights, times the rate, that each step takes away")
-    floor: float = Field(0.3, gt=0, description="share of the usual size in the loss's denominator")
-
-
-class Ensemble(Learning):
+class EnsemblePolicy(Learning):
     """Plays the decision that is best for the mean prediction of its networks."""
-
-    Settings = EnsembleSettings
-    by_default = False
 
     lr: Float[Array, ""]
     decay: Float[Array, ""]
@@ -72,17 +55,6 @@ class Ensemble(Learning):
     early_steps: int = eqx.field(static=True)
     batch: int = eqx.field(static=True)
     capacity: int = eqx.field(static=True)
-
-    @classmethod
-    def build(cls, problem: Problem, settings: settings.Settings) -> "Ensemble":
-        assert isinstance(settings, EnsembleSettings)
-        numbers = {name: number(getattr(settings, name)).astype(jnp.float32) for name in ("lr", "decay", "floor")}
-        sizes = {name: getattr(settings, name) for name in ("members", "steps", "early_steps", "batch")}
-        net = Bypassed(problem.dim, problem.context_shape, settings.width)
-        whole = cls(problem, **numbers, net=net, **sizes, capacity=1)
-        one = jax.eval_shape(lambda: whole.init(jax.random.key(0)).memory.records)
-        each = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(one))
-        return cls(problem, **numbers, net=net, **sizes, capacity=max(1, min(settings.memory, BYTES // each)))
 
     def init(self, key: Key) -> EnsembleState:
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
@@ -146,3 +118,56 @@ class Ensemble(Learning):
         scale = jnp.where(scale > 0, scale, 1.0)  # nothing but zeros so far: the gradient is zero, too
         errors = jnp.where(drawn.used, jnp.square((told - drawn.values) / scale), 0.0)
         return jnp.sum(errors) / jnp.maximum(jnp.sum(drawn.used), 1)
+
+
+class Ensemble(PolicySpec):
+    """A few small networks trained on replay; the decision that is best for their mean prediction is played.
+
+    Parameters
+    ----------
+    members : int, default 5
+        Networks.
+    width : int, default 64
+        Of each of the two hidden layers.
+    steps : int, default 4
+        Of Adam after each round.
+    early_steps : int, default 1
+        If above ``steps``: the same in the first 100 rounds, then falling.
+    batch : int, default 64
+        Remembered rounds in each step.
+    memory : int, default 2048
+        Rounds remembered, fewer where they are large.
+    lr : float, default 0.001
+        Adam's rate.
+    decay : float, default 0.1
+        Share of the weights, times the rate, that each step takes away.
+    floor : float, default 0.3
+        Share of the usual size in the loss's denominator.
+    """
+
+    by_default: ClassVar[bool] = False
+
+    members: int = Field(default=5, ge=1, le=64, description="networks")
+    width: int = Field(default=64, ge=1, le=4096, description="of each of the two hidden layers")
+    steps: int = Field(default=4, ge=1, le=1000, description="of Adam after each round")
+    early_steps: int = Field(
+        default=1, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
+    )
+    batch: int = Field(default=64, ge=1, le=10**5, description="remembered rounds in each step")
+    memory: int = Field(default=2048, ge=1, le=10**6, description="rounds remembered, less where they are large")
+    lr: float = Field(default=1e-3, gt=0, description="Adam's rate")
+    decay: float = Field(
+        default=0.1, ge=0, description="share of the weights, times the rate, that each step takes away"
+    )
+    floor: float = Field(default=0.3, gt=0, description="share of the usual size in the loss's denominator")
+
+    def build(self, problem: Problem) -> EnsemblePolicy:
+        """Return the policy for a problem."""
+        numbers = {name: number(getattr(self, name)).astype(jnp.float32) for name in ("lr", "decay", "floor")}
+        sizes = {name: getattr(self, name) for name in ("members", "steps", "early_steps", "batch")}
+        net = Bypassed(problem.dim, problem.context_shape, self.width)
+        smallest = EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=1)
+        record = jax.eval_shape(lambda: smallest.init(jax.random.key(0)).memory.records)
+        size = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))
+        capacity = max(1, min(self.memory, BYTES // size))
+        return EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=capacity)

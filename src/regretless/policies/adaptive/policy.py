@@ -68,7 +68,7 @@ class AdaptiveState(eqx.Module):
     version: Int[Array, ""]
 
 
-class Adaptive(Policy):
+class AdaptivePolicy(Policy):
     """Plays the decision that is best for the joint prediction of ``learners``, called ``names``."""
 
     learners: tuple[Learning, ...]

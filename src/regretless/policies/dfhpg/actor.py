@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from regretless.bypass import Bypassed, Weights
-from regretless.models.gaussian import Gaussian
+from regretless.models.gaussian import GaussianModel
 from regretless.types import Context, Cost, Key
 
 Scalar = Float[Array, ""]
@@ -16,7 +16,7 @@ LEAST_SPREAD = 0.01
 """Spread of predicted costs, relative to their size, that exploration assumes at least."""
 
 
-class Actor(Gaussian):
+class Actor(GaussianModel):
     """``N(s μ_θ(x), (s σ)² I)`` with a network ``μ_θ``: ``size`` is s, ``scale`` is s σ, both of the context at hand."""
 
     size: Scalar

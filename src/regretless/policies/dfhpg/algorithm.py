@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regretless import nets
 from regretless.models.base import Model, Noise, Params
-from regretless.nuisance import Nuisance
+from regretless.models.nuisance import Nuisance
 from regretless.policies.base import Answer, AskingPolicy, Question
 from regretless.policies.dfhpg import control_variates
 from regretless.policies.dfhpg.gradients import hybrid, trust_in_score
@@ -46,7 +46,7 @@ class Halfway(eqx.Module):
     branch: Any  # what the decision-focused term was evaluated at
 
 
-class DFHPG(AskingPolicy):
+class DFHPGPolicy(AskingPolicy):
     """Plays ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)`` and learns ``θ`` from a score term and a decision-focused plug-in term.
 
     ``surrogate`` None makes it the plug-in variant; ``nuisance`` None says that none is needed, because the whole cost is

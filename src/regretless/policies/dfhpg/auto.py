@@ -18,7 +18,7 @@ from regretless.models.base import single
 from regretless.policies.base import Answer, AskingPolicy, Question
 from regretless.policies.dfhpg import control_variates
 from regretless.policies.dfhpg.actor import Actor, size_of
-from regretless.policies.dfhpg.ensemble import Ensemble, EnsembleState, repeat
+from regretless.policies.dfhpg.ensemble import NetworkEnsemble, NetworkEnsembleState, repeat
 from regretless.policies.dfhpg.gradients import hybrid, score_gradient, trust_in_score
 from regretless.schedules import Mixing, MixingState
 from regretless.surrogates.base import Surrogate
@@ -34,7 +34,7 @@ class AutoState(eqx.Module):
     theta: Weights  # θ, the policy
     optimiser: nets.AdamState  # moments of the hybrid gradient
     anchoring: nets.AdamState  # moments of the regression on f_φ
-    phi: EnsembleState  # φ, the nuisance
+    phi: NetworkEnsembleState  # φ, the nuisance
     rounds: replay.Replay  # what past rounds showed
     contexts: replay.Replay  # past contexts
     mixing: MixingState  # α
@@ -61,7 +61,7 @@ class AutoDFHPG(AskingPolicy):
     """Plays ``w*(ĉ)`` with ``ĉ ~ N(s μ_θ(x), (s σ)² I)``; φ learns from replay, θ from the hybrid gradient and from ``f_φ``."""
 
     model: Actor
-    nuisance: Ensemble
+    nuisance: NetworkEnsemble
     surrogate: Surrogate
     mixing: Mixing
     momentum: Scalar

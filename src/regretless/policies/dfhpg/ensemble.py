@@ -16,14 +16,14 @@ LEAST_RATE = 0.3
 """Share of its first value below which the rate does not fall: what changes can be followed for ever."""
 
 
-class EnsembleState(eqx.Module):
+class NetworkEnsembleState(eqx.Module):
     """Weights and Adam's moments; every leaf has a leading axis of members."""
 
     members: Float[Array, "count n"]
     adam: nets.AdamState
 
 
-class Ensemble(eqx.Module):
+class NetworkEnsemble(eqx.Module):
     """``count`` networks of ``width`` units, trained by Adam on batches of ``batch`` rounds each.
 
     Loss of a measured row ``h``: ``((h·f − v) / (|v| + |h·f| + floor ‖h‖))²``, an error relative to the size of what was seen,
@@ -41,32 +41,34 @@ class Ensemble(eqx.Module):
     count: int = eqx.field(static=True)
     batch: int = eqx.field(static=True)
 
-    def init(self, key: Key) -> EnsembleState:
+    def init(self, key: Key) -> NetworkEnsembleState:
         """Members that differ in their hidden layers and say nothing yet."""
         members = jax.vmap(self.net.init)(jax.random.split(key, self.count))
-        return EnsembleState(members, jax.vmap(nets.adam_init)(members))
+        return NetworkEnsembleState(members, jax.vmap(nets.adam_init)(members))
 
-    def predict(self, state: EnsembleState, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
+    def predict(self, state: NetworkEnsembleState, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
         """``f_φ`` of several contexts: the members' mean."""
         each = jax.vmap(self.net.apply, in_axes=(0, None))(state.members, contexts)
         return jnp.mean(each, axis=0).astype(jnp.result_type(float))
 
-    def predict_one(self, state: EnsembleState, context: Context) -> Cost:
+    def predict_one(self, state: NetworkEnsembleState, context: Context) -> Cost:
         """``f_φ(x)``."""
         return self.predict(state, context[None])[0]
 
-    def train(self, key: Key, state: EnsembleState, memory: replay.Replay, steps: Int[Array, ""]) -> EnsembleState:
+    def train(
+        self, key: Key, state: NetworkEnsembleState, memory: replay.Replay, steps: Int[Array, ""]
+    ) -> NetworkEnsembleState:
         """``steps`` steps of each member on rounds drawn from the memory."""
 
-        def one(i: Array, state: EnsembleState) -> EnsembleState:
+        def one(i: Array, state: NetworkEnsembleState) -> NetworkEnsembleState:
             drawn = memory.draw(jax.random.fold_in(key, i), (self.count, self.batch))
             return jax.vmap(self._step)(state, drawn)
 
         return repeat(steps, one, state)
 
-    def _step(self, state: EnsembleState, drawn: replay.Seen) -> EnsembleState:
+    def _step(self, state: NetworkEnsembleState, drawn: replay.Seen) -> NetworkEnsembleState:
         grads = jax.grad(self._loss)(state.members, drawn)
-        return EnsembleState(*self.step(state.members, state.adam, grads))
+        return NetworkEnsembleState(*self.step(state.members, state.adam, grads))
 
     def step(self, weights: Weights, adam: nets.AdamState, gradient: Weights) -> tuple[Weights, nets.AdamState]:
         """One optimiser step of one network."""

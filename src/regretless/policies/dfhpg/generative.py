@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 from regretless import draws
 from regretless.models.base import GenerativeModel, Params, Pullback, single
 from regretless.policies.dfhpg import scenarios
-from regretless.policies.dfhpg.algorithm import DFHPG, DFHPGState
+from regretless.policies.dfhpg.algorithm import DFHPGPolicy, DFHPGState
 from regretless.surrogates.base import Surrogate
 from regretless.types import Context, Cost, Decision, Key
 
@@ -27,7 +27,7 @@ class Branch(eqx.Module):
     target: Cost
 
 
-class GenerativeDFHPG(DFHPG):
+class GenerativeDFHPG(DFHPGPolicy):
     """DFHPG for a flow or a diffusion, trained by Adam.
 
     The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is no

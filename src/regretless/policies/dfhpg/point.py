@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from regretless.models.base import Params, PointModel
-from regretless.policies.dfhpg.algorithm import DFHPG, DFHPGState
+from regretless.policies.dfhpg.algorithm import DFHPGPolicy, DFHPGState
 from regretless.policies.dfhpg.gradients import score_gradient, surrogate_gradient
 from regretless.surrogates.base import Surrogate
 from regretless.types import Context, Cost, Decision, Key
@@ -21,7 +21,7 @@ class Point(eqx.Module):
     noise: Any
 
 
-class PointDFHPG(DFHPG):
+class PointDFHPG(DFHPGPolicy):
     """DFHPG for a model with a mean; ``at`` says where its surrogate is evaluated."""
 
     model: PointModel

@@ -40,7 +40,7 @@ class World(NamedTuple):
 
     def make(self) -> Benchmark:
         """The benchmark."""
-        return benchmarks.build(self.benchmark, self.own_settings())
+        return benchmarks.parse(self.benchmark, self.own_settings()).build()
 
     @property
     def play(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from regretless import benchmarks
 from regretless.live.learner import Learner
+from regretless.policies import PolicySpec
 from regretless.studies.experiment import Experiment
 from regretless.studies.settling import settle
 
@@ -25,10 +26,11 @@ MOST_TIMES = 5.0
 
 def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[dict[str, Any]]:
     """Median and 99th percentile in microseconds of ``decide``, ``learn`` and a batch, policy by policy, with its preset."""
-    bench = benchmarks.build(benchmark)
+    bench = benchmarks.parse(benchmark).build()
     for policy in policies:
         experiment = Experiment(benchmark=benchmark, policies=(policy,))
         (settled,) = settle(experiment)
+        assert isinstance(settled.settings, PolicySpec)
         learner = Learner(
             bench.oracle, context_shape=bench.context_shape, policy=policy, settings=settled.settings, scaling=False
         )

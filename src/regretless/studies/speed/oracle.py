@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.benchmarks.energy.benchmark import EnergyBenchmark, EnergySettings
+from regretless.benchmarks.energy.benchmark import Energy
 from regretless.errors import OracleError
 from regretless.oracles import Plant
 from regretless.oracles.scheduling.milp import schedule_solver
@@ -41,7 +41,7 @@ def exact_cost(plant: Plant, price: np.ndarray, starts: np.ndarray) -> tuple[flo
 def compare(instance: str, vectors: int, data_dir: str = "", progress: Progress = no_progress) -> dict[str, Any]:
     """Both on the same random prices: the largest difference of cost relative to ``Σ |c_i w_i|``, and the times."""
     with jax.enable_x64(True):
-        benchmark = EnergyBenchmark(EnergySettings(instance=instance, data_dir=data_dir))
+        benchmark = Energy(instance=instance, data_dir=data_dir).build()
         oracle = benchmark.oracle
         prices = random_prices(vectors, oracle.dim)
         ours = np.asarray(oracle.answer(prices).aux)

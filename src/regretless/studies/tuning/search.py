@@ -14,12 +14,12 @@ import jax
 from regretless import models, policies
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import SettingsError
-from regretless.policies import Policy, Scaled
+from regretless.policies import Policy, PolicySpec, Scaled
 from regretless.problem import Problem
 from regretless.results import Results
-from regretless.settings import Settings, merged
 from regretless.simulation.programs import Progress, make_room
 from regretless.simulation.simulator import Execution, Monitor, no_progress, simulate
+from regretless.spec import merge_names
 from regretless.studies.experiment import Experiment
 from regretless.studies.preparing import build_world
 from regretless.studies.settling import SCALING, require_effect, settle
@@ -121,15 +121,15 @@ def setup(task: Search) -> Setup:
     return Setup(benchmark, problem, settled.scaling)
 
 
-def chosen(task: Search, values: Mapping[str, Any]) -> Settings:
+def chosen(task: Search, values: Mapping[str, Any]) -> PolicySpec:
     """The settings of a candidate."""
-    model = {"model": task.experiment.model} if "model" in policies.REGISTRY[task.policy].Settings.model_fields else {}
-    return policies.settings_for(task.policy, merged({**model, **task.fixed}, spaces.candidate(values)))
+    model = {"model": task.experiment.model} if "model" in policies.REGISTRY[task.policy].model_fields else {}
+    return policies.parse(task.policy, merge_names({**model, **task.fixed}, spaces.candidate(values)))
 
 
 def built(task: Search, values: Mapping[str, Any], place: Setup) -> Policy:
     """A candidate."""
-    policy: Policy = policies.REGISTRY[task.policy].build(place.problem, chosen(task, values))
+    policy = chosen(task, values).build(place.problem)
     return Scaled(place.problem, policy) if place.scaling else policy
 
 

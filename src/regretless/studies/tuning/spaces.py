@@ -13,8 +13,8 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from regretless import models, policies
 from regretless.errors import SettingsError
-from regretless.policies.dfhpg.settings import DFHPG1Settings, DFHPGSettings
-from regretless.settings import Choice, Settings
+from regretless.policies.dfhpg.specs import DFHPG, ScoreTermSpec
+from regretless.spec import Spec
 from regretless.studies.definitions import SURROGATES
 
 PAIR = "alpha"
@@ -50,13 +50,13 @@ def protocol(benchmark: str, model: str) -> Protocol:
 def space(policy: str, benchmark: str, model: str, fixed: Mapping[str, Any]) -> dict[str, BaseDistribution]:
     """What is searched; settings in ``fixed`` are not."""
     entry = policies.REGISTRY[policy]
-    declared = getattr(entry, "search_space", None)
+    declared = entry.search_space
     if declared is not None:
         found = {name: _distribution(name, spec) for name, spec in declared.items()}
-    elif issubclass(entry.Settings, DFHPG1Settings):
-        found = _paper(entry.Settings, benchmark, models.is_generative(model))
+    elif issubclass(entry, ScoreTermSpec):
+        found = _paper(entry, benchmark, models.is_generative(model))
     else:
-        found = _around(entry.Settings())
+        found = _around(entry())
     taken = {*fixed, *((PAIR,) if {"alpha.max", "alpha.min"} & fixed.keys() else ())}
     left = {name: each for name, each in found.items() if name not in taken}
     if not left:
@@ -64,7 +64,7 @@ def space(policy: str, benchmark: str, model: str, fixed: Mapping[str, Any]) -> 
     return left
 
 
-def _paper(settings: type[Settings], benchmark: str, generative: bool) -> dict[str, BaseDistribution]:
+def _paper(settings: type[Spec], benchmark: str, generative: bool) -> dict[str, BaseDistribution]:
     energy = benchmark == "energy"
     pairs = ENERGY_ALPHA_PAIRS if energy else GENERATIVE_ALPHA_PAIRS if generative else ALPHA_PAIRS
     found: dict[str, BaseDistribution] = {
@@ -89,7 +89,7 @@ def _paper(settings: type[Settings], benchmark: str, generative: bool) -> dict[s
 def constants(policy: str, benchmark: str, model: str) -> dict[str, Any]:
     """Settings that the paper's protocol fixes."""
     found: dict[str, Any] = {}
-    if issubclass(policies.REGISTRY[policy].Settings, DFHPGSettings):
+    if issubclass(policies.REGISTRY[policy], DFHPG):
         found["alpha.gate"] = "exponential" if benchmark == "energy" else "warmup"
     if model == "diffusion" and benchmark == "energy":
         found |= {"model.train_steps": 20, "model.sample_steps": 8, "model.weights": "elbo"}
@@ -126,18 +126,18 @@ def _distribution(name: str, spec: Any) -> BaseDistribution:
         ) from None
 
 
-def _around(settings: Settings, prefix: str = "") -> dict[str, BaseDistribution]:
+def _around(settings: Spec, prefix: str = "") -> dict[str, BaseDistribution]:
     """A range around the default of every setting that is a number, and every choice among words."""
     found: dict[str, BaseDistribution] = {}
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if isinstance(value, Settings):
-            found |= _around(value, f"{prefix}{name}.")
+        if isinstance(value, Spec):
+            found |= {} if value.registry is not None else _around(value, f"{prefix}{name}.")
         elif isinstance(value, bool):
             found[prefix + name] = CategoricalDistribution((True, False))
         elif typing.get_origin(field.annotation) is typing.Literal:
             found[prefix + name] = CategoricalDistribution(typing.get_args(field.annotation))
-        elif isinstance(value, int | float) and not isinstance(value, Choice):
+        elif isinstance(value, int | float):
             found[prefix + name] = _range(value, *_bounds(field))
     return found
 

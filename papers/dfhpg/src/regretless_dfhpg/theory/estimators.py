@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from scipy.special import chdtrc, ndtri
 
 from regretless.keys import DECIDE, LEARN, STREAM, purpose_key
-from regretless.policies.dfhpg.algorithm import DFHPG
+from regretless.policies.dfhpg.algorithm import DFHPGPolicy
 from regretless.simulation.programs import Progress, Replicas
 from regretless.simulation.stream import SimulationSpec
 from regretless_dfhpg.theory import surrogate, world
@@ -56,7 +56,9 @@ class StepSums(eqx.Module):
         return StepSums(jnp.sum(g, axis=1), jnp.einsum("snp,snq->spq", g, g))
 
 
-def _steps(one: DFHPG, game: SimulationSpec, own: Any, theta: Array, phi: Array, start: Array) -> tuple[Array, Array]:
+def _steps(
+    one: DFHPGPolicy, game: SimulationSpec, own: Any, theta: Array, phi: Array, start: Array
+) -> tuple[Array, Array]:
     """Return ``θ_t − θ_{t+1}`` and ``φ_t − φ_{t+1}`` of ``CHUNK`` rounds from the same point, ``[chunk, dp]`` each."""
     fresh = one.init(own)
     state = eqx.tree_at(lambda s: (s.theta, s.phi.phi), fresh, (theta, phi))
@@ -72,18 +74,20 @@ def _steps(one: DFHPG, game: SimulationSpec, own: Any, theta: Array, phi: Array,
     return jax.vmap(step)(start + jnp.arange(CHUNK, dtype=jnp.int32))
 
 
-def _sample(shared: tuple[DFHPG, SimulationSpec, Array, Array, Any], own: Any) -> tuple[StepSums, StepSums]:
+def _sample(shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Any], own: Any) -> tuple[StepSums, StepSums]:
     """StepSums of the policy's and of the nuisance's steps, for each policy of the stack on the same rounds."""
     stack, game, theta, phi, start = shared
     of_policy, of_nuisance = jax.vmap(lambda one: _steps(one, game, own, theta, phi, start))(stack)
     return StepSums.of(of_policy), StepSums.of(of_nuisance)
 
 
-def _descend(shared: tuple[DFHPG, SimulationSpec, Array, Array, Array, Array, Any], own: Any) -> Float[Array, " steps"]:
+def _descend(
+    shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Array, Array, Any], own: Any
+) -> Float[Array, " steps"]:
     """Return the mean over every eighth step of ``V(θ − βg) − V(θ) − ½ L β² ‖g‖²`` (or of ``V^α``)."""
     stack, game, theta, phi, rates, curvatures, start = shared
 
-    def change(one: DFHPG, rate: Array, curvature: Array) -> Array:
+    def change(one: DFHPGPolicy, rate: Array, curvature: Array) -> Array:
         weight = jnp.ones(()) if one.surrogate is None else one.mixing.init().alpha
         height = world.value if one.surrogate is None else functools.partial(surrogate.mixed_value, weight)
         g = _steps(one, game, own, theta, phi, start)[0][::EVERY]
@@ -93,7 +97,7 @@ def _descend(shared: tuple[DFHPG, SimulationSpec, Array, Array, Array, Array, An
     return jax.vmap(change)(stack, rates, curvatures)
 
 
-def _stacked(kinds: Sequence[Estimator]) -> DFHPG:
+def _stacked(kinds: Sequence[Estimator]) -> DFHPGPolicy:
     """Return the policies of one variant as one tree; with a policy rate of 1 a step is the estimator."""
     built = [jax.tree.map(jnp.asarray, policy("constant", one.alpha, 1.0, one.eta, one.variant)) for one in kinds]
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *built)

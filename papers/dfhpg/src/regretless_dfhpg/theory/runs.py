@@ -10,16 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from regretless.parts import number
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg.gradients import score_gradient
 from regretless.policies.dfhpg.point import PointDFHPG
-from regretless.policies.dfhpg.settings import DFHPGSettings
-from regretless.policies.dfhpg.variants import dfhpg
+from regretless.policies.dfhpg.specs import DFHPG
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress, Replicas
 from regretless.simulation.stream import SimulationSpec
-from regretless.surrogates.direct import SPOPlus
 from regretless.types import Context, Decision, Feedback, Info, Instance, Key, Sample
 from regretless_dfhpg.theory import surrogate, world
 from regretless_dfhpg.theory.statements import Curve, Statement, fitted_slope, mean_interval, two_term_pvalue
@@ -50,19 +47,14 @@ def policy(
         "exploration_scale": world.SCALE,
     }
     problem = world.World().problem("bandit")
-    parts: dict[str, Any] = {
-        "model": world.BoundedGaussian(world.ITEMS, (world.FEATURES,), number(world.SCALE)),
-    }
+    parts: dict[str, Any] = {"model": world.BoundedGaussian(), "surrogate": "spo_plus"}
     if variant == "plug_in":
         settings["variant"] = "plug_in"
     else:
-        settings |= {"surrogate": variant, "surrogate_at": "sample"}
-    if variant == "spo_plus":
-        parts["surrogate"] = SPOPlus.build(problem.oracle, SPOPlus.Settings())
+        settings["surrogate_at"] = "sample"
     if variant == "listwise_ltr":
-        chosen = {"temperature": surrogate.TEMPERATURE, "pool": world.ITEMS}
-        parts["surrogate"] = surrogate.FullPool.build(problem.oracle, surrogate.FullPool.Settings(**chosen))
-    built = dfhpg(problem, DFHPGSettings(**settings), **parts)
+        parts["surrogate"] = surrogate.FullPool(temperature=surrogate.TEMPERATURE, pool=world.ITEMS)
+    built = DFHPG(**settings, **parts).build(problem)
     assert isinstance(built, PointDFHPG)
     return built
 

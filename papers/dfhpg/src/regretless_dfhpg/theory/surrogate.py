@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from regretless.oracles.base import Oracle
 from regretless.surrogates import pool
-from regretless.surrogates.ranking import ListwiseLTR
+from regretless.surrogates.ranking import ListwiseLTR, ListwiseLTRSurrogate
 from regretless_dfhpg.theory import world
 from regretless_dfhpg.theory.world import Constants, Parameters, Scalar
 
@@ -24,11 +25,19 @@ ALPHAS = (0.0, 0.5)
 """Mixing weights at which Theorem 2.3 is measured; at α = 1 it is Theorem 2.2."""
 
 
-class FullPool(ListwiseLTR):
+class FullPoolSurrogate(ListwiseLTRSurrogate):
     """``listwise_ltr`` whose pool holds every item before the first round, so that the loss never changes."""
 
     def init(self) -> pool.Pool:
         return pool.add_many(super().init(), jnp.eye(self.oracle.dim))
+
+
+class FullPool(ListwiseLTR):
+    """``listwise_ltr`` with a pool that is full from the start."""
+
+    def build(self, oracle: Oracle) -> FullPoolSurrogate:
+        """Return the gradient on a feasible set."""
+        return FullPoolSurrogate(oracle, **self.hyperparameters())
 
 
 def _plane(nodes: int) -> tuple[np.ndarray, np.ndarray]:

@@ -22,8 +22,10 @@ from jaxtyping import Array, Float, Int
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.models.gaussian import Gaussian
+from regretless.models.base import PointModelSpec
+from regretless.models.gaussian import GaussianModel
 from regretless.oracles.topk import TopK
+from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
 CONTEXTS = np.array([[1.0, a, b] for a in (1, -1) for b in (1, -1)])
@@ -60,7 +62,7 @@ class World(Benchmark):
         return observation
 
 
-class BoundedGaussian(Gaussian):
+class BoundedGaussianModel(GaussianModel):
     """``ĉ ~ N(R sin(θ x), σ² I)``: a Gaussian model with a mean in ``[−R, R]`` that starts at ``θ = 0``."""
 
     reach: Float[Array, ""] = eqx.field(default_factory=lambda: np.asarray(REACH))  # R
@@ -70,6 +72,14 @@ class BoundedGaussian(Gaussian):
 
     def mean(self, params: Array, context: Context) -> Cost:
         return self.reach * jnp.sin(params @ context)
+
+
+class BoundedGaussian(PointModelSpec):
+    """The bounded Gaussian model of the theorems."""
+
+    def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> BoundedGaussianModel:
+        """Return the model with exploration scale σ."""
+        return BoundedGaussianModel(dim, context_shape, number(scale))
 
 
 def probabilities(means: Float[Array, "n d"], scale: float = SCALE) -> Float[Array, "n d"]:

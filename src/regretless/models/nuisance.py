@@ -1,11 +1,11 @@
-"""The nuisance ``f_φ(x) ≈ E[c|x]``: a point regression of the cost, fitted on whatever the feedback shows of it.
+"""The nuisance ``f_φ(x) ≈ E[c|x]``: a point regression of the cost, fitted on what the feedback shows of it.
 
 Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``. ``MLPNuisance`` is what the published runs use;
 ``LinearNuisance`` is the class of the theorems (Algorithm 1: projected SGD on ``‖v − H(w) f_φ(x)‖²``).
 """
 
 import abc
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -13,15 +13,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless import nets, settings
-from regretless.parts import Part, fields
+from regretless import nets
 from regretless.problem import Problem
 from regretless.registry import Registry
-from regretless.schedules import RateSettings, shifted_inverse
+from regretless.schedules import RateSpec, shifted_inverse
+from regretless.spec import Spec
 from regretless.types import Context, Cost, Feedback, Key
 
 
-class Nuisance(Part):
+class Nuisance(eqx.Module):
     """A regression of the cost with its own optimiser; ``state`` holds both."""
 
     lr: Float[Array, ""]  # η_0
@@ -29,29 +29,22 @@ class Nuisance(Part):
     context_shape: tuple[int, ...] = eqx.field(static=True)
     support: int | None = eqx.field(static=True)  # a promise: the loss depends on no more coordinates than this
 
-    @classmethod
-    def build(cls, problem: Problem, settings: settings.Settings | None = None) -> Self:
-        """The regression for a problem."""
-        support = problem.oracle.support if problem.feedback.sparse else None
-        shape: dict[str, Any] = {"dim": problem.dim, "context_shape": problem.context_shape, "support": support}
-        return cls(**shape, **fields(settings or cls.Settings()))
-
     @abc.abstractmethod
     def init(self, key: Key) -> Any:
-        """Fresh parameters and optimiser state."""
+        """Return fresh parameters and optimiser state."""
 
     @abc.abstractmethod
     def predict(self, state: Any, context: Context) -> Cost:
-        """``f_φ(x)``."""
+        """Return ``f_φ(x)``."""
 
     @abc.abstractmethod
     def step(self, state: Any, context: Context, feedback: Feedback) -> tuple[Any, Float[Array, ""]]:
-        """One step on this round's loss: the new state and the norm of the gradient (before clipping)."""
+        """Take one step on this round's loss; return the new state and the norm of the gradient (before clipping)."""
 
     def predict_and_step(
         self, state: Any, context: Context, feedback: Feedback, whole: Bool[Array, ""]
     ) -> tuple[Cost, Any, Float[Array, ""]]:
-        """``f_φ(x)`` before the step, then the step; unless ``whole``, coordinates that were not chosen may come as zeros."""
+        """Return ``f_φ(x)`` before the step, then take the step; unless ``whole``, coordinates not chosen may be zeros."""
         return self.predict(state, context), *self.step(state, context, feedback)
 
 
@@ -62,25 +55,13 @@ class MLPState(eqx.Module):
     adam: nets.AdamState
 
 
-class MLPNuisance(Nuisance):
+class MLPNuisanceModel(Nuisance):
     """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
 
     It computes in single precision, as in the published runs, unless ``precision`` and the program allow more. With feature
-    rows a step leaves out what ``support`` says has no say. ``loss="sum"`` is the paper's ``‖v − H f_φ(x)‖²`` and not
+    rows a step leaves out the rows that ``support`` excludes. ``loss="sum"`` is the paper's ``‖v − H f_φ(x)‖²`` and not
     half the mean, ``optimiser="sgd"`` its plain step.
     """
-
-    class Settings(RateSettings):
-        """Learning rate, precision and size of the network."""
-
-        lr: float = Field(0.01, ge=0, description="η_0 of φ")
-        precision: Literal["single", "double"] = Field("single", description="of the network")
-        width: int = Field(256, ge=1, description="units of each hidden layer")
-        clip: float = Field(10.0, gt=0, description="largest norm of a gradient")
-        optimiser: Literal["adam", "sgd"] = Field("adam", description="of φ: the published runs', or the paper's text")
-        loss: Literal["half_mean", "sum"] = Field(
-            "half_mean", description="of a round: half the mean over the rows seen, or the sum that the paper writes"
-        )
 
     rate_offset: Float[Array, ""]
     rate_start: Float[Array, ""]
@@ -105,7 +86,7 @@ class MLPNuisance(Nuisance):
         self, state: MLPState, context: Context, feedback: Feedback, whole: Bool[Array, ""]
     ) -> tuple[Cost, MLPState, Float[Array, ""]]:
         rows = self._chosen_rows(feedback)
-        prediction, inputs = self._looked(state.layers, self._cast(context), rows, whole)
+        prediction, inputs = self._predict_rows(state.layers, self._cast(context), rows, whole)
         slope = feedback.loss_gradient(prediction) if self.loss == "half_mean" else feedback.sum_gradient(prediction)
         cotangent = self._cast(slope)
         if rows is not None:
@@ -130,21 +111,21 @@ class MLPNuisance(Nuisance):
         return prediction, MLPState(layers, adam), norm
 
     def _cast(self, tree: Any) -> Any:
-        """Arrays in the precision that this network computes in."""
+        """Return arrays in the precision that this network computes in."""
         kind = jnp.result_type(float) if self.precision == "double" else jnp.float32
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), tree)
 
     def _chosen_rows(self, feedback: Feedback) -> Int[Array, " support"] | None:
-        """The feature rows of what was chosen, ``dim`` where there are fewer than ``support``; None: all may have a say."""
+        """Return the feature rows of what was chosen, ``dim`` where there are fewer than ``support``; None: all may matter."""
         if len(self.context_shape) == 1 or self.support is None or self.support >= self.dim:
             return None
         w = feedback.operator.rmatvec(feedback.linkage)  # H(w)ᵀ e(w) = w
         return jnp.nonzero(w, size=self.support, fill_value=self.dim)[0]
 
-    def _looked(
+    def _predict_rows(
         self, layers: nets.Layers, context: Context, rows: Int[Array, " support"] | None, whole: Bool[Array, ""]
     ) -> tuple[Cost, list[Array]]:
-        """The prediction, and the inputs of each layer for ``rows``, to which the prediction keeps unless it is ``whole``."""
+        """Return the prediction (unless ``whole``, only for ``rows``), and the inputs of each layer for ``rows``."""
         if rows is None:
             return self._forward(layers, context)
 
@@ -159,7 +140,7 @@ class MLPNuisance(Nuisance):
         return jax.lax.cond(whole, all_rows, chosen_rows)
 
     def _forward(self, layers: nets.Layers, context: Context) -> tuple[Cost, list[Array]]:
-        """The prediction, in the program's precision, and the inputs of each layer."""
+        """Return the prediction, in the program's precision, and the inputs of each layer."""
         output, inputs = nets.forward(layers, context)
         return output.reshape(-1).astype(jnp.result_type(float)), inputs
 
@@ -171,19 +152,12 @@ class LinearState(eqx.Module):
     count: Int[Array, ""]
 
 
-class LinearNuisance(Nuisance):
+class LinearNuisanceModel(Nuisance):
     """``f_φ(x) = φ x`` (or ``X φ`` for feature rows) on the ball ``‖φ‖ ≤ radius``, by projected SGD on ``‖v − H f_φ(x)‖²``.
 
     Step sizes of the paper's Proposition on nuisance regret: ``rule="adaptive"`` is ``η_t = lr / t`` with ``lr = 1/λ``,
     ``rule="constant"`` is ``η_t = lr``.
     """
-
-    class Settings(settings.Settings):
-        """Step sizes, and the ball that the coefficients stay in."""
-
-        lr: float = Field(0.01, ge=0, description="η_0 of φ")
-        rule: Literal["adaptive", "constant"] = Field("adaptive", description="step sizes: lr / t, or lr throughout")
-        radius: float = Field(1e4, gt=0, description="of the ball that the coefficients are projected on")
 
     radius: Float[Array, ""]
     rule: Literal["adaptive", "constant"] = eqx.field(static=True)
@@ -207,4 +181,91 @@ class LinearNuisance(Nuisance):
         return LinearState(phi, count), nets.tree_norm(grad)
 
 
-REGISTRY: Registry[type[Nuisance]] = Registry("nuisance", "nuisances", {"mlp": MLPNuisance, "linear": LinearNuisance})
+REGISTRY: Registry[type["NuisanceSpec"]] = Registry(
+    "nuisance",
+    "nuisances",
+    {
+        "mlp": "regretless.models.nuisance:MLPNuisance",
+        "linear": "regretless.models.nuisance:LinearNuisance",
+    },
+    ("registry", "build"),
+    "a subclass of regretless.models.NuisanceSpec",
+)
+
+
+class NuisanceSpec(Spec):
+    """Base class of nuisance regressions as settings: subclass it, list the settings as fields and write ``build``."""
+
+    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    namespace: ClassVar[str] = "rg.models."
+
+    lr: float = Field(default=0.01, ge=0, description="η_0 of φ")
+
+    @abc.abstractmethod
+    def build(self, problem: Problem) -> Nuisance:
+        """Return the regression for a problem."""
+
+    def _shape(self, problem: Problem) -> dict[str, Any]:
+        """Return the fields of the running regression that depend on the problem."""
+        support = problem.oracle.support if problem.feedback.sparse else None
+        return {"dim": problem.dim, "context_shape": problem.context_shape, "support": support}
+
+
+class MLPNuisance(NuisanceSpec, RateSpec):
+    """The nuisance of the published runs: two hidden layers of ReLU, one optimiser step per round.
+
+    Parameters
+    ----------
+    lr : float, default 0.01
+        η_0 of φ.
+    rate_offset, rate_start : float, default 100.0 and 1.0
+        s and r of the learning rate ``η_0 (r + s) / (t + s)``.
+    precision : {"single", "double"}, default "single"
+        Of the network.
+    width : int, default 256
+        Units of each hidden layer.
+    clip : float, default 10.0
+        Largest norm of a gradient.
+    optimiser : {"adam", "sgd"}, default "adam"
+        The published runs', or the paper's plain step.
+    loss : {"half_mean", "sum"}, default "half_mean"
+        Of a round: half the mean of squared errors over the rows seen, or the sum that the paper writes.
+    """
+
+    precision: Literal["single", "double"] = Field(default="single", description="of the network")
+    width: int = Field(default=256, ge=1, description="units of each hidden layer")
+    clip: float = Field(default=10.0, gt=0, description="largest norm of a gradient")
+    optimiser: Literal["adam", "sgd"] = Field(
+        default="adam", description="of φ: the published runs', or the paper's text"
+    )
+    loss: Literal["half_mean", "sum"] = Field(
+        default="half_mean",
+        description="of a round: half the mean over the rows seen, or the sum that the paper writes",
+    )
+
+    def build(self, problem: Problem) -> MLPNuisanceModel:
+        """Return the regression for a problem."""
+        return MLPNuisanceModel(**self._shape(problem), **self.hyperparameters())
+
+
+class LinearNuisance(NuisanceSpec):
+    """The nuisance of the theorems: linear in the context, by projected SGD.
+
+    Parameters
+    ----------
+    lr : float, default 0.01
+        η_0 of φ.
+    rule : {"adaptive", "constant"}, default "adaptive"
+        Step sizes ``lr / t``, or ``lr`` throughout.
+    radius : float, default 10000.0
+        Of the ball that the coefficients are projected on.
+    """
+
+    rule: Literal["adaptive", "constant"] = Field(
+        default="adaptive", description="step sizes: lr / t, or lr throughout"
+    )
+    radius: float = Field(default=1e4, gt=0, description="of the ball that the coefficients are projected on")
+
+    def build(self, problem: Problem) -> LinearNuisanceModel:
+        """Return the regression for a problem."""
+        return LinearNuisanceModel(**self._shape(problem), **self.hyperparameters())

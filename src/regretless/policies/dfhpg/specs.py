@@ -1,0 +1,336 @@
+"""DFHPG and its two ablations as settings. They are one algorithm with different mixing weights."""
+
+from typing import Any, ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+from pydantic import Field
+
+from regretless.errors import SettingsError
+from regretless.models.base import GenerativeModelSpec, Model, ModelSpec, PointModelSpec
+from regretless.models.gaussian import GaussianLinear
+from regretless.models.nuisance import MLPNuisance, NuisanceSpec
+from regretless.policies.base import PolicySpec
+from regretless.policies.dfhpg.algorithm import DFHPGPolicy
+from regretless.policies.dfhpg.point import PointDFHPG
+from regretless.policies.dfhpg.scenarios import Orientation, Variant
+from regretless.problem import Problem
+from regretless.schedules import MixingWeight, RateSpec
+from regretless.spec import Spec, number
+from regretless.surrogates.base import SurrogateSpec
+from regretless.surrogates.direct import SPOPlus
+from regretless.types import Key
+
+SURROGATE_TERM = ("scenario_gradient", "kappa_dfl", "lambda_reg", "regulariser_at", "orientation")
+"""Settings of ``GenerativeTerm`` that the plug-in variant does not use."""
+
+
+class GenerativeTerm(Spec):
+    """What DFHPG needs in addition for a generative model (the paper's Appendix on generative parameterisations).
+
+    Parameters
+    ----------
+    scenarios : int, default 32
+        K, scenarios per round.
+    scenario_gradient : {"own", "averaged", "saa"}, default "own"
+        Each scenario keeps its surrogate gradient, all take the average, or one call at their mean.
+    kappa_dfl : float, default 1.0
+        κ, weight of the surrogate in the (1 − α) term.
+    lambda_reg : float, default 0.1
+        λ, weight of the regulariser in the (1 − α) term.
+    regulariser_at : {"prediction", "sample"}, default "prediction"
+        Where the regulariser is evaluated: at the nuisance's prediction or at a fresh sample.
+    orientation : {"minimise", "published"}, default "minimise"
+        ``"published"`` hands costs to surrogates that maximise, as the authors' generative runs do.
+    optimiser : {"adam", "sgd"}, default "adam"
+        Of θ: the published runs', or the paper's plain step.
+    """
+
+    namespace: ClassVar[str] = "rg.policies."
+
+    scenarios: int = Field(default=32, ge=1, description="K, scenarios per round")
+    scenario_gradient: Variant = Field(
+        default="own",
+        description="each scenario keeps its surrogate gradient, all take the average, or one call at their mean",
+    )
+    kappa_dfl: float = Field(default=1.0, ge=0, description="κ, weight of the surrogate in the (1 − α) term")
+    lambda_reg: float = Field(default=0.1, ge=0, description="λ, weight of the regulariser in the (1 − α) term")
+    regulariser_at: Literal["prediction", "sample"] = Field(
+        default="prediction", description="where the regulariser is taken: nuisance prediction or fresh sample"
+    )
+    orientation: Orientation = Field(
+        default="minimise",
+        description="published: hand costs to surrogates that maximise, as the authors' generative runs do",
+    )
+    optimiser: Literal["adam", "sgd"] = Field(
+        default="adam", description="of θ: the published runs', or the paper's plain step"
+    )
+
+
+class ScoreTermSpec(PolicySpec, RateSpec):
+    """Base class of DFHPG's variants: what the score term needs."""
+
+    supports_generative: ClassVar[bool] = True
+
+    policy_lr: float = Field(default=0.05, gt=0, description="η_0 of θ")
+    policy_schedule: Literal["shifted_inverse", "constant"] = Field(
+        default="shifted_inverse",
+        description="how the policy's learning rate falls (the theorems keep it constant)",
+    )
+    clip: float = Field(default=10.0, gt=0, description="largest norm of a gradient")
+    exploration_scale: float = Field(default=0.1, gt=0, description="σ of the sampled cost")
+    normalize_gradients: bool = Field(default=True, description="scale both gradients to norm 1 before mixing")
+    baseline_momentum: float = Field(default=0.95, ge=0, lt=1, description="ψ of the moving-average baseline")
+    late_clip: float = Field(default=10.0, gt=0, description="largest density ratio of a late score term")
+    late_limit: float = Field(
+        default=100.0, ge=0, description="age in learning steps beyond which a score term is left out"
+    )
+    model: ModelSpec = Field(default=GaussianLinear(), description="model of the cost")
+    generative: GenerativeTerm = GenerativeTerm()
+
+    @property
+    def is_generative(self) -> bool:
+        """Whether the model is known by its samples."""
+        return isinstance(self.model, GenerativeModelSpec)
+
+    def unused(self, problem: Problem) -> dict[str, str]:
+        name = self.model.registered_name
+        idle: dict[str, str] = {}
+        if self.is_generative:
+            idle["exploration_scale"] = f"the model {name!r} has its own spread"
+        else:
+            idle["generative."] = f"the model {name!r} is not generative"
+        if self.policy_schedule == "constant":
+            idle |= dict.fromkeys(("rate_offset", "rate_start"), "policy_schedule is 'constant'")
+        return idle
+
+    def assemble(self, problem: Problem, at: Literal["mean", "sample"], **parts: Any) -> DFHPGPolicy:
+        """Return the algorithm around a model of either kind; ``parts`` are the remaining fields of ``DFHPGPolicy``."""
+        common: dict[str, Any] = {
+            "problem": problem,
+            "rate": number(self.policy_lr),
+            "rate_offset": number(self.rate_offset),
+            "rate_start": number(self.rate_start),
+            "clip": number(self.clip),
+            "momentum": number(self.baseline_momentum),
+            "late_clip": number(self.late_clip),
+            "late_limit": number(self.late_limit),
+            "normalise": self.normalize_gradients,
+            "constant_rate": self.policy_schedule == "constant",
+            **parts,
+        }
+        if isinstance(self.model, PointModelSpec):
+            point = self.model.build(problem.dim, problem.context_shape, self.exploration_scale)
+            return PointDFHPG(model=point, at=at, **common)
+        assert isinstance(self.model, GenerativeModelSpec)
+        from regretless.policies.dfhpg.generative import GenerativeDFHPG
+
+        term = self.generative
+        return GenerativeDFHPG(
+            model=self.model.build(problem.dim, problem.context_shape),
+            kappa=number(term.kappa_dfl),
+            regularisation=number(term.lambda_reg),
+            count=term.scenarios,
+            scenario_gradient=term.scenario_gradient,
+            regulariser_at=term.regulariser_at,
+            sign=number(1.0 if term.orientation == "minimise" else -1.0),
+            optimiser=term.optimiser,
+            **common,
+        )
+
+
+class DFHPG1(ScoreTermSpec):
+    """DFHPG with α ≡ 1: only the score term learns, with the moving average as its baseline.
+
+    Parameters
+    ----------
+    policy_lr : float, default 0.05
+        η_0 of θ.
+    rate_offset, rate_start : float, default 100.0 and 1.0
+        s and r of the learning rate ``η_0 (r + s) / (t + s)``.
+    policy_schedule : {"shifted_inverse", "constant"}, default "shifted_inverse"
+        How the policy's learning rate falls (the theorems keep it constant).
+    clip : float, default 10.0
+        Largest norm of a gradient.
+    exploration_scale : float, default 0.1
+        σ of the sampled cost, of point models.
+    normalize_gradients : bool, default True
+        Whether both gradients are scaled to norm 1 before mixing.
+    baseline_momentum : float, default 0.95
+        ψ of the moving-average baseline.
+    late_clip : float, default 10.0
+        Largest density ratio of a late score term.
+    late_limit : float, default 100.0
+        Age in learning steps beyond which a score term is left out.
+    model : ModelSpec, default GaussianLinear()
+        Model of the cost.
+    generative : GenerativeTerm
+        What a generative model needs in addition.
+    """
+
+    def build(self, problem: Problem) -> DFHPGPolicy:
+        """Return the policy for a problem."""
+        return self.assemble(
+            problem,
+            "mean",
+            nuisance=None,
+            surrogate=None,
+            mixing=MixingWeight(max=1.0, min=1.0).build(),
+            baseline="moving_average",
+            score_only=True,
+            nuisance_at="after",
+            overwrite_seen=True,
+            plug_in_baseline=True,
+        )
+
+
+class PlugInTermSpec(ScoreTermSpec):
+    """Base class of the variants with a decision-focused plug-in term."""
+
+    surrogate: SurrogateSpec = Field(default=SPOPlus(), description="surrogate loss of the decision-focused branch")
+    surrogate_at: Literal["mean", "sample"] = Field(default="mean", description="where the surrogate is evaluated")
+    variant: Literal["surrogate", "plug_in"] = Field(
+        default="surrogate", description="the (1 − α) branch of Algorithm 1"
+    )
+    nuisance: NuisanceSpec = Field(
+        default=MLPNuisance(), description="the network of the published runs, or the theory's linear class"
+    )
+    nuisance_at: Literal["after", "before"] = Field(
+        default="after",
+        description="φ of the (1 − α) branch: after this round's step, or before it as the paper writes",
+    )
+    overwrite_seen: bool = Field(
+        default=True,
+        description="costs that were seen one by one replace their predictions in the (1 − α) branch",
+    )
+    baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
+        default="moving_average", description="b of the score term"
+    )
+    plug_in_baseline: bool = Field(default=True, description="subtract b in the plug-in term too (the paper does not)")
+
+    def predicts(self, problem: Problem) -> bool:
+        """Return whether there is a nuisance: not where the whole cost arrives in every round and replaces it."""
+        known = problem.feedback.reveals_all and not problem.may_miss
+        return not (known and (self.overwrite_seen or self.variant == "plug_in"))
+
+    def unused(self, problem: Problem) -> dict[str, str]:
+        idle = super().unused(problem)
+        if not self.predicts(problem):
+            reason = "the whole cost is seen, no prediction is needed"
+            idle |= dict.fromkeys(("nuisance_at", "nuisance", "nuisance."), reason)
+        if self.variant == "plug_in":
+            term = (f"generative.{name}" for name in SURROGATE_TERM)
+            idle |= dict.fromkeys(("surrogate", "surrogate.", "surrogate_at", *term), "variant is 'plug_in'")
+        else:
+            idle["plug_in_baseline"] = "variant is 'surrogate'"
+        if not problem.feedback.separable or self.variant == "plug_in":
+            idle["overwrite_seen"] = "no cost is seen by itself, or variant is 'plug_in'"
+        if self.is_generative:
+            idle["surrogate_at"] = f"the model {self.model.registered_name!r} is evaluated at its scenarios"
+        if self.baseline != "moving_average":
+            idle["baseline_momentum"] = f"baseline is {self.baseline!r}"
+        return idle
+
+    def assemble_hybrid(self, problem: Problem, alpha: MixingWeight, idle_nuisance: bool) -> DFHPGPolicy:
+        """Return the algorithm with a mixing weight; an idle nuisance stays at its initial weights."""
+        nuisance = self.nuisance.replace(lr=0.0) if idle_nuisance else self.nuisance
+        plug_in = self.variant == "plug_in"
+        policy = self.assemble(
+            problem,
+            self.surrogate_at,
+            nuisance=nuisance.build(problem) if self.predicts(problem) else None,
+            surrogate=None if plug_in else self.surrogate.build(problem.oracle),
+            mixing=alpha.build(),
+            baseline=self.baseline,
+            score_only=False,
+            nuisance_at=self.nuisance_at,
+            overwrite_seen=self.overwrite_seen,
+            plug_in_baseline=self.plug_in_baseline,
+        )
+        if plug_in and not has_density(policy.model):
+            raise SettingsError(
+                "variant 'plug_in' needs a model with a density, whose score it weighs: gaussian_linear, gaussian_nn or "
+                f"flow; got {self.model.registered_name}"
+            )
+        return policy
+
+
+class DFHPG0(PlugInTermSpec):
+    """DFHPG with α ≡ 0: only the decision-focused plug-in term learns (what is played is still the sample).
+
+    Parameters
+    ----------
+    surrogate : SurrogateSpec, default SPOPlus()
+        Surrogate loss of the decision-focused branch.
+    surrogate_at : {"mean", "sample"}, default "mean"
+        Where the surrogate is evaluated, of point models.
+    variant : {"surrogate", "plug_in"}, default "surrogate"
+        The (1 − α) branch of Algorithm 1.
+    nuisance : NuisanceSpec, default MLPNuisance()
+        The regression ``f_φ``: the network of the published runs, or the theory's linear class.
+    nuisance_at : {"after", "before"}, default "after"
+        φ of the (1 − α) branch: after this round's step, or before it as the paper writes.
+    overwrite_seen : bool, default True
+        Whether costs that were seen one by one replace their predictions in the (1 − α) branch.
+    baseline : {"moving_average", "nuisance_induced", "none"}, default "moving_average"
+        b of the score term.
+    plug_in_baseline : bool, default True
+        Whether b is subtracted in the plug-in term too (not in the paper).
+    **others
+        The settings of ``DFHPG1``.
+    """
+
+    def build(self, problem: Problem) -> DFHPGPolicy:
+        """Return the policy for a problem."""
+        return self.assemble_hybrid(problem, MixingWeight(max=0.0, min=0.0), idle_nuisance=False)
+
+
+class DFHPG(PlugInTermSpec):
+    """DFHPG, Algorithm 1 of the paper: score term and decision-focused plug-in term, mixed by α.
+
+    Parameters
+    ----------
+    alpha : MixingWeight
+        Weight α of the score term and its schedule.
+    nuisance_always : bool, default False
+        Whether the nuisance is trained also where α stays at 1 (the published runs leave it at its initial weights).
+    **others
+        The settings of ``DFHPG0`` and ``DFHPG1``.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> rg.policies.DFHPG(surrogate=rg.surrogates.DBB(lam=5.0), alpha=rg.policies.MixingWeight(max=0.5))
+    rg.policies.DFHPG(surrogate=rg.surrogates.DBB(lam=5.0), alpha=rg.policies.MixingWeight(max=0.5))
+    """
+
+    alpha: MixingWeight = MixingWeight()
+    nuisance_always: bool = Field(
+        default=False,
+        description="train the nuisance also where α stays at 1 (the published runs leave it at its start)",
+    )
+
+    def unused(self, problem: Problem) -> dict[str, str]:
+        idle = super().unused(problem)
+        if self.alpha.gate == "warmup":
+            idle["alpha.time_scale"] = "alpha.gate is 'warmup'"
+        else:
+            idle["alpha.warmup"] = "alpha.gate is 'exponential'"
+        if self.alpha.min < 1.0 or not self.predicts(problem):
+            idle["nuisance_always"] = "the nuisance learns anyway: alpha.min is below 1, or there is no nuisance"
+        return idle
+
+    def build(self, problem: Problem) -> DFHPGPolicy:
+        """Return the policy for a problem."""
+        # At α ≡ 1 the nuisance does not enter the gradient and stays at its initial weights.
+        idle = self.alpha.min == 1.0 and not self.nuisance_always
+        return self.assemble_hybrid(problem, self.alpha, idle)
+
+
+def has_density(model: Model) -> bool:
+    """Return whether a model has a log-density."""
+
+    def density(key: Key) -> Any:
+        return model.log_density(model.init(key), jnp.zeros(model.context_shape), jnp.zeros(model.dim))
+
+    return jax.eval_shape(density, jax.random.key(0)) is not None

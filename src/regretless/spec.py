@@ -1,0 +1,242 @@
+"""Specifications: small typed, frozen objects that hold the settings of a policy, surrogate, model or benchmark.
+
+A setting has one spelling everywhere: its field's name, and for a field of a part the part's name, a dot and the field's name.
+``surrogate`` chooses a surrogate, ``surrogate.lam`` is a number of the chosen one, ``alpha.max`` one of the mixing weight.
+"""
+
+import inspect
+import reprlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from regretless.errors import SettingsError
+from regretless.registry import Registry, have, require_known
+
+PART_NAME = ""
+"""The key of a part's name in a mapping of its settings."""
+
+
+class Spec(BaseModel):
+    """Base class of all specifications.
+
+    A subclass lists its settings as fields. Its instances are immutable, compare by value, print as the expression that makes
+    them, and can be copied and pickled. The constructor also takes dotted names, ``Spec(**{"alpha.max": 0.3})``.
+
+    Raises
+    ------
+    SettingsError
+        If a name is unknown or a value cannot be used; says what was expected, what came and the nearest valid name.
+
+    Examples
+    --------
+    >>> class Oven(Spec):
+    ...     heat: float = 180.0
+    >>> Oven(heat=200)
+    Oven(heat=200.0)
+    >>> Oven(heet=200)
+    Traceback (most recent call last):
+    ...
+    regretless.errors.SettingsError: unknown setting 'heet' of Oven; did you mean 'heat'?
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
+
+    registry: ClassVar[Registry[Any] | None] = None
+    """The registry of the family; None for a specification that is only a part of others."""
+
+    namespace: ClassVar[str] = ""
+    """Where the library's own classes of the family are public, for ``repr``."""
+
+    if not TYPE_CHECKING:  # type checkers see the fields as keyword arguments
+
+        def __init__(self, /, **values: Any) -> None:
+            given = _nest(values)
+            for name, value in given.items():
+                self._require_field(name)
+                default = type(self).model_fields[name].default
+                if isinstance(default, Spec) and isinstance(value, Mapping) and PART_NAME not in value:
+                    given[name] = default.replace(**value)
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                raise SettingsError("; ".join(_explain(problem) for problem in error.errors())) from None
+
+    @classmethod
+    def _require_field(cls, name: str) -> None:
+        """Refuse a setting that does not exist; say which other parts of the family have it."""
+        if name in cls.model_fields:
+            return
+        owner = cls.describe_class()
+        if cls.registry is not None:
+            others = [other for other, spec in cls.registry.usable().items() if name in spec.model_fields]
+            if others:
+                raise SettingsError(f"{owner} has no setting {name!r}; {have(others)} it")
+        require_known("setting", name, cls.model_fields, f" of {owner}")
+
+    @classmethod
+    def describe_class(cls) -> str:
+        """Return what this class is called in messages."""
+        name = None if cls.registry is None else cls.registry.name_of(cls)
+        return cls.__name__ if cls.registry is None or name is None else f"{cls.registry.kind} {name!r}"
+
+    @property
+    def registered_name(self) -> str:
+        """The name in the family's registry, or where the class is defined."""
+        cls = type(self)
+        name = None if cls.registry is None else cls.registry.name_of(cls)
+        return f"{cls.__module__}:{cls.__qualname__}" if name is None else name
+
+    def names(self) -> dict[str, Any]:
+        """Return every setting by its dotted name, those of chosen parts included.
+
+        >>> import regretless as rg
+        >>> rg.policies.DFHPG(surrogate=rg.surrogates.DBB(lam=5.0)).names()["surrogate.lam"]
+        5.0
+        """
+        settings: dict[str, Any] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if not isinstance(value, Spec):
+                settings[name] = value
+                continue
+            if value.registry is not None:
+                settings[name] = value.registered_name
+            settings |= {f"{name}.{inner}": setting for inner, setting in value.names().items()}
+        return settings
+
+    def changed_names(self) -> list[str]:
+        """Return the dotted names of the settings that differ from their defaults."""
+        changed = []
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if not isinstance(value, Spec):
+                changed += [] if value == field.default else [name]
+                continue
+            if type(value) is not type(field.default):
+                changed.append(name)
+                changed += [f"{name}.{inner}" for inner in value.changed_names()]
+            elif value != field.default:
+                before, after = field.default.names(), value.names()
+                changed += [f"{name}.{inner}" for inner in after if after[inner] != before.get(inner)]
+        return changed
+
+    def replace(self, /, **changes: Any) -> Self:
+        """Return a copy with some settings replaced, by dotted name, checked again.
+
+        >>> import regretless as rg
+        >>> rg.policies.DFHPG().replace(**{"alpha.max": 0.5}).alpha.max
+        0.5
+        """
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        for name, value in _nest(changes).items():
+            before = values.get(name)
+            if isinstance(before, Spec) and isinstance(value, Mapping):
+                settings = dict(value)
+                same = settings.pop(PART_NAME, before.registered_name) == before.registered_name
+                values[name] = before.replace(**settings) if same else value
+            elif not (isinstance(before, Spec) and value == before.registered_name):
+                values[name] = value
+        return type(self)(**values)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """Return the fields by name, floats as array leaves that a compiled program takes as inputs."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: number(value) if isinstance(value, float) else value for name, value in values.items()}
+
+    def unused(self, problem: Any) -> dict[str, str]:
+        """Return settings without effect on a problem, with the reason.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy is built for.
+
+        Returns
+        -------
+        dict of str to str
+            Reasons by dotted name; a name that ends in ``.`` stands for all settings of a part.
+        """
+        return {}
+
+    @classmethod
+    def coerce(cls, value: Any) -> Any:
+        """Return a specification of this family from an object of it, its name, or a mapping of its settings."""
+        registry = cls.registry
+        assert registry is not None
+        spec, settings = value, {}
+        if isinstance(value, Mapping) and PART_NAME in value:
+            settings = dict(value)
+            spec = settings.pop(PART_NAME)
+        if isinstance(spec, str):
+            spec = registry.parse(spec, settings)
+        elif isinstance(spec, cls):
+            spec = spec.replace(**settings) if settings else spec
+        if isinstance(spec, cls):
+            return spec
+        got = f"an object of type {type(value).__name__}"
+        if isinstance(value, Spec | str | int | float | Mapping | None):
+            got = repr(spec.registered_name) if isinstance(spec, Spec) else reprlib.repr(value)
+        valid = ", ".join(name for name, known in registry.usable().items() if issubclass(known, cls))
+        raise SettingsError(
+            f"expected a {registry.kind} of regretless.{registry.family}, or the name of one ({valid}), got {got}"
+        )
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if cls.registry is not None and inspect.isabstract(cls):  # the type of a field that chooses a part
+            return core_schema.no_info_plain_validator_function(cls.coerce)
+        return handler(source)
+
+    def __repr_name__(self) -> str:
+        own = type(self).__module__.partition(".")[0] == "regretless"
+        return f"{self.namespace if own else ''}{type(self).__name__}"
+
+    def __repr_args__(self) -> Any:
+        return [
+            (name, getattr(self, name))
+            for name, field in type(self).model_fields.items()
+            if getattr(self, name) != field.get_default(call_default_factory=True)
+        ]
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+def number(value: float) -> Any:
+    """Return a hyper-parameter as an array leaf: its value may change without a new compilation."""
+    return np.asarray(value, np.float64)
+
+
+def merge_names(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dotted settings with changes; where a change chooses another part, the settings of the former one are dropped."""
+    swapped = [f"{name}." for name in changes if name in base and changes[name] != base[name]]
+    kept = {name: value for name, value in base.items() if not name.startswith(tuple(swapped))}
+    return {**kept, **changes}
+
+
+def _nest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``{"a.b": 1}`` as ``{"a": {"b": 1}}``; the name of a part is kept under ``PART_NAME``."""
+    nested: dict[str, Any] = {}
+    for name, value in values.items():
+        head, dot, rest = name.partition(".")
+        if dot:
+            before = nested.get(head, {})
+            nested[head] = {**(before if isinstance(before, Mapping) else {PART_NAME: before}), rest: value}
+        elif name in nested:
+            nested[name] = {**nested[name], PART_NAME: value}
+        else:
+            nested[name] = value
+    return nested
+
+
+def _explain(problem: Any) -> str:
+    """Return one validation error of pydantic as a sentence."""
+    place = ".".join(map(str, problem["loc"]))
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "value_error":
+        return message
+    return f"setting {place!r}: {message}, got {reprlib.repr(problem['input'])}" if place else message
