@@ -7,10 +7,9 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-# The library and, once it is there, the paper's distribution.
-PROJECTS := . $(patsubst %/pyproject.toml,%,$(wildcard papers/dfhpg/pyproject.toml))
+PROJECTS := . papers/dfhpg
 
-.venv/ready: requirements/dev.txt pyproject.toml $(wildcard papers/dfhpg/pyproject.toml)
+.venv/ready: requirements/dev.txt pyproject.toml papers/dfhpg/pyproject.toml
 	@echo "setting up .venv (once; some minutes on a slow network)"
 	@$(PYTHON) -c 'import sys; sys.exit("regretless needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -m venv .venv
@@ -60,7 +59,7 @@ lowest: requirements/lowest.txt ## the fast tests with the lowest versions of al
 	.venv-lowest/bin/pytest -n 2 --dist loadfile -m "not slow and not soak"
 
 wheel: .venv/ready ## build the distributions into dist/ and test the wheel in an empty environment
-	$(BIN)/python -m hatchling build -d dist
+	for project in $(PROJECTS); do (cd $$project && $(CURDIR)/$(BIN)/python -m hatchling build -d $(CURDIR)/dist); done
 	$(BIN)/pytest -n 0 tests/packaging
 
 soak: .venv/ready ## random calls, kills, damage and interrupts at length, and the coverage of intervals (two hours)

@@ -67,7 +67,7 @@ def best(oracle: Oracle, costs: np.ndarray) -> np.ndarray:
 
 
 def misjudged(oracle: Oracle, usual: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return the decision, optimal for costs ``usual · exp(s · wrong)``, that costs nearest to COST_RATIO times the best."""
+    """Return the decision for misjudged costs ``usual · exp(s · wrong)`` that costs nearest COST_RATIO."""
     sizes = np.linspace(0.05, 2.0, 40)
     taken = usual * np.exp(sizes[:, None, None] * wrong)
     decisions = np.asarray(oracle.answer(taken.reshape(-1, len(usual)), None).w)

@@ -251,7 +251,8 @@ def change_of(world: World, rounds: int) -> int | None:
 
 HEADER = (
     "world             policy     runs        true   no better than random, wrong  "
-    "than random: lower higher wrong covered  than the best fixed: the same  false alarms (in 5,000 rounds)  noticed within 150"
+    "than random: lower higher wrong covered  than the best fixed: the same  "
+    "false alarms (in 5,000 rounds)  noticed within 150"
 )
 
 

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OWN = {"regretless", "regretless_command", "regretless_dfhpg"}
 LIBRARY = sorted((ROOT / "src").rglob("*.py"))
+PAPER = sorted((ROOT / "papers/dfhpg/src").rglob("*.py"))
 NOT_YET_OPTIONAL = {  # files that still import an extra's package directly; this list only shrinks
     "report/figures.py",
     "report/kinds/arena.py",
@@ -76,7 +77,10 @@ def required(path):
 
 
 def test_the_core_is_light():
-    assert OWN | {"equinox", "highspy", "jax", "jaxtyping", "numpy", "pydantic", "rich", "scipy", "typer"} == CORE
+    assert (
+        OWN | {"equinox", "highspy", "jax", "jaxtyping", "numpy", "pydantic", "pydantic_core", "rich", "scipy", "typer"}
+        == CORE
+    )
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
@@ -88,6 +92,12 @@ def test_imports_are_declared(path):
     for package, extra in required(path):
         if package != "json":
             assert package in EXTRAS[extra], f"{package} is not in the extra {extra}"
+
+
+@pytest.mark.parametrize("path", PAPER, ids=lambda path: path.name)
+def test_imports_of_the_paper_are_declared(path):
+    project = tomllib.loads((ROOT / "papers/dfhpg/pyproject.toml").read_text("utf-8"))["project"]
+    assert {package for package, _ in imports(path)} <= packages(project["dependencies"]) | OWN
 
 
 def test_every_extra_is_documented():
