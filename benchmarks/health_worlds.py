@@ -183,8 +183,8 @@ def watched(played: Played, run: int, oracle: Any) -> Run:
             learned = [*learned[-WINDOW:], decision]
             info = {"residual": float(played.residual[run, t - 1]), "total": float(played.total[run, t - 1])}
             before, record = record, record.after_feedback(info, id, decision)
-            if record.drift.alarm[0] != before.drift.alarm[0]:
-                report.alarms.append((t, int(record.drift.alarm[1])))
+            if record.alarm[0] != before.alarm[0]:
+                report.alarms.append((t, int(record.alarm[1])))
         recent = record.recent_rounds(learned) if t % EVERY == 0 or t == EVERY // 2 else None
         if recent is not None:
             costs = compare_costs(*record.opening_rounds(len(recent.totals)), recent, instances is None, solver)

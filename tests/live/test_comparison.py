@@ -9,14 +9,15 @@ import pytest
 from regretless import oracles
 from regretless.live.comparison import (
     BackgroundSolver,
+    CostModel,
     CostReport,
+    ModelRounds,
     RecentRounds,
     compare_costs,
     mean_cost,
     model_features,
 )
 from regretless.live.health import is_no_better_than_random
-from regretless.live.health_model import Rounds, fitted
 
 ITEMS, CHOSEN, COLUMNS = 12, 3, 2
 
@@ -56,7 +57,7 @@ class World:
 
     def compared(self, kinds=None):
         first, last = slice(0, 120), slice(120, None)
-        opening = Rounds(model_features(self.contexts[first], self.w[first]), self.w[first])
+        opening = ModelRounds(model_features(self.contexts[first], self.w[first]), self.w[first])
         kinds = np.zeros(120, int) if kinds is None else kinds
         window = self.totals[last], kinds
         recent = RecentRounds(self.contexts[last], self.w[last], self.totals[last], kinds, [None] * 120, window)
@@ -120,10 +121,10 @@ def test_a_mean_has_an_interval_from_batches():
 def test_mean_costs_are_what_the_model_expects_of_each_coordinate():
     for by_row in (False, True):
         world = World(3, 0.0, by_row)
-        model = fitted(Rounds(model_features(world.contexts, world.w), world.w), world.totals, by_row)
+        model = CostModel.fit(ModelRounds(model_features(world.contexts, world.w), world.w), world.totals, by_row)
         means = model.mean_costs(world.contexts)
         w = np.broadcast_to(world.w[0], world.w.shape)
-        expected, _ = model.difference(Rounds(model_features(world.contexts, w), w))
+        expected, _ = model.difference(ModelRounds(model_features(world.contexts, w), w))
         assert means @ world.w[0] == pytest.approx(expected.mean())
         np.testing.assert_allclose(means, world.costs.mean(axis=0), atol=0.8)
 

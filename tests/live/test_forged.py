@@ -28,13 +28,13 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda a, c: a.pop("state.inner.theta"), "expected an array 'state.inner.theta'"),
+        (lambda a, c: a.pop("state.inner.posterior.mean"), "expected an array 'state.inner.posterior.mean'"),
         (
-            lambda a, c: a.update({"state.inner.theta": np.zeros((1, 3))}),
-            r"'state.inner.theta': expected shape \(1, 16\)",
+            lambda a, c: a.update({"state.inner.posterior.mean": np.zeros((1, 3))}),
+            r"'state.inner.posterior.mean': expected shape \(1, 16\)",
         ),
         (lambda a, c: a.update({"state.inner.extra": np.zeros(1)}), "expected no array 'state.inner.extra'"),
-        (lambda a, c: a.update({"state.inner.theta": np.full((1, 16), np.nan)}), "not finite"),
+        (lambda a, c: a.update({"state.inner.posterior.mean": np.full((1, 16), np.nan)}), "not finite"),
         (lambda a, c: a.update({"ids/waiting": np.array([9])}), "contradict each other"),
         (lambda a, c: a.update({"ids/waiting": np.array([4.0])}), "'ids/waiting': expected .* type int64, got"),
         (lambda a, c: a.update({"ids/learnt": np.array([2, 1, 3])}), "contradict each other"),
@@ -105,7 +105,7 @@ def tampered(path, change):
 
 
 def promise_too_much(manifest, members):
-    entry = manifest["arrays"]["state.inner.theta"]
+    entry = manifest["arrays"]["state.inner.posterior.mean"]
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)})
     members[entry["file"]] = header.getvalue()
@@ -113,18 +113,21 @@ def promise_too_much(manifest, members):
 
 
 def share_files(manifest, members):
-    manifest["arrays"]["more"] = manifest["arrays"]["state.inner.theta"]
+    manifest["arrays"]["more"] = manifest["arrays"]["state.inner.posterior.mean"]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (promise_too_much, "'state.inner.theta' cannot be read: it is not what the manifest says"),
+        (promise_too_much, "'state.inner.posterior.mean' cannot be read: it is not what the manifest says"),
         (share_files, "its arrays share files"),
         (lambda manifest, members: manifest.update(format="other"), "expected a regretless checkpoint, got 'other'"),
         (lambda manifest, members: manifest.update(arrays=3), "cannot be understood"),
         (lambda manifest, members: manifest["arrays"].update(a=3), "cannot be understood"),
-        (lambda manifest, members: manifest["arrays"]["state.inner.theta"].update(file="../x"), r"it has no \.\./x"),
+        (
+            lambda manifest, members: manifest["arrays"]["state.inner.posterior.mean"].update(file="../x"),
+            r"it has no \.\./x",
+        ),
     ],
 )
 def test_forged_files_are_refused_before_memory_is_taken(saved, change, message):
@@ -137,7 +140,7 @@ def header(text):
     """Replaces the header of an array by this text."""
 
     def change(manifest, members):
-        entry = manifest["arrays"]["state.inner.theta"]
+        entry = manifest["arrays"]["state.inner.posterior.mean"]
         data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + b"\x00" * 128
         members[entry["file"]] = data
         entry["sha256"] = hashlib.sha256(data).hexdigest()
@@ -162,7 +165,7 @@ def header(text):
 )
 def test_headers_that_no_array_has(saved, text):
     tampered(saved, header(text))
-    with pytest.raises(CheckpointError, match=r"'state\.inner\.theta' cannot be read"):
+    with pytest.raises(CheckpointError, match=r"'state\.inner\.posterior\.mean' cannot be read"):
         Learner.load(saved, ORACLE)
 
 

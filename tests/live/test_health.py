@@ -71,7 +71,7 @@ def test_all_of_it_is_in_a_checkpoint(changed, tmp_path):
         each.learn(each.decide(np.ones(FEATURES)).id, total=3.0)
     assert digest(again) == digest(learner)
     arrays, config = checkpoint.read(tmp_path / "plant.rgl")
-    for name, change in (("world", [10**6, 0]), ("drift/alarm", [-1, 0, 0]), ("opening", np.zeros((999, 3)))):
+    for name, change in (("world", [10**6, 0]), ("alarm", [-1, 0, 0]), ("opening", np.zeros((999, 3)))):
         forged = {**arrays, f"health/{name}": np.asarray(change)}
         checkpoint.write(tmp_path / "forged.rgl", forged, config)
         with pytest.raises(CheckpointError):

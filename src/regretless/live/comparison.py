@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, Self
 import jax
 import numpy as np
 
-from regretless.live.health_model import Model, Rounds, fitted
 from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
+from regretless.stats import DualPosterior, batch_interval, fit_dual
+from regretless.stats.bayes_linear import NORMAL_MEDIAN
+from regretless.stats.confidence import NORMAL_QUANTILE
 
 COMPARED_ROUNDS = 120
 """Last rounds in which costs are compared with fixed and random decisions, at most."""
@@ -18,14 +20,11 @@ COMPARED_ROUNDS = 120
 MIN_LEARNER_ROUNDS = 40
 """Rounds decided by the learner from which costs are compared; of the incumbent, a quarter of that."""
 
-BATCH_ROUNDS = 10
-"""Rounds whose mean counts as one observation, because costs of neighbouring rounds may be alike."""
+MAX_DIM = 4096
+"""Coordinates of the cost beyond which no cost model is fitted."""
 
 MAX_FEATURES = 256
 """Features of a context beyond which the cost model ignores the context."""
-
-NORMAL_QUANTILE = 1.96
-"""Standard errors on each side of a 95 % interval."""
 
 MODEL_ERROR_FACTOR = 2.0
 """Factor of the cost model's standard error, chosen on the worlds of the arena: the model is too sure of itself."""
@@ -109,6 +108,125 @@ def kind_of_round(decision: Any) -> int:
     if int(decision.member) == INCUMBENT:
         return INCUMBENT_ROUND
     return LEARNER_ROUND if np.any(decision.cost_sample) else OTHER_ROUND
+
+
+LEVEL_VARIANCE = 10.0
+"""Prior variance of the level of costs, in units of the constant parts: practically free."""
+
+LINEAR_VARIANCE, SMOOTH_VARIANCE = 1.0, 0.5
+"""Prior variances of the linear and the smooth part, in units of the constant one."""
+
+MAX_DISTANCE = 4.0
+"""Spreads from the centre at which contexts are cut."""
+
+NOISES = np.geomspace(0.01, 5.0, 9).tolist()
+"""Candidate noise variances in units of the prior covariance."""
+
+EXTREMES = (0.025, 0.975)
+"""Quantiles of totals; those further outside than the distance between them are cut."""
+
+
+class ModelRounds(NamedTuple):
+    """Contexts with decisions ``[n, d]``, or with differences of decisions.
+
+    ``features`` are the contexts ``[n, p]``; of feature rows the sums ``Σ w_i x_i`` weighted by the decision.
+    """
+
+    features: np.ndarray
+    w: np.ndarray
+
+
+class CostCovariance(NamedTuple):
+    """Prior covariance of totals, in units taken from the rounds that are fitted.
+
+    The mean cost of coordinate ``i`` in context ``x`` is ``f_i(x) = level + g(x) + h_i(x)``: ``g`` is common to all
+    coordinates, ``h_i`` is specific, and both are Gaussian processes with a constant, a linear and a smooth part. With
+    feature rows ``h_i`` is a constant and a linear function of the row.
+    """
+
+    centre: np.ndarray
+    spread: np.ndarray
+    columns: int  # that vary
+    size: float  # mean of ‖w‖²
+    squares: float  # mean of (Σ w)²
+    by_row: bool
+
+    @classmethod
+    def of(cls, rounds: ModelRounds, by_row: bool) -> "CostCovariance":
+        """Return the covariance in the units of these rounds."""
+        features, squares = rounds.features, float(np.mean(np.square(rounds.w.sum(axis=1))))
+        if by_row:
+            centre, spread = np.zeros(features.shape[1]), np.sqrt(np.mean(np.square(features), axis=0))
+        else:
+            centre = np.median(features, axis=0)
+            spread = NORMAL_MEDIAN * np.median(np.abs(features - centre), axis=0)
+            spread = np.where(spread > 0, spread, np.std(features, axis=0))
+        varies, size = spread > 0, float(np.mean(np.sum(np.square(rounds.w), axis=1)))
+        return cls(centre, np.where(varies, spread, np.inf), max(1, int(varies.sum())), size, squares, by_row)
+
+    def scaled(self, features: np.ndarray) -> np.ndarray:
+        scaled = (features - self.centre) / self.spread
+        return scaled if self.by_row else np.clip(scaled, -MAX_DISTANCE, MAX_DISTANCE)
+
+    def similarity(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Return how strongly costs in some contexts are related to those in others."""
+        a, b = self.scaled(one), self.scaled(other)
+        inner = a @ b.T
+        distance = np.sum(a * a, axis=1)[:, None] + np.sum(b * b, axis=1)[None] - 2.0 * inner
+        smooth = np.exp(-0.5 * np.maximum(distance, 0.0) / self.columns)
+        return 1.0 + LINEAR_VARIANCE * inner / self.columns + SMOOTH_VARIANCE * smooth
+
+    def between(self, one: ModelRounds, other: ModelRounds) -> np.ndarray:
+        """Return the covariances of the totals of some rounds with those of others."""
+        specific = one.w @ other.w.T / self.size
+        common = np.outer(one.w.sum(axis=1), other.w.sum(axis=1)) / self.squares
+        if self.by_row:
+            rows = self.scaled(one.features) @ self.scaled(other.features).T / self.columns
+            return specific + (1.0 + LEVEL_VARIANCE) * common + LINEAR_VARIANCE * rows
+        similarity = self.similarity(one.features, other.features)
+        return specific * similarity + common * (similarity + LEVEL_VARIANCE)
+
+
+class CostModel(NamedTuple):
+    """Posterior of the costs of decisions that were not made, from totals: ``regretless.stats.fit_dual``."""
+
+    covariance: CostCovariance
+    rounds: ModelRounds
+    level: float
+    posterior: DualPosterior
+
+    @classmethod
+    def fit(cls, rounds: ModelRounds, totals: np.ndarray, by_row: bool) -> "CostModel | None":
+        """Return the model of these totals, or None if they do not vary."""
+        sums = rounds.w.sum(axis=1)
+        low, high = np.quantile(totals, EXTREMES)
+        believed = np.clip(totals, low - (high - low), high + (high - low))
+        if not (np.all(np.isfinite(believed)) and 0.0 < float(np.mean(np.square(sums))) < np.inf):
+            return None
+        level = float(np.sum(believed * sums) / np.sum(np.square(sums)))
+        covariance = CostCovariance.of(rounds, by_row)
+        posterior = fit_dual(covariance.between(rounds, rounds), believed - level * sums, NOISES)
+        return None if posterior is None else cls(covariance, rounds, level, posterior)
+
+    def difference(self, rounds: ModelRounds) -> tuple[np.ndarray, float]:
+        """Return the means of ``f(x)·v`` in each round, and the standard deviation of their average."""
+        cross = self.covariance.between(rounds, self.rounds)
+        prior = float(self.covariance.between(rounds, rounds).mean())
+        means = self.posterior.predict(cross) + self.level * rounds.w.sum(axis=1)
+        return means, self.posterior.deviation(cross.mean(axis=0), prior)
+
+    def mean_costs(self, contexts: np.ndarray) -> np.ndarray:
+        """Return the mean of ``f`` over contexts ``[n, p]`` or ``[n, d, p]``, for every coordinate."""
+        covariance, w, weights = self.covariance, self.rounds.w, self.posterior.weights
+        total = w.sum(axis=1) / covariance.squares
+        if covariance.by_row:
+            scaled = covariance.scaled(self.rounds.features)
+            slopes = weights @ scaled * (LINEAR_VARIANCE / covariance.columns)
+            specific = weights @ w / covariance.size + covariance.scaled(contexts.mean(axis=0)) @ slopes
+            return np.asarray(specific + (1.0 + LEVEL_VARIANCE) * (weights @ total) + self.level)
+        similarity = covariance.similarity(contexts, self.rounds.features).mean(axis=0)
+        common = weights @ (total * (similarity + LEVEL_VARIANCE))
+        return np.asarray((weights * similarity) @ w / covariance.size + common + self.level)
 
 
 class CostReport(NamedTuple):
@@ -220,7 +338,7 @@ class BackgroundSolver:
 
 
 def compare_costs(
-    opening: Rounds, opening_totals: np.ndarray, last: RecentRounds, fixed_set: bool, solver: BackgroundSolver
+    opening: ModelRounds, opening_totals: np.ndarray, last: RecentRounds, fixed_set: bool, solver: BackgroundSolver
 ) -> CostReport:
     """Compare the learner's recent costs with those of others.
 
@@ -232,12 +350,12 @@ def compare_costs(
         return CostReport()
     with np.errstate(all="ignore"):
         paid, incumbent = mean_cost(last.totals[by_learner], all_rounds), _compare_incumbent(*last.window)
-        observed = Rounds(
+        observed = ModelRounds(
             np.concatenate([opening.features, model_features(last.contexts, last.w)]),
             np.concatenate([opening.w, last.w]),
         )
         try:
-            model = fitted(observed, np.concatenate([opening_totals, last.totals]), last.contexts.ndim == 3)
+            model = CostModel.fit(observed, np.concatenate([opening_totals, last.totals]), last.contexts.ndim == 3)
             if model is None:
                 return CostReport(paid, incumbent)
             judged = last.at(by_learner)
@@ -256,10 +374,7 @@ def model_features(contexts: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def mean_cost(totals: np.ndarray, all_rounds: int) -> MeanCost:
     """Return the mean of totals with an interval from the means of batches."""
-    count = len(totals) // BATCH_ROUNDS
-    batches = totals[len(totals) - count * BATCH_ROUNDS :].reshape(count, BATCH_ROUNDS).mean(axis=1)
-    mean, error = float(np.mean(totals)), NORMAL_QUANTILE * float(np.std(batches, ddof=1)) / count**0.5
-    return MeanCost(mean, mean - error, mean + error, len(totals), all_rounds)
+    return MeanCost(*batch_interval(totals), len(totals), all_rounds)
 
 
 def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison | None:
@@ -274,7 +389,7 @@ def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison 
 
 
 def _compare_best_fixed(
-    model: Model, judged: RecentRounds, solver: BackgroundSolver, all_rounds: int
+    model: CostModel, judged: RecentRounds, solver: BackgroundSolver, all_rounds: int
 ) -> CostComparison:
     """Compare with the cheapest on average of the decisions made and the solution of the mean costs."""
     means = model.mean_costs(_model_contexts(judged.contexts))
@@ -285,7 +400,7 @@ def _compare_best_fixed(
 
 
 def _compare_random(
-    model: Model, judged: RecentRounds, fixed_set: bool, solver: BackgroundSolver, all_rounds: int
+    model: CostModel, judged: RecentRounds, fixed_set: bool, solver: BackgroundSolver, all_rounds: int
 ) -> CostComparison | None:
     """Compare with the mean of random decisions, or where the feasible set changes with one for each of the last."""
     drawn = solver.random() if fixed_set else solver.random_under(judged.instances)
@@ -304,12 +419,12 @@ def _model_contexts(contexts: np.ndarray) -> np.ndarray:
     return contexts if contexts.shape[-1] <= MAX_FEATURES else np.zeros((*contexts.shape[:-1], 0))
 
 
-def _estimate(model: Model, judged: RecentRounds, others: np.ndarray, error_of_others: float) -> CostComparison:
+def _estimate(model: CostModel, judged: RecentRounds, others: np.ndarray, error_of_others: float) -> CostComparison:
     """Return the model's difference between the decisions made and others; the last argument is a standard error."""
-    costs, _ = model.difference(Rounds(model_features(judged.contexts, others), others))
+    costs, _ = model.difference(ModelRounds(model_features(judged.contexts, others), others))
     more = judged.w - others
     features = model_features(judged.contexts, more if judged.contexts.ndim == 3 else judged.w)
-    differences, model_error = model.difference(Rounds(features, more))
+    differences, model_error = model.difference(ModelRounds(features, more))
     difference, spread = float(np.mean(differences)), float(np.std(differences, ddof=1)) / len(more) ** 0.5
     error = NORMAL_QUANTILE * float(np.linalg.norm([MODEL_ERROR_FACTOR * model_error, spread, error_of_others]))
     interval = (difference, difference - error, difference + error)

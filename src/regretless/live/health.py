@@ -11,20 +11,21 @@ import numpy as np
 from regretless.errors import CheckpointError, SettingsError
 from regretless.live.cards import format_amount, html_lines, text_card
 from regretless.live.comparison import (
-    BATCH_ROUNDS,
     LEARNER_ROUND,
-    NORMAL_QUANTILE,
+    MAX_DIM,
     OTHER_ROUND,
     BackgroundSolver,
     CostComparison,
     CostReport,
     MeanCost,
+    ModelRounds,
     RecentRounds,
     compare_costs,
     kind_of_round,
     model_features,
 )
-from regretless.live.health_model import Rounds
+from regretless.stats import ChangeDetector, DriftState
+from regretless.stats.confidence import BATCH_ROUNDS, NORMAL_QUANTILE
 
 MIN_LEARNED = 40
 """Learning steps before which health gives no verdict."""
@@ -41,11 +42,11 @@ MIN_ROUNDS_NO_BETTER = 100
 NEGLIGIBLE_SAVING = 0.1
 """Share of the cost of random decisions up to which a saving counts as none."""
 
-MAX_DIM = 4096
-"""Coordinates of the cost beyond which no cost model is fitted."""
-
 MAX_TOTAL = 1e140
 """Size at which totals are cut, so that their squares can be summed."""
+
+DETECTOR = ChangeDetector()
+"""Detector of a change of the costs, from the sizes of prediction errors."""
 
 STEP_VALUES = ("residual", "total", "score_norm", "plug_in_norm")
 
@@ -260,58 +261,6 @@ def _percent(share: float) -> str:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DriftState:
-    """State of the change detector on prediction errors.
-
-    Each error is compared with the usual one of the rounds before, ``u = log(|r| / median |r|)``, cut at ``±CUT`` so
-    that a single outlier counts little. ``S = max(0, S + u − ALLOWED)`` stays near zero while errors are as usual, and
-    passes ``LIMIT`` about ten rounds after they have multiplied. The learner's decisions, the incumbent's and others
-    have levels of their own.
-    """
-
-    sums: np.ndarray
-    logs: np.ndarray  # logarithms of the last errors, a ring for each kind
-    counts: np.ndarray  # errors since the start or the last change
-    rising: np.ndarray  # first decision since the sum was zero
-    alarm: np.ndarray  # noticed, since, learning steps at that time; zeros: none so far
-
-    MIN_ERRORS = 40
-    MEMORY = 200
-    CUT, ALLOWED, LIMIT = 1.5, 0.5, 8.0
-
-    @classmethod
-    def empty(cls) -> Self:
-        kinds = 3
-        counts = np.zeros(kinds, np.int64)
-        return cls(np.zeros(kinds), np.zeros((kinds, cls.MEMORY)), counts, counts.copy(), np.zeros(3, np.int64))
-
-    def after_error(self, kind: int, id: int, residual: float, learned: int) -> Self:
-        """Return the state after the prediction error of a decision, the ``learned``-th that was learned from."""
-        size = abs(residual)
-        if not 0.0 < size < np.inf:
-            return self
-        log, count = float(np.log(size)), int(self.counts[kind])
-        sums, rising = self.sums.copy(), self.rising.copy()
-        if count >= self.MIN_ERRORS:
-            usual = float(np.median(self.logs[kind, : min(count, self.MEMORY)]))
-            if sums[kind] == 0.0:
-                rising[kind] = id
-            sums[kind] = max(0.0, sums[kind] + min(max(log - usual, -self.CUT), self.CUT) - self.ALLOWED)
-            if sums[kind] > self.LIMIT:
-                alarm = np.array([id, min(id, int(rising[kind])), learned], np.int64)
-                return dataclasses.replace(self.empty(), alarm=alarm)
-        logs, counts = self.logs.copy(), self.counts.copy()
-        logs[kind, count % self.MEMORY] = log
-        counts[kind] = count + 1
-        return dataclasses.replace(self, sums=sums, rising=rising, logs=logs, counts=counts)
-
-    def active_alarm(self, learned: int) -> DriftAlarm | None:
-        """Return the last alarm while it is not older than ``WINDOW`` learning steps."""
-        noticed, since, at = self.alarm.tolist()
-        return DriftAlarm(noticed, since) if noticed and learned - at < WINDOW else None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class HealthRecord:
     """Immutable summary of a learner's learning steps, of bounded size.
 
@@ -325,15 +274,17 @@ class HealthRecord:
     world: tuple[int, int]  # learning steps before these costs began; rounds since then with a known total
     opening: tuple[np.ndarray, ...]  # features, decision and total of the first rounds since then
     paid: np.ndarray  # count and mean of the learner's totals; of their batches: rounds and mean of the current one, …
-    drift: DriftState  # … number, mean and sum of squared deviations
+    drift: DriftState  # … number, mean and sum of squared deviations. A detector for each kind of round
+    rises: np.ndarray  # for each kind the decision since which errors are above the usual ones
+    alarm: np.ndarray  # of the last alarm: noticed, since, and learning steps at that time; zeros: none so far
 
     @classmethod
     def empty(cls, context_shape: tuple[int, ...], dim: int) -> Self:
         """Return the record of a learner that has learned nothing."""
         width = model_features(np.zeros((0, *context_shape)), np.zeros((0, dim))).shape[1]
-        return cls(
-            dim, width, 0, np.full((WINDOW, len(STEP_VALUES)), np.nan), (0, 0), (), np.zeros(7), DriftState.empty()
-        )
+        steps, kinds = np.full((WINDOW, len(STEP_VALUES)), np.nan), (3,)
+        drift, integers = DETECTOR.init(kinds, xp=np), np.zeros(3, np.int64)
+        return cls(dim, width, 0, steps, (0, 0), (), np.zeros(7), drift, integers, integers)
 
     def after_feedback(self, info: Mapping[str, float], id: int, decision: Any) -> Self:
         """Return the record after a learning step.
@@ -348,17 +299,21 @@ class HealthRecord:
         if np.isnan(values[:2]).any():
             return record
         kind, total = OTHER_ROUND if decision is None else kind_of_round(decision), float(values[1])
-        drift = self.drift.after_error(kind, id, float(values[0]), learned)
-        changed = int(drift.alarm[0]) != int(self.drift.alarm[0])
-        world, opening = ((learned, 0), ()) if changed else (self.world, self.opening)
-        if not changed and decision is not None:
+        record = record._after_error(kind, id, abs(float(values[0])))
+        world, opening = record.world, record.opening
+        if record.alarm is self.alarm and decision is not None:
             world = (world[0], world[1] + 1)
             if len(opening) < OPENING_ROUNDS and self.dim <= MAX_DIM:
                 w = np.asarray(decision.w, float)
                 features = model_features(np.asarray(decision.context, float)[None], w[None])[0]
                 opening = (*opening, np.concatenate([features, w, [total]]))
         paid = _after_total(self.paid, total) if kind == LEARNER_ROUND else self.paid
-        return dataclasses.replace(record, drift=drift, world=world, opening=opening, paid=paid)
+        return dataclasses.replace(record, world=world, opening=opening, paid=paid)
+
+    def active_alarm(self) -> DriftAlarm | None:
+        """Return the last alarm while it is not older than ``WINDOW`` learning steps."""
+        noticed, since, at = self.alarm.tolist()
+        return DriftAlarm(noticed, since) if noticed and self.learned - at < WINDOW else None
 
     def ordered_steps(self) -> np.ndarray:
         """Return the last learning steps, oldest first, NaN for what is not known."""
@@ -377,10 +332,10 @@ class HealthRecord:
         known = [(decision, total) for decision, total in pairs if math.isfinite(total)]
         return RecentRounds.of([d for d, _ in known], [total for _, total in known]) if known else None
 
-    def opening_rounds(self, excluded: int) -> tuple[Rounds, np.ndarray]:
+    def opening_rounds(self, excluded: int) -> tuple[ModelRounds, np.ndarray]:
         """Return the first rounds since the last change with their totals, without the last ``excluded`` rounds."""
         rows = self._opening_table()[: max(0, self.world[1] - excluded)]
-        return Rounds(rows[:, : self.width], rows[:, self.width : -1]), rows[:, -1]
+        return ModelRounds(rows[:, : self.width], rows[:, self.width : -1]), rows[:, -1]
 
     def paid_since_start(self) -> MeanCost | None:
         """Return the mean total of all of the learner's decisions."""
@@ -398,7 +353,9 @@ class HealthRecord:
             "world": np.array(self.world, np.int64),
             "opening": self._opening_table(),
             "paid": self.paid,
-            **{f"drift/{field.name}": getattr(self.drift, field.name) for field in dataclasses.fields(self.drift)},
+            "rises": self.rises,
+            "alarm": self.alarm,
+            **{f"drift/{name}": array for name, array in self.drift._asdict().items()},
         }
 
     @classmethod
@@ -412,14 +369,13 @@ class HealthRecord:
             )
             if array is None or array.shape != shape or array.dtype != form.dtype:
                 raise CheckpointError(f"health: expected {name!r} of shape {shape} and type {form.dtype}")
-        learned, drift = (
-            int(arrays["learned"]),
-            DriftState(*(arrays[f"drift/{f.name}"] for f in dataclasses.fields(DriftState))),
-        )
+        learned = int(arrays["learned"])
+        drift = DriftState(**{name: arrays[f"drift/{name}"] for name in DriftState._fields})
         before, rounds = arrays["world"].tolist()
-        counts = [learned, before, rounds, *drift.counts, *drift.rising, *drift.alarm, *arrays["paid"][[0, 2, 4]]]
+        counts = [learned, before, rounds, *drift.rounds, *drift.rising, *arrays["rises"], *arrays["alarm"]]
+        counts += arrays["paid"][[0, 2, 4]].tolist()
         finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
-        consistent = before <= learned and np.all(drift.counts <= learned) and len(arrays["opening"]) <= rounds
+        consistent = before <= learned and np.all(drift.rounds <= learned) and len(arrays["opening"]) <= rounds
         if not (finite and consistent and min(counts) >= 0 and np.all(np.isnan(arrays["steps"][learned:]))):
             raise CheckpointError("health: counts and arrays contradict each other")
         return dataclasses.replace(
@@ -430,7 +386,23 @@ class HealthRecord:
             opening=tuple(arrays["opening"]),
             paid=arrays["paid"],
             drift=drift,
+            rises=arrays["rises"],
+            alarm=arrays["alarm"],
         )
+
+    def _after_error(self, kind: int, id: int, size: float) -> Self:
+        """Return the record after a prediction error; an alarm forgets what was known of the costs before."""
+        if not 0.0 < size < np.inf:
+            return self
+        with np.errstate(over="ignore"):
+            drift = DETECTOR.update(self.drift, size, np.arange(3) == kind, xp=np)
+            changed = bool(DETECTOR.changed(drift)[kind])
+        rises = np.where((drift.rising == 1) & (np.arange(3) == kind), id, self.rises)
+        if not changed:
+            return dataclasses.replace(self, drift=drift, rises=rises)
+        alarm = np.array([id, min(id, int(rises[kind])), self.learned], np.int64)
+        drift = DETECTOR.init((3,), xp=np)
+        return dataclasses.replace(self, drift=drift, rises=0 * rises, alarm=alarm, world=(self.learned, 0), opening=())
 
     def _opening_table(self) -> np.ndarray:
         return np.stack(self.opening) if self.opening else np.zeros((0, self.width + self.dim + 1))
@@ -490,7 +462,7 @@ def compute_health(record: HealthRecord, snapshot: HealthSnapshot, solver: Backg
         incumbent=_with_sign(costs.incumbent, sign),
         best_fixed=_with_sign(costs.best_fixed, sign),
         random=_with_sign(costs.random, sign),
-        drift=record.drift.active_alarm(record.learned),
+        drift=record.active_alarm(),
         details=snapshot.details,
         rewards=snapshot.rewards,
     )
