@@ -20,7 +20,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     shutil.copytree(ROOT / "docs", folder / "docs")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    for name in ("src", "tools"):
+    for name in ("src", "tools", "papers"):
         (folder / name).symlink_to(ROOT / name)
     where = {
         **os.environ,
