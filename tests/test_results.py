@@ -102,6 +102,17 @@ def test_configuration_tells_two_worlds_and_two_policies_apart():
     assert (small["feedback"], small["horizon"], small["delay"], small["missing"]) == ("bandit", 2, 0, 0.0)
 
 
+def test_specifications_and_names_are_built_for_the_benchmark_and_described_in_full():
+    results = rg.simulate(
+        {"named": "greedy", "spec": rg.policies.Greedy(policy_lr=0.5)}, rg.benchmarks.TopK(items=7), seeds=1, horizon=3
+    )
+    config = results["spec"].config
+    assert config["policy"]["kind"] == "greedy"
+    assert config["policy"]["policy_lr"] == 0.5 != results["named"].config["policy"]["policy_lr"]
+    assert (config["benchmark"]["items"], config["benchmark"]["name"], config["feedback"]) == (7, "topk", "bandit")
+    assert rg.simulate("greedy", "topk", seeds=1, horizon=3, feedback="full").label == "greedy"
+
+
 def test_one_policy_gives_a_result_and_a_mapping_gives_results():
     toy = Toy()
     policy = make("greedy", toy)

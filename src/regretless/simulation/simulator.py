@@ -15,15 +15,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pydantic import BaseModel
 
+from regretless import benchmarks, policies
 from regretless import feedback as feedbacks
-from regretless.benchmarks.base import Benchmark
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec
 from regretless.benchmarks.references import references
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, check_linkage
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.building import build_policy
 from regretless.problem import Problem
 from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_environment, without_nan
 from regretless.simulation import stream
@@ -31,6 +32,7 @@ from regretless.simulation.programs import Progress
 from regretless.simulation.run import PLAY, Callback, Run, group_policies
 from regretless.simulation.saving import Saving
 from regretless.simulation.stream import SimulationSpec
+from regretless.spec import Spec
 
 SEGMENT_ROUNDS = 250
 """Rounds of a segment, unless a shorter one divides the horizon."""
@@ -107,10 +109,17 @@ class Execution:
     save: str | os.PathLike[str] | None = None
 
 
+PolicyLike = Policy | PolicySpec | str
+"""A policy, its specification or its name."""
+
+BenchmarkLike = Benchmark | BenchmarkSpec | str
+"""A benchmark, its specification or its name."""
+
+
 @overload
 def simulate(
-    policy: Policy,
-    benchmark: Benchmark,
+    policy: PolicyLike,
+    benchmark: BenchmarkLike,
     *,
     feedback: str | Measurement | None = ...,
     seeds: int | Iterable[int] = ...,
@@ -125,8 +134,8 @@ def simulate(
 
 @overload
 def simulate(
-    policy: Mapping[str, Policy],
-    benchmark: Benchmark,
+    policy: Mapping[str, Policy] | Mapping[str, PolicySpec] | Mapping[str, str] | Mapping[str, PolicyLike],
+    benchmark: BenchmarkLike,
     *,
     feedback: str | Measurement | None = ...,
     seeds: int | Iterable[int] = ...,
@@ -140,8 +149,8 @@ def simulate(
 
 
 def simulate(
-    policy: Policy | Mapping[str, Policy],
-    benchmark: Benchmark,
+    policy: PolicyLike | Mapping[str, Any],
+    benchmark: BenchmarkLike,
     *,
     feedback: str | Measurement | None = None,
     seeds: int | Iterable[int] = 30,
@@ -156,12 +165,14 @@ def simulate(
 
     Parameters
     ----------
-    policy : Policy, or mapping of str to Policy
-        What decides and learns. Policies that differ in numbers only run in one compiled program.
-    benchmark : Benchmark
+    policy : Policy, PolicySpec, str, or mapping of str to one of them
+        What decides and learns; a specification or a name is built for the benchmark, with scaling. Policies that
+        differ in numbers only run in one compiled program.
+    benchmark : Benchmark, BenchmarkSpec or str
         The stream of contexts and costs, with its feasible set.
     feedback : str or Measurement, optional
-        The feedback that every policy must have been built for; by default each meets its own.
+        The feedback that every policy must have been built for; by default each meets its own. Specifications and
+        names are built for it, by default for ``"bandit"``.
     seeds : int or iterable of int, default 30
         Number of replications, or their seeds.
     horizon : int, optional
@@ -197,15 +208,19 @@ def simulate(
     >>> rg.simulate(policy, bench, seeds=2, horizon=20).regret.shape
     (2, 20)
     """
-    named = policy if isinstance(policy, Mapping) else {type(policy).__name__: policy}
+    given = policy if isinstance(policy, Mapping) else {_label_of(policy): policy}
+    specs = {name: policies.parse(part) if isinstance(part, str) else part for name, part in given.items()}
+    world_spec = benchmarks.parse(benchmark) if isinstance(benchmark, str) else benchmark
+    benchmark = world_spec if isinstance(world_spec, Benchmark) else world_spec.build()
     chosen = seeds_of(seeds)
     rounds = benchmark.horizon if horizon is None else horizon
-    _check(named, benchmark, rounds, delay, missing)
+    _check(specs, benchmark, rounds, delay, missing)
     for name, every in (("diagnostics_every", recording.diagnostics_every), ("the callback's interval", monitor.every)):
         if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
             raise SettingsError(f"expected {name} to be a number of rounds, at least 1, got {every!r}")
     spec = SimulationSpec(benchmark, delay, missing, recording.decisions, recording.diagnostics_every)
     with jax.enable_x64(execution.precision == "mixed"):
+        named = _build_policies(specs, spec, feedback)
         _check_problems(named, spec, feedback)
         run = Run(
             spec,
@@ -221,7 +236,7 @@ def simulate(
         chunks, played = run.play(chosen, monitor.callback, monitor.every, saving)
         lines = tuple(references(benchmark, _concatenated([chunk.tally for chunk in chunks])))
     world = {
-        "benchmark": {**describe_part(benchmark), **benchmark.describe()},
+        "benchmark": {**describe_part(world_spec), **benchmark.describe()},
         "horizon": rounds,
         "delay": delay,
         "missing": missing,
@@ -231,7 +246,7 @@ def simulate(
     results = []
     for name, member in named.items():
         outcome = _concatenated([chunk.outcomes[name] for chunk in chunks])
-        arm = {"policy": describe_part(member), "feedback": _describe_feedback(member.problem.feedback)}
+        arm = {"policy": describe_part(specs[name]), "feedback": _describe_feedback(member.problem.feedback)}
         results.append(
             Result(
                 label=name,
@@ -253,12 +268,12 @@ def simulate(
 
 
 def compile_programs(
-    policies: Mapping[str, Policy], benchmark: Benchmark, seeds: int, horizon: int, delay: int, missing: float
+    named: Mapping[str, Policy], benchmark: Benchmark, seeds: int, horizon: int, delay: int, missing: float
 ) -> None:
     """Compile what ``simulate`` will need for this number of seeds."""
     with jax.enable_x64(True):
         spec, lengths = SimulationSpec(benchmark, delay, missing), segment_lengths(horizon)
-        groups = group_policies(policies, merge=True)
+        groups = group_policies(named, merge=True)
         Run(spec, groups, lengths, seeds, vectorized=True, chunk=None, progress=no_progress).prepare()
 
 
@@ -273,14 +288,14 @@ def independent_chunk(
 
 
 def describe_part(part: Any) -> Any:
-    """Return a policy, a benchmark or a part of one as JSON data: its class with every choice and number.
+    """Return a policy, a benchmark, their specification or a part as JSON data: its kind with every choice and number.
 
     Problems are left out, because the benchmark and the feedback describe them; long arrays are given by their hash.
     """
     if isinstance(part, Oracle):
         return part.fingerprint()
-    if isinstance(part, BaseModel):
-        return {"kind": type(part).__name__, **part.model_dump(mode="json")}
+    if isinstance(part, Spec):
+        return {"kind": part.registered_name, **{name: describe_part(value) for name, value in part.names().items()}}
     if isinstance(part, eqx.Module):
         fields = {field.name: getattr(part, field.name, None) for field in dataclasses.fields(part)}
         kept = {name: value for name, value in fields.items() if value is not None and not isinstance(value, Problem)}
@@ -330,8 +345,21 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return tuple(int(seed) for seed in chosen)
 
 
-def _check(policies: Mapping[str, Policy], benchmark: Benchmark, horizon: int, delay: int, missing: float) -> None:
-    if not policies:
+def _label_of(policy: PolicyLike) -> str:
+    if isinstance(policy, Spec):
+        return policy.registered_name.rpartition(":")[2]
+    return policy if isinstance(policy, str) else type(policy).__name__
+
+
+def _build_policies(
+    specs: Mapping[str, PolicyLike], spec: SimulationSpec, feedback: str | Measurement | None
+) -> dict[str, Policy]:
+    problem = spec.benchmark.problem(feedback or "bandit", may_miss=spec.missing > 0)
+    return {name: part if isinstance(part, Policy) else build_policy(part, problem) for name, part in specs.items()}
+
+
+def _check(named: Mapping[str, Any], benchmark: Benchmark, horizon: int, delay: int, missing: float) -> None:
+    if not named:
         raise SettingsError("expected at least one policy, got none")
     if not 1 <= horizon <= MAX_ROUNDS:
         raise SettingsError(f"expected a horizon of at least 1 round and at most {MAX_ROUNDS:,}, got {horizon:,}")
@@ -341,13 +369,13 @@ def _check(policies: Mapping[str, Policy], benchmark: Benchmark, horizon: int, d
         raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
 
 
-def _check_problems(policies: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None) -> None:
+def _check_problems(named: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None) -> None:
     """Refuse policies that were built for another problem, and measurements from which no total follows."""
     stream.check_shapes(spec)
-    for name, policy in policies.items():
+    for name, policy in named.items():
         rule = policy.problem.feedback if feedback is None else feedback
         policy.problem.require_played_on(spec.benchmark.problem(rule, may_miss=spec.missing > 0), f"policy {name!r}")
-    for rule in {policy.problem.feedback for policy in policies.values()}:
+    for rule in {policy.problem.feedback for policy in named.values()}:
         if rule not in feedbacks.REGISTRY.values():
             _check_linkage(spec, rule)
 
