@@ -1,5 +1,7 @@
 """Named columns of a context, declared once and encoded to numbers."""
 
+import abc
+import copy
 import dataclasses
 import functools
 import math
@@ -81,17 +83,17 @@ class Columns:
     ):
         levels = {name: _check_levels(name, given) for name, given in _check_mapping("categories", categories).items()}
         fills = {name: _check_fill(name, value) for name, value in _check_mapping("fill", fill).items()}
-        number_names, boolean_names = _check_names("numbers", numbers), _check_names("booleans", booleans)
-        category_names = _check_names("categories", levels)
-        names = number_names + boolean_names + category_names
-        _require_unique(names)
-        if not names:
+        parts = {"numbers": numbers, "booleans": booleans, "categories": levels}
+        names = {part: _check_names(part, given) for part, given in parts.items()}
+        every = [name for part in names.values() for name in part]
+        _require_unique(every)
+        if not every:
             raise SettingsError("columns: expected at least one of numbers, booleans and categories, got none")
-        missing_names, other_names = _check_names("may_miss", may_miss), _check_names("other", other)
-        _require_declared("fill", list(fills), number_names, "number")
-        _require_declared("may_miss", missing_names, boolean_names + category_names, "boolean or category")
-        _require_declared("other", other_names, category_names, "category")
-        for name in other_names:
+        missing, others = _check_names("may_miss", may_miss), _check_names("other", other)
+        _require_declared("fill", list(fills), names["numbers"], "number")
+        _require_declared("may_miss", missing, names["booleans"] + names["categories"], "boolean or category")
+        _require_declared("other", others, names["categories"], "category")
+        for name in others:
             if OTHER in levels[name]:
                 raise SettingsError(f"columns: {name!r} has a level {OTHER!r} already: remove that level, or other=")
         if not isinstance(per_coordinate, bool):
@@ -99,13 +101,19 @@ class Columns:
                 f"columns: expected per_coordinate to be True or False, got {short_repr(per_coordinate)}"
             )
         self.per_coordinate = per_coordinate
-        self._columns: dict[str, NumberColumn | BooleanColumn | CategoryColumn] = {
-            **{name: NumberColumn(fills.get(name)) for name in number_names},
-            **{name: BooleanColumn(name in missing_names) for name in boolean_names},
-            **{
-                name: CategoryColumn(levels[name], name in missing_names, name in other_names)
-                for name in category_names
-            },
+        self._columns: dict[str, Column] = {
+            **{name: NumberColumn(name in fills, fills.get(name, 0.0)) for name in names["numbers"]},
+            **{name: BooleanColumn(name in missing) for name in names["booleans"]},
+            **{name: CategoryColumn(name in missing, levels[name], name in others) for name in names["categories"]},
+        }
+        self._declaration = {
+            "numbers": names["numbers"],
+            "booleans": names["booleans"],
+            "categories": {name: list(levels[name]) for name in names["categories"]},
+            "fill": {name: fills[name] for name in names["numbers"] if name in fills},
+            "may_miss": missing,
+            "other": others,
+            "per_coordinate": per_coordinate,
         }
 
     @classmethod
@@ -140,37 +148,25 @@ class Columns:
             raise SettingsError(f"columns: expected a pandas DataFrame, got a {type(frame).__name__}")
         for name in may_miss:
             require_known("column", name, map(str, frame.columns), " of the table")
-        numbers, booleans, missing = [], [], []
-        categories: dict[str, Any] = {}
-        fill: dict[str, float] = {}
+        parts: dict[str, Any] = {"numbers": [], "booleans": [], "categories": {}, "fill": {}, "may_miss": []}
         for name in frame.columns:
             column, has_gaps = frame[name], name in may_miss or bool(frame[name].isna().any())
             kind = pandas.api.types.infer_dtype(column, skipna=True)
             if kind != "boolean" and pandas.api.types.is_numeric_dtype(column):
-                numbers.append(name)
-                if has_gaps:
-                    fill[name] = float(column.mean())
+                parts["numbers"].append(name)
+                parts["fill"] |= {name: float(column.mean())} if has_gaps else {}
                 continue
             if kind == "boolean":
-                booleans.append(name)
+                parts["booleans"].append(name)
             elif kind in ("string", "categorical"):
                 levels = column.cat.categories if kind == "categorical" else column.dropna().unique()
-                categories[name] = levels.tolist()
+                parts["categories"][name] = levels.tolist()
             else:
                 raise SettingsError(
                     f"columns: column {name!r}: expected numbers, booleans or text, got {kind}; convert or drop it"
                 )
-            if has_gaps:
-                missing.append(name)
-        return cls(
-            numbers=numbers,
-            booleans=booleans,
-            categories=categories,
-            fill=fill,
-            may_miss=missing,
-            other=other,
-            per_coordinate=per_coordinate,
-        )
+            parts["may_miss"] += [name] if has_gaps else []
+        return cls(**parts, other=other, per_coordinate=per_coordinate)
 
     @property
     def names(self) -> list[str]:
@@ -190,18 +186,7 @@ class Columns:
         dict
             For ``Columns(**declaration)``.
         """
-        categories = {name: column for name, column in self._columns.items() if isinstance(column, CategoryColumn)}
-        booleans = {name: column for name, column in self._columns.items() if isinstance(column, BooleanColumn)}
-        numbers = {name: column for name, column in self._columns.items() if isinstance(column, NumberColumn)}
-        return {
-            "numbers": list(numbers),
-            "booleans": list(booleans),
-            "categories": {name: list(column.levels) for name, column in categories.items()},
-            "fill": {name: column.fill for name, column in numbers.items() if column.fill is not None},
-            "may_miss": [name for name, column in (booleans | categories).items() if column.may_miss],
-            "other": [name for name, column in categories.items() if column.other],
-            "per_coordinate": self.per_coordinate,
-        }
+        return copy.deepcopy(self._declaration)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Columns) and self.declaration() == other.declaration()
@@ -346,90 +331,107 @@ class Columns:
 
 
 @dataclasses.dataclass(frozen=True)
-class NumberColumn:
-    """A finite number; if it may be missing, ``fill`` replaces it and a second number is 1."""
+class Column(abc.ABC):
+    """A column whose cells are encoded to numbers; if it may be missing, a last number is 1 for a missing cell."""
 
-    fill: float | None = None
+    may_miss: bool
+    expected = ""
+    remedy = "that it may be missing by may_miss=[name]"
+
+    @property
+    @abc.abstractmethod
+    def blank(self) -> list[float]:
+        """Encoding of a missing cell, without the last number."""
+
+    @abc.abstractmethod
+    def encode_known(self, cell: Cell) -> list[float]:
+        """Encode a cell that is not missing."""
+
+    @abc.abstractmethod
+    def decode_known(self, numbers: np.ndarray) -> Cell:
+        """Return the cell of an encoding."""
 
     @property
     def width(self) -> int:
-        return 1 if self.fill is None else 2
+        return len(self.blank) + self.may_miss
 
     def encode(self, cell: Cell) -> list[float]:
-        if _is_missing(cell):
-            if self.fill is None:
-                raise SettingsError("expected a number, got none; declare what replaces it by fill={name: number}")
-            return [self.fill, 1.0]
-        value = _real(cell)
-        return [value] if self.fill is None else [value, 0.0]
+        if not _is_missing(cell):
+            return [*self.encode_known(cell), 0.0][: self.width]
+        if not self.may_miss:
+            raise SettingsError(f"expected {self.expected}, got none; declare {self.remedy}")
+        return [*self.blank, 1.0]
 
-    def decode(self, numbers: np.ndarray) -> float | None:
-        return None if self.fill is not None and numbers[1] == 1.0 else float(numbers[0])
+    def decode(self, numbers: np.ndarray) -> Cell:
+        return None if self.may_miss and numbers[-1] == 1.0 else self.decode_known(numbers)
 
 
 @dataclasses.dataclass(frozen=True)
-class BooleanColumn:
-    """1 for True, 0 for False; if it may be missing, a second number is 1 and the first 0."""
+class NumberColumn(Column):
+    """A finite number; ``fill`` replaces a missing one."""
 
-    may_miss: bool = False
+    fill: float = 0.0
+    expected = "a number"
+    remedy = "what replaces it by fill={name: number}"
 
     @property
-    def width(self) -> int:
-        return 1 + self.may_miss
+    def blank(self) -> list[float]:
+        return [self.fill]
 
-    def encode(self, cell: Cell) -> list[float]:
-        if _is_missing(cell):
-            if not self.may_miss:
-                raise SettingsError(
-                    "expected True or False, got none; declare that it may be missing by may_miss=[name]"
-                )
-            return [0.0, 1.0]
+    def encode_known(self, cell: Cell) -> list[float]:
+        return [_real(cell)]
+
+    def decode_known(self, numbers: np.ndarray) -> float:
+        return float(numbers[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class BooleanColumn(Column):
+    """1 for True, 0 for False."""
+
+    expected = "True or False"
+
+    @property
+    def blank(self) -> list[float]:
+        return [0.0]
+
+    def encode_known(self, cell: Cell) -> list[float]:
         if not isinstance(cell, bool | np.bool | numbers.Real) or cell not in (0, 1):
             raise SettingsError(f"expected True or False, or 1 or 0, got {short_repr(cell)}")
-        return [float(cell), 0.0][: self.width]
+        return [float(cell)]
 
-    def decode(self, numbers: np.ndarray) -> bool | None:
-        return None if self.may_miss and numbers[1] == 1.0 else bool(numbers[0])
+    def decode_known(self, numbers: np.ndarray) -> bool:
+        return bool(numbers[0])
 
 
 @dataclasses.dataclass(frozen=True)
-class CategoryColumn:
-    """One-hot levels; then one number for other levels and one for a missing cell, where declared."""
+class CategoryColumn(Column):
+    """One number for each level, and one for all other levels where they are allowed."""
 
-    levels: tuple[str, ...] | tuple[int, ...]
-    may_miss: bool = False
+    levels: tuple[str, ...] | tuple[int, ...] = ()
     other: bool = False
+    expected = "a level"
 
     @functools.cached_property
     def places(self) -> dict[Any, int]:
         return {level: place for place, level in enumerate(self.levels)}
 
     @property
-    def width(self) -> int:
-        return len(self.levels) + self.other + self.may_miss
+    def blank(self) -> list[float]:
+        return [0.0] * (len(self.levels) + self.other)
 
-    def encode(self, cell: Cell) -> list[float]:
-        encoded = [0.0] * self.width
-        encoded[self._place(cell)] = 1.0
+    def encode_known(self, cell: Cell) -> list[float]:
+        known = self._has_right_type(cell)
+        place = self.places.get(cell) if known else None
+        if place is None and not (self.other and known):
+            raise SettingsError(self._refusal(cell))
+        encoded = self.blank
+        encoded[-1 if place is None else place] = 1.0
         return encoded
 
-    def decode(self, numbers: np.ndarray) -> str | int | None:
+    def decode_known(self, numbers: np.ndarray) -> str | int:
         place = int(np.argmax(numbers))
-        if place < len(self.levels):
-            return self.levels[place]
-        return OTHER if self.other and place == len(self.levels) else None
-
-    def _place(self, cell: Cell) -> int:
-        if _is_missing(cell):
-            if not self.may_miss:
-                raise SettingsError("expected a level, got none; declare that it may be missing by may_miss=[name]")
-            return self.width - 1
-        place = self.places.get(cell) if self._has_right_type(cell) else None
-        if place is not None:
-            return place
-        if not self.other or not self._has_right_type(cell):
-            raise SettingsError(self._refusal(cell))
-        return len(self.levels)
+        return self.levels[place] if place < len(self.levels) else OTHER
 
     def _has_right_type(self, cell: Cell) -> bool:
         """Return whether a cell can be a level; integers are floats in a table where other cells are missing."""

@@ -10,7 +10,7 @@ from regretless.policies.guard import INCUMBENT
 
 
 class Round(NamedTuple):
-    """A decision of the learner, of the incumbent or of somebody else."""
+    """A decision of the learner, of the incumbent or of a person."""
 
     member: int
     cost_sample: float

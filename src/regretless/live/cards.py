@@ -34,6 +34,15 @@ def format_amount(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 and math.isfinite(value) else f"{value:.3g}"
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent, with a decimal if it is small.
+
+    >>> percent(0.42), percent(0.023)
+    ('42%', '2.3%')
+    """
+    return f"{share:.0%}" if share >= 0.095 or share == 0.0 else f"{share:.1%}"
+
+
 def format_context(context: Any) -> str:
     """Return a context, by name or as numbers, on one line."""
     if isinstance(context, dict):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import jax
 import numpy as np
 
+from regretless.live.cards import format_amount, percent
 from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
 from regretless.stats import DualPosterior, batch_interval, fit_dual
@@ -51,6 +52,9 @@ class MeanCost(NamedTuple):
     high: float
     rounds: int
     all_rounds: int
+
+    def __str__(self) -> str:
+        return f"{format_amount(self.mean)} per round ({_range(self.low, self.high)}) on {_denominator(self)}"
 
 
 class CostComparison(NamedTuple):
@@ -101,6 +105,46 @@ class CostComparison(NamedTuple):
         float
         """
         return value / max(abs(self.cost), 1e-300)
+
+    def describe(self, name: str, rewards: bool = False) -> str:
+        """Return the comparison in words, with the total next to every percentage and the rounds that it is about.
+
+        Parameters
+        ----------
+        name : str
+            What the others are called, such as "the incumbent".
+        rewards : bool, default False
+            Whether costs are rewards.
+
+        Returns
+        -------
+        str
+        """
+        name += " (estimated)" if self.estimated else ""
+        if not self.conclusive:
+            interval = _range(self.low, self.high)
+            return f"inconclusive against {name}: difference {interval} per round on {_denominator(self)}"
+        better = (self.difference > 0.0) == rewards
+        words = ("earns more than", "earns less than") if rewards else ("cheaper than", "more expensive than")
+        effect = ("gained" if rewards else "saved") if better else "lost"
+        sizes = sorted((abs(self.low), abs(self.difference), abs(self.high)))
+        total = f"{format_amount(abs(self.total_difference))} {effect} in total on {_denominator(self)}"
+        if self.cost * (self.cost + self.difference) <= 0.0:  # a share of a cost of the other sign means nothing
+            least, size, most = map(format_amount, sizes)
+            return f"{words[not better]} {name} by {size} per round ({least} to {most}), {total}"
+        least, size, most = (percent(self.share(value)) for value in sizes)
+        if self.rounds < self.all_rounds:
+            overall = percent(abs(self.share(self.total_difference / self.all_rounds)))
+            total += f" ({overall} over all {self.all_rounds:,})"
+        return f"{words[not better]} {name} by {size} ({least} to {most}), {total}"
+
+
+def _range(low: float, high: float) -> str:
+    return f"{format_amount(low)} to {format_amount(high)}"
+
+
+def _denominator(figure: MeanCost | CostComparison) -> str:
+    return f"{figure.rounds:,} of the last {figure.all_rounds:,} rounds"
 
 
 def kind_of_round(decision: Any) -> int:
@@ -320,7 +364,7 @@ class BackgroundSolver:
                 return list(np.asarray(self.oracle.answer(costs, instances).w, float))
             with self._try_acquire() as free:
                 return self._solve_in_time(costs, instances) if free and not self.slow else None
-        except Exception:  # a solver may fail for costs that nobody asked it for; health then reports less
+        except Exception:  # a solver may fail for costs that no call asked for; health then reports less
             self.slow = True
             return None
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live.cards import format_amount, html_lines, text_card
+from regretless.live.cards import html_lines, percent, text_card
 from regretless.live.comparison import (
     LEARNER_ROUND,
     MAX_DIM,
@@ -41,6 +41,9 @@ MIN_ROUNDS_NO_BETTER = 100
 
 NEGLIGIBLE_SAVING = 0.1
 """Share of the cost of random decisions up to which a saving counts as none."""
+
+MIN_FEEDBACK_SHARE = 0.5
+"""Share of settled decisions with feedback below which health says that feedback is lost."""
 
 MAX_TOTAL = 1e140
 """Size at which totals are cut, so that their squares can be summed."""
@@ -118,15 +121,7 @@ class Health:
     @property
     def verdict(self) -> str:
         """The most important findings in one sentence, the most urgent first."""
-        if self.learned < MIN_LEARNED:
-            return f"too early to tell: {self.learned} of the first {MIN_LEARNED} decisions have been learned from"
-        statements = [] if self.drift is None else [f"costs have changed since about decision {self.drift.since}"]
-        if self.feedback_share is not None and self.feedback_share < 0.5:
-            statements.append(
-                f"feedback is lost: only {self.feedback_share:.0%} of the settled decisions were learned from"
-            )
-        statements += [*self._guard_statement(), *self._cost_statements(conclusive_only=True), self._error_statement()]
-        return "; ".join([*statements, *self._weights_statement()])
+        return "; ".join(self._statements(detailed=False))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can write.
@@ -168,52 +163,47 @@ class Health:
         return html_lines(*self._card())
 
     def _card(self) -> tuple[str, list[str]]:
-        title = f"Health after {self.decisions:,} decisions: {self.learned:,} learned from, {self.waiting:,} waiting, "
-        title += f"{self.expired:,} expired"
+        counts = f"{self.learned:,} learned from, {self.waiting:,} waiting, {self.expired:,} expired"
+        return f"Health after {self.decisions:,} decisions: {counts}", self._statements(detailed=True)
+
+    def _statements(self, detailed: bool) -> list[str]:
+        """Return the findings, the most urgent first; with ``detailed`` also what is inconclusive."""
         if self.learned < MIN_LEARNED:
-            return title, [self.verdict]
-        lines = [] if self.drift is None else [f"costs have changed since about decision {self.drift.since}"]
-        if self.paid is not None:
-            paid, verb = self.paid, "earned" if self.rewards else "paid"
-            interval = f"{format_amount(paid.low)} to {format_amount(paid.high)}"
-            lines.append(f"{verb} {format_amount(paid.mean)} per round ({interval}) on {_denominator(paid)}")
-        lines += [*self._guard_statement(), *self._cost_statements(conclusive_only=False), self._error_statement()]
-        return title, [*lines, *self._weights_statement()]
+            return [f"too early to tell: {self.learned} of the first {MIN_LEARNED} decisions have been learned from"]
+        statements = [] if self.drift is None else [f"costs have changed since about decision {self.drift.since}"]
+        if self.feedback_share is not None and self.feedback_share < MIN_FEEDBACK_SHARE:
+            lost = f"only {self.feedback_share:.0%} of the settled decisions were learned from"
+            statements.append(f"feedback is lost: {lost}")
+        if detailed and self.paid is not None:
+            statements.append(f"{'earned' if self.rewards else 'paid'} {self.paid}")
+        if self.details.get("guard_chance", 1.0) <= 0.0:
+            reason = "its budget does not cover the learner's risk"
+            statements.append(f"the guard gives every decision to the incumbent now: {reason}")
+        return [*statements, *self._comparisons(detailed), *self._predictions()]
 
-    def _cost_statements(self, conclusive_only: bool) -> list[str]:
+    def _comparisons(self, detailed: bool) -> list[str]:
         names = {"incumbent": "the incumbent", "best_fixed": "the best fixed decision", "random": "random decisions"}
-        known = {name: other for key, name in names.items() if (other := getattr(self, key)) is not None}
+        others = {field: other for field in names if (other := getattr(self, field)) is not None}
+        described = {field: other.describe(names[field], self.rewards) for field, other in others.items()}
         if self.random is not None and is_no_better_than_random(self.random, self.rewards):
-            statement = f"decides no better than random: {_describe(self.random, 'random decisions', self.rewards)}"
-            return (
-                [statement] if conclusive_only else [statement, *self._described({**known, "random decisions": None})]
-            )
-        shown = {name: other for name, other in known.items() if other.conclusive or not conclusive_only}
-        if shown:
-            return self._described(shown)
-        if known:
-            return [f"inconclusive whether decisions are better than {', '.join(known)}"]
-        return ["too early to tell how good the decisions are"]
+            no_better = f"decides no better than random: {described.pop('random')}"
+            return [no_better, *(described.values() if detailed else [])]
+        shown = [text for field, text in described.items() if detailed or others[field].conclusive]
+        if others and not shown:
+            return [f"inconclusive whether decisions are better than {', '.join(names[field] for field in others)}"]
+        return shown or ["too early to tell how good the decisions are"]
 
-    def _described(self, others: Mapping[str, CostComparison | None]) -> list[str]:
-        return [_describe(other, name, self.rewards) for name, other in others.items() if other is not None]
-
-    def _error_statement(self) -> str:
+    def _predictions(self) -> list[str]:
         if self.relative_error is None:
-            return "totals are not known, so prediction errors are not either"
-        return f"prediction errors are {_percent(self.relative_error)} of the {'rewards' if self.rewards else 'costs'}"
-
-    def _guard_statement(self) -> list[str]:
-        chance = self.details.get("guard_chance")
-        if chance is None or chance > 0.0:
-            return []
-        return ["the guard gives every decision to the incumbent now: its budget does not cover the learner's risk"]
-
-    def _weights_statement(self) -> list[str]:
+            error = "totals are not known, so prediction errors are not either"
+        else:
+            error = (
+                f"prediction errors are {percent(self.relative_error)} of the {'rewards' if self.rewards else 'costs'}"
+            )
         weights = {name.removeprefix("weight_"): w for name, w in self.details.items() if name.startswith("weight_")}
         ordered = sorted(weights, key=lambda name: -weights[name])
         parts = [f"{name} {weights[name]:.0%} ({self.details[f'error_{name}']:.2f})" for name in ordered]
-        return [f"weights of the base learners (relative errors): {', '.join(parts)}"] if parts else []
+        return [error, f"weights of the base learners (relative errors): {', '.join(parts)}"] if parts else [error]
 
 
 def is_no_better_than_random(random: CostComparison, rewards: bool = False) -> bool:
@@ -222,42 +212,6 @@ def is_no_better_than_random(random: CostComparison, rewards: bool = False) -> b
     return low > 0.0 or (
         random.rounds >= MIN_ROUNDS_NO_BETTER and high >= 0.0 and random.share(low) > -NEGLIGIBLE_SAVING
     )
-
-
-def _describe(other: CostComparison, name: str, rewards: bool) -> str:
-    """Return a comparison in words, with the total next to every percentage and the rounds that it is about."""
-    name += " (estimated)" if other.estimated else ""
-    if not other.conclusive:
-        interval = f"{format_amount(other.low)} to {format_amount(other.high)}"
-        return f"inconclusive against {name}: difference {interval} per round on {_denominator(other)}"
-    better = (other.difference > 0.0) == rewards
-    if rewards:
-        comparison, effect = ("earns more than", "gained") if better else ("earns less than", "lost")
-    else:
-        comparison, effect = ("cheaper than", "saved") if better else ("more expensive than", "lost")
-    # a percentage of a cost whose sign differs from the learner's means nothing
-    has_share = other.cost * (other.cost + other.difference) > 0.0
-    format_size = (lambda value: _percent(other.share(value))) if has_share else format_amount
-    size, least, most = (format_size(value) for value in _sizes(other))
-    amount = f"{comparison} {name} by {size}{'' if has_share else ' per round'} ({least} to {most})"
-    text = f"{amount}, {format_amount(abs(other.total_difference))} {effect} in total on {_denominator(other)}"
-    if has_share and other.rounds < other.all_rounds:
-        overall = _percent(abs(other.share(other.total_difference / other.all_rounds)))
-        text += f" ({overall} over all {other.all_rounds})"
-    return text
-
-
-def _sizes(other: CostComparison) -> tuple[float, float, float]:
-    least, most = sorted((abs(other.low), abs(other.high)))
-    return abs(other.difference), least, most
-
-
-def _denominator(figure: MeanCost | CostComparison) -> str:
-    return f"{figure.rounds:,} of the last {figure.all_rounds:,} rounds"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.095 or share == 0.0 else f"{share:.1%}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -507,7 +461,6 @@ def _known_mean(values: np.ndarray) -> float | None:
 _PREFIX = "regretless_"
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _OWN_LABELS = ("bound", "who", "over", "name")
-_BOUNDS = ("mean", "low", "high")
 _COUNTERS = {
     "decisions": "Decisions made, recorded or taken from a history.",
     "learned": "Decisions that were learned from.",
@@ -521,7 +474,6 @@ _GAUGES = {
     "score_norm": "Norm of the score gradient, recently.",
     "plug_in_norm": "Norm of the plug-in gradient, recently.",
 }
-
 _Sample = tuple[dict[str, str], float | None]
 
 
@@ -552,35 +504,31 @@ def _prometheus_text(health: Health, labels: Mapping[str, str]) -> str:
 
 def _metrics(health: Health) -> Iterator[tuple[str, str, str, list[_Sample]]]:
     """Yield name, type and meaning of every metric, and its values by label."""
+
+    def bounds(figures: Mapping[str, tuple[float, float, float]], label: str) -> list[_Sample]:
+        names = ("mean", "low", "high")
+        return [({label: key, "bound": b}, v) for key, own in figures.items() for b, v in zip(names, own, strict=True)]
+
+    periods = {"recent": health.paid, "start": health.paid_since_start}
+    paid = {period: mean[:3] for period, mean in periods.items() if mean is not None}
+    references = {"incumbent": health.incumbent, "best_fixed": health.best_fixed, "random": health.random}
+    others = {who: other for who, other in references.items() if other is not None}
+    differences = {who: (other.difference, other.low, other.high) for who, other in others.items()}
+    sums: list[_Sample] = [({"who": who}, other.total_difference) for who, other in others.items()]
+    costs: list[_Sample] = [({"who": who}, other.cost) for who, other in others.items()]
+    details: list[_Sample] = [({"name": name}, value) for name, value in health.details.items()]
+    since = None if health.drift is None else float(health.drift.since)
     for name, about in _COUNTERS.items():
         yield f"{name}_total", "counter", about, [({}, getattr(health, name))]
     for name, about in _GAUGES.items():
         yield name, "gauge", about, [({}, getattr(health, name))]
-    paid = [
-        ({"over": over, "bound": bound}, getattr(mean, bound))
-        for over, mean in (("recent", health.paid), ("start", health.paid_since_start))
-        for bound in _BOUNDS
-        if mean is not None
-    ]
-    yield "paid", "gauge", "Mean cost or reward of the learner's decisions, with its 95 % interval.", paid
-    others = [
-        (who, other) for who in ("incumbent", "best_fixed", "random") if (other := getattr(health, who)) is not None
-    ]
-    costs: list[_Sample] = [({"who": who}, other.cost) for who, other in others]
+    yield "paid", "gauge", "Mean cost or reward of the learner's decisions, with its interval.", bounds(paid, "over")
     yield "reference", "gauge", "Mean cost or reward of others in the same rounds.", costs
-    differences = [
-        ({"who": who, "bound": bound}, value)
-        for who, other in others
-        for bound, value in zip(_BOUNDS, (other.difference, other.low, other.high), strict=True)
-    ]
-    yield "difference", "gauge", "Mean of the learner's minus that of others, with its 95 % interval.", differences
-    totals: list[_Sample] = [({"who": who}, other.total_difference) for who, other in others]
-    yield "difference_sum", "gauge", "The difference to others, summed over the learner's compared rounds.", totals
-    drift = health.drift
-    yield "drift", "gauge", "1 while there is an alarm that costs have changed.", [({}, float(drift is not None))]
-    since: list[_Sample] = [] if drift is None else [({}, float(drift.since))]
-    yield "drift_since", "gauge", "The decision at which costs probably changed.", since
-    details: list[_Sample] = [({"name": name}, value) for name, value in health.details.items()]
+    about = "Mean of the learner's minus that of others, with its 95 % interval."
+    yield "difference", "gauge", about, bounds(differences, "who")
+    yield "difference_sum", "gauge", "The difference to others, summed over the learner's compared rounds.", sums
+    yield "drift", "gauge", "1 while there is an alarm that costs have changed.", [({}, float(since is not None))]
+    yield "drift_since", "gauge", "The decision at which costs probably changed.", [({}, since)]
     yield "detail", "gauge", "A figure that the policy reports.", details
 
 
