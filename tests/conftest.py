@@ -1,8 +1,9 @@
-"""Shared by all tests: two CPU devices (so that programs split over devices are what is tested) and a float64 mode.
+"""Settings and fixtures of all tests.
 
-Programs are compiled in haste, without the expensive optimisations: the tests compile much and compute little. (Measured with
-six policies on a toy: 26 s of compiling, 13 s without optimising machine code, 6 s without the newer fusion emitters either.)
-Python looks for garbage less often: tracing makes many objects and little of that (3.5 % of the time of the contract checks).
+Two CPU devices, so that programs split over devices are tested. Programs are compiled without expensive
+optimisations, because the tests compile much and compute little (six policies on a toy: 26 s of compiling with, 6 s
+without). Garbage is collected less often: tracing creates many objects and little garbage (3.5 % of the time of the
+contract checks).
 """
 
 import gc
@@ -17,14 +18,14 @@ import pytest
 
 from regretless.simulation import programs
 
-HASTY = (
+FAST_COMPILATION = (
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1 "
     "--xla_llvm_disable_expensive_passes=true"
 )
-os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # nobody reads where an operation comes from
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # no test reads locations
 os.environ.setdefault("REGRETLESS_CACHE", "off")
-if HASTY not in os.environ.get("XLA_FLAGS", ""):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {HASTY}"
+if FAST_COMPILATION not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST_COMPILATION}"
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_traceback_in_locations_limit", 0)
 gc.set_threshold(20_000, 10, 10)
@@ -36,7 +37,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture(scope="module", autouse=True)
 def room() -> None:
-    """Programs of earlier test files are dropped before the process runs out of memory maps."""
+    """Drop programs of earlier test files before the process runs out of memory maps."""
     programs.make_room()
 
 
@@ -66,7 +67,7 @@ class GoldenFiles:
         path = folder / f"dfhpg_energy_{mode}.npz"
         if not os.environ.get("REGRETLESS_DATA") or not path.is_file():
             reason = (
-                f"needs REGRETLESS_DATA with the energy files, and {path.name} in REGRETLESS_GOLDEN or beside the data"
+                f"needs REGRETLESS_DATA with the energy files, and {path.name} in REGRETLESS_GOLDEN or next to the data"
             )
             assert not os.environ.get("CI"), reason
             pytest.skip(reason)
