@@ -9,55 +9,55 @@ import pytest
 
 from regretless import oracles, testing
 from regretless.oracles.base import MaskedOracle, TraceableOracle
-from regretless.oracles.selection import TopKOracle
+from regretless.oracles.topk import TopK
 from regretless.types import Solution
 
 COUNTER = itertools.count()
 
 
-class Dearest(TopKOracle):
+class Dearest(TopK):
     def minimise(self, cost, instance):
         return super().minimise(-cost, instance)
 
 
-class Infeasible(TopKOracle):
+class Infeasible(TopK):
     def feasible(self, w, instance=None):
         return jnp.sum(w) == self.k + 1
 
 
-class Fickle(TopKOracle):
+class Fickle(TopK):
     def _answer(self, costs, instances):
         return super()._answer(costs if next(COUNTER) % 2 else -costs, instances)
 
 
-class OneOfTwo(TopKOracle):
+class OneOfTwo(TopK):
     @property
     def support(self):
         return 1
 
 
-class Unchecked(TopKOracle):
+class Unchecked(TopK):
     def answer(self, costs, instances=None):
         return super()._answer(np.nan_to_num(np.asarray(costs, float)), instances)
 
 
-class IgnoresTheMask(TopKOracle):
+class IgnoresTheMask(TopK):
     def minimise(self, cost, instance):
         return super().minimise(cost, None)
 
 
-class Unprintable(TopKOracle):
+class Unprintable(TopK):
     def fingerprint(self):
         return {"k": np.zeros(2)}
 
 
-class CallsBack(TopKOracle):
+class CallsBack(TopK):
     def minimise(self, cost, instance):
         shape = jax.ShapeDtypeStruct(cost.shape, cost.dtype)
         return super().minimise(jax.pure_callback(lambda c: c, shape, cost, vmap_method="sequential"), instance)
 
 
-class SaysHost(TopKOracle):
+class SaysHost(TopK):
     @property
     def on_host(self):
         return True
@@ -65,7 +65,7 @@ class SaysHost(TopKOracle):
 
 class SecretAux(TraceableOracle):
     def minimise(self, cost, instance):
-        return Solution(TopKOracle(self.dim, 2).minimise(cost, None).w, jnp.int32(0), jnp.zeros(3))
+        return Solution(TopK(self.dim, 2).minimise(cost, None).w, jnp.int32(0), jnp.zeros(3))
 
     def feasible(self, w, instance=None):
         return jnp.sum(w) == 2
@@ -76,7 +76,7 @@ class SecretAux(TraceableOracle):
 
 class HalfOpen(MaskedOracle):
     def minimise(self, cost, instance):
-        return TopKOracle(self.dim, 2).minimise(cost, instance)
+        return TopK(self.dim, 2).minimise(cost, instance)
 
     def feasible(self, w, instance=None):
         return jnp.sum(w) == 2

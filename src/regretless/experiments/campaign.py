@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from regretless.array_files import canonical
+from regretless.benchmarks import Benchmark
 from regretless.errors import WriteError
 from regretless.experiments.experiment import Experiment
-from regretless.experiments.extension import Progress, Task, find_published
+from regretless.experiments.extension import Progress, Published, Task, find_published
 from regretless.experiments.resolve import Run, code_version, code_versions, resolve
 from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
+from regretless.policies import Policy
 from regretless.results import Result
 
 PATIENCE_SECONDS = 0.5
@@ -161,11 +163,11 @@ class Plan:
         return [task for first, task in self.second.items() if _is_far(self.tasks[first], store.record(first))]
 
 
-def find_published_of(run: Run) -> tuple[float, float] | None:
-    """Return the published mean and standard error that a run can be compared with; None if there are none."""
-    if not run.standard or not isinstance(run.policy, str):
+def find_published_of(run: Run) -> Published | None:
+    """Return the published value that a run can be compared with; None if there is none."""
+    if not run.standard or isinstance(run.policy, Policy) or isinstance(run.benchmark, Benchmark):
         return None
-    return find_published(str(run.world.benchmark), run.world.feedback, run.policy)
+    return find_published(run.benchmark.registered_name, run.feedback, run.policy.registered_name)
 
 
 def _is_far(task: Task, record: Mapping[str, object] | None) -> bool:
@@ -174,8 +176,7 @@ def _is_far(task: Task, record: Mapping[str, object] | None) -> bool:
     published, summary = find_published_of(task), (record or {}).get("summary")
     if published is None or not isinstance(summary, Mapping) or None in (summary["mean"], summary["standard_error"]):
         return False
-    difference = summary["mean"] - published[0]
-    return bool(abs(difference) > Z_LIMIT * (summary["standard_error"] ** 2 + published[1] ** 2) ** 0.5)
+    return abs(published.z(summary["mean"], summary["standard_error"])) > Z_LIMIT
 
 
 def _without_work(study: Study) -> Study:

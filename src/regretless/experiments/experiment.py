@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
 from regretless import models, policies
-from regretless.benchmarks.base import Benchmark
+from regretless.benchmarks import Benchmark, BenchmarkSpec
 from regretless.errors import SettingsError
-from regretless.policies import Policy
+from regretless.policies import Policy, PolicySpec
 from regretless.registry import require_known
 from regretless.simulation.simulator import MAX_ROUNDS, MAX_SEEDS, seeds_of
 
@@ -23,13 +23,13 @@ class Arm:
     ----------
     label : str
         Its name in tables and charts.
-    policy : str or Policy
-        A name takes the tuned preset of the benchmark, if there is one; a policy object is used as it is.
+    policy : str, PolicySpec or Policy
+        A name takes the tuned preset of the benchmark, if there is one; a specification or a policy is used as it is.
     settings : mapping, optional
         Changes by dotted name, after those of the experiment. ``benchmark.…`` changes the benchmark of this arm.
     preset : mapping, optional
         Settings instead of the tuned preset; an empty mapping stands for the defaults of the policy.
-    benchmark : str or Benchmark, optional
+    benchmark : str, BenchmarkSpec or Benchmark, optional
         Another benchmark than the experiment's.
     feedback : str, optional
         Another feedback than the experiment's.
@@ -42,18 +42,18 @@ class Arm:
     """
 
     label: str
-    policy: str | Policy
+    policy: str | PolicySpec | Policy
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     preset: Mapping[str, Any] | None = None
-    benchmark: str | Benchmark | None = None
+    benchmark: str | BenchmarkSpec | Benchmark | None = None
     feedback: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.label, str) or not self.label:
             raise SettingsError(f"expected a label for an arm, got {self.label!r}")
         where = f"arm {self.label!r}: "
-        if not isinstance(self.policy, str | Policy):
-            raise SettingsError(f"{where}expected the name of a policy or a Policy, got {self.policy!r}")
+        if not isinstance(self.policy, str | PolicySpec | Policy):
+            raise SettingsError(f"{where}expected the name of a policy, PolicySpec or Policy, got {self.policy!r}")
         if self.benchmark is not None:
             _check_benchmark(self.benchmark, where)
         _check_type("feedback", self.feedback, str | None, where)
@@ -61,7 +61,7 @@ class Arm:
         _check_type("preset", self.preset, Mapping | None, where)
 
 
-PolicyChoice: TypeAlias = str | Policy | Arm
+PolicyChoice: TypeAlias = str | PolicySpec | Policy | Arm
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Experiment:
 
     Parameters
     ----------
-    benchmark : str or Benchmark
+    benchmark : str, BenchmarkSpec or Benchmark
         Where to play.
-    policies : str, Policy, Arm, an iterable of these, or a mapping from labels to policies
+    policies : str, PolicySpec, Policy, Arm, an iterable of these, or a mapping from labels to policies
         What to play; by default every policy that exists for the model.
     feedback : str, default "bandit"
         What a decision reveals.
@@ -106,8 +106,8 @@ class Experiment:
     'topk, bandit, benchmark.k 3: greedy'
     """
 
-    benchmark: str | Benchmark
-    policies: PolicyChoice | Iterable[PolicyChoice] | Mapping[str, str | Policy] = ()
+    benchmark: str | BenchmarkSpec | Benchmark
+    policies: PolicyChoice | Iterable[PolicyChoice] | Mapping[str, str | PolicySpec | Policy] = ()
     _: dataclasses.KW_ONLY
     feedback: str = "bandit"
     seeds: int | Sequence[int] = 30
@@ -122,7 +122,7 @@ class Experiment:
         _check_benchmark(self.benchmark)
         for name in ("policies", "seeds"):
             value = getattr(self, name)
-            if isinstance(value, Iterable) and not isinstance(value, Sequence | Mapping):
+            if isinstance(value, Iterable) and not isinstance(value, Sequence | Mapping | PolicySpec):
                 object.__setattr__(self, name, tuple(value))  # an iterator can be read only once
         _check_type("feedback", self.feedback, str)
         _check_type("settings", self.settings, Mapping)
@@ -142,13 +142,13 @@ class Experiment:
     def arms(self) -> tuple[Arm, ...]:
         """The arms that ``policies`` stands for."""
         given: Any = self.policies
-        if isinstance(given, str | Policy | Arm):
+        if isinstance(given, str | PolicySpec | Policy | Arm):
             given = (given,)
         if isinstance(given, Mapping):
             return tuple(_arm(policy, label) for label, policy in given.items())
         if not isinstance(given, Iterable):
             raise SettingsError(f"expected {POLICIES_EXPECTED}, got {given!r}")
-        return tuple(_arm(policy) for policy in (*given,) or default_policies(self.model))
+        return _distinct([_arm(policy) for policy in (*given,) or default_policies(self.model)])
 
     @property
     def seed_list(self) -> tuple[int, ...]:
@@ -168,6 +168,8 @@ class Experiment:
     @property
     def benchmark_name(self) -> str:
         """The name of the benchmark."""
+        if isinstance(self.benchmark, BenchmarkSpec):
+            return self.benchmark.registered_name
         return self.benchmark if isinstance(self.benchmark, str) else self.benchmark.name
 
     @property
@@ -287,21 +289,36 @@ def default_policies(model: str) -> tuple[str, ...]:
     return tuple(name for name, entry in usable if entry.by_default and (entry.supports_generative or not generative))
 
 
-POLICIES_EXPECTED = "names of policies, Policy objects or Arms, perhaps by label"
+POLICIES_EXPECTED = "names of policies, PolicySpec or Policy objects, or Arms, perhaps by label"
 
 
 def _arm(policy: Any, label: str = "") -> Arm:
     """Return the arm that one element of ``policies`` stands for."""
     if isinstance(policy, Arm):
         return dataclasses.replace(policy, label=label) if label else policy
-    if not isinstance(policy, str | Policy):
+    if not isinstance(policy, str | PolicySpec | Policy):
         raise SettingsError(f"expected {POLICIES_EXPECTED}, got {policy!r}")
+    if not label and isinstance(policy, PolicySpec):
+        label = policy.registered_name.rpartition(":")[2]
     return Arm(label or (policy if isinstance(policy, str) else type(policy).__name__), policy)
 
 
+def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Return arms; specifications with equal labels are named by what differs from their defaults."""
+    labels = [arm.label for arm in arms]
+    return tuple(
+        dataclasses.replace(arm, label=str(arm.policy).removeprefix(arm.policy.namespace))
+        if isinstance(arm.policy, PolicySpec) and labels.count(arm.label) > 1
+        else arm
+        for arm in arms
+    )
+
+
 def _check_benchmark(benchmark: Any, where: str = "") -> None:
-    if not isinstance(benchmark, str | Benchmark):
-        raise SettingsError(f"{where}expected the name of a benchmark, or a Benchmark, got {benchmark!r}")
+    if not isinstance(benchmark, str | BenchmarkSpec | Benchmark):
+        raise SettingsError(
+            f"{where}expected the name of a benchmark, a BenchmarkSpec or a Benchmark, got {benchmark!r}"
+        )
 
 
 def _check_type(name: str, value: Any, expected: Any, where: str = "") -> None:

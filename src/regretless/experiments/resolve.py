@@ -21,13 +21,12 @@ import equinox as eqx
 import regretless
 from regretless import benchmarks, models, policies
 from regretless.array_files import canonical
-from regretless.benchmarks.base import Benchmark, BenchmarkSpec
+from regretless.benchmarks import Benchmark, BenchmarkSpec
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Preset, Progress, find_preset
-from regretless.policies import Policy, PolicySpec
+from regretless.policies import Policy, PolicySpec, Scaled, Unscaled
 from regretless.policies.building import owners
-from regretless.policies.scaling import Scaled
 from regretless.problem import Problem
 from regretless.registry import have, require_known
 from regretless.spec import Spec, merge_names
@@ -36,13 +35,8 @@ SCALING = "scaling"
 WORLD = "benchmark."
 """How the settings of a benchmark begin."""
 
-
-class World(NamedTuple):
-    """A benchmark by name with its settings, or as an object, and the feedback on it."""
-
-    benchmark: str | Benchmark
-    settings: Spec | None
-    feedback: str
+DATA_DIR = "data_dir"
+"""The setting of a benchmark that says where its data are stored, which does not change a result."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,37 +47,39 @@ class Run:
     ----------
     label : str
         The name of the arm.
-    policy : str or Policy
+    policy : PolicySpec or Policy
         What is played.
-    settings : Spec or None
-        The settings of a policy that was given by name.
-    world : World
+    benchmark : BenchmarkSpec or Benchmark
         Where it is played.
+    feedback : str
+        What a decision reveals.
     seeds : tuple of int
         The seeds of the replications.
     horizon, delay, missing : int, int, float
         The number of rounds, and how feedback arrives.
     scaling : bool
         Whether contexts and costs are scaled.
-    standard : bool
-        Whether this is the benchmark as it is and the policy with its tuned preset, which published values are about.
     tuned : bool
         Whether a tuned preset is used.
+    standard : bool
+        Whether this is the benchmark as it is and the policy with its tuned preset, which published values are about.
     notices : tuple of str
         What the user should know.
+    where : str
+        The experiment without its arms, for people.
     """
 
     label: str
-    policy: str | Policy
-    settings: Spec | None
-    world: World
+    policy: PolicySpec | Policy
+    benchmark: BenchmarkSpec | Benchmark
+    feedback: str
     seeds: tuple[int, ...]
     horizon: int
     delay: int = 0
     missing: float = 0.0
     scaling: bool = False
-    standard: bool = False
     tuned: bool = False
+    standard: bool = False
     notices: tuple[str, ...] = ()
     where: str = ""
 
@@ -95,20 +91,18 @@ class Run:
     @property
     def stream(self) -> tuple[Any, ...]:
         """What runs have in common that meet the same contexts and costs."""
-        benchmark = self.world.benchmark
-        settings = "" if self.world.settings is None else canonical(self.world.settings.names())
-        known = benchmark if isinstance(benchmark, str) else id(benchmark)
-        return known, settings, self.seeds, self.horizon, self.delay, self.missing
+        spec = self.benchmark
+        known = (spec.registered_name, canonical(spec.names())) if isinstance(spec, BenchmarkSpec) else (id(spec), b"")
+        return *known, self.seeds, self.horizon, self.delay, self.missing
 
     def build_policy(self, benchmark: Benchmark) -> Policy:
         """Return the policy for a benchmark; refuse one that cannot be played on it."""
-        problem = benchmark.problem(self.world.feedback, may_miss=self.missing > 0)
-        if not isinstance(self.policy, str):
+        problem = benchmark.problem(self.feedback, may_miss=self.missing > 0)
+        if isinstance(self.policy, Policy):
             self.policy.problem.require_played_on(problem, f"policy {self.label!r}")
             return self.policy
         try:
-            assert isinstance(self.settings, PolicySpec)
-            policy = self.settings.build(problem)
+            policy = self.policy.build(problem)
         except RegretlessError as error:
             raise SettingsError(f"policy {self.label!r}: {error}") from None
         return Scaled(problem, policy) if self.scaling else policy
@@ -116,27 +110,32 @@ class Run:
     @functools.cached_property
     def parts(self) -> tuple[Policy, Benchmark]:
         """The policy and the benchmark; built once."""
-        benchmark = build_benchmark(self.world)
+        benchmark = build_benchmark(self.benchmark)
         return self.build_policy(benchmark), benchmark
 
     @functools.cached_property
     def configuration(self) -> dict[str, Any]:
         """Everything that the numbers depend on apart from the code."""
         benchmark = self.parts[1]
-        if self.settings is None:
+        if isinstance(self.policy, Policy):
             raise SettingsError(
-                f"arm {self.label!r} is a policy object, which a store cannot recognise: register it and give its name"
+                f"arm {self.label!r} is a policy object, which a store cannot recognise: give its specification or name"
             )
         description, oracle = benchmark.describe(), benchmark.oracle.fingerprint()
-        if self.world.settings is None and description == {"name": benchmark.name}:
+        settings = self.benchmark.names() if isinstance(self.benchmark, BenchmarkSpec) else {}
+        if isinstance(self.benchmark, Benchmark) and description == {"name": benchmark.name}:
             raise SettingsError(
                 f"benchmark {benchmark.name!r} is an object that describes itself by its name only, which a store "
-                "cannot recognise: register it and give its name, or return its data from describe()"
+                "cannot recognise: give its specification or name, or return its data from describe()"
             )
+        settings.pop(DATA_DIR, None)
         return {
-            "policy": {"name": self.policy, "settings": {**self.settings.names(), SCALING: self.scaling}},
-            "benchmark": {**description, "settings": _world_settings(self.world), "oracle": oracle},
-            "feedback": self.world.feedback,
+            "policy": {
+                "name": self.policy.registered_name,
+                "settings": {**self.policy.names(), SCALING: self.scaling},
+            },
+            "benchmark": {**description, "settings": settings, "oracle": oracle},
+            "feedback": self.feedback,
             "seeds": list(self.seeds),
             "horizon": self.horizon,
             "delay": self.delay,
@@ -146,8 +145,7 @@ class Run:
     @functools.cached_property
     def modules(self) -> tuple[str, ...]:
         """The packages of other people that take part."""
-        entry = policies.REGISTRY[self.policy] if isinstance(self.policy, str) else self.policy
-        parts = [*_parts_within(self.parts), *_parts_within(entry)]
+        parts = _parts_within([self.parts, self.policy, self.benchmark])
         return tuple(sorted({package for part in parts if (package := _package_of(part)) is not None}))
 
     @functools.cached_property
@@ -162,7 +160,7 @@ class Run:
         return play([self], progress)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {field.name for field in dataclasses.fields(self)} | {"address"}
+        kept = {field.name for field in dataclasses.fields(self)} | {"address", "modules"}
         return {name: value for name, value in self.__dict__.items() if name in kept}
 
 
@@ -188,19 +186,19 @@ def resolve(experiment: Experiment) -> list[Run]:
     for name in experiment.settings:
         if not name.startswith(WORLD) and not any(name in arm.given for arm in arms):
             _refuse_setting(name, experiment)
-    worlds: list[tuple[World, Benchmark]] = []
+    built: list[tuple[BenchmarkSpec | Benchmark, Benchmark]] = []
     for arm in arms:
-        if not any(is_same_world(arm.run.world, world) for world, _ in worlds):
-            worlds.append((arm.run.world, build_benchmark(arm.run.world)))
-    horizon = _horizon(experiment, [benchmark for _, benchmark in worlds])
+        if not any(_is_same_benchmark(arm.run.benchmark, known) for known, _ in built):
+            built.append((arm.run.benchmark, build_benchmark(arm.run.benchmark)))
+    horizon = _horizon(experiment, [benchmark for _, benchmark in built])
     runs: list[Run] = []
     idle: dict[str, str] = {}
     used: set[str] = set()
     for arm in arms:
-        world, benchmark = next(known for known in worlds if is_same_world(arm.run.world, known[0]))
+        spec, benchmark = next(pair for pair in built if _is_same_benchmark(arm.run.benchmark, pair[0]))
         run = dataclasses.replace(
             arm.run,
-            world=world,
+            benchmark=spec,
             horizon=horizon,
             standard=arm.run.standard and horizon == benchmark.horizon and benchmark.data != "synthetic",
             notices=(*data_notices(benchmark), *arm.run.notices),
@@ -227,90 +225,114 @@ class _ResolvedArm(NamedTuple):
 def _resolve_arm(experiment: Experiment, arm: Arm) -> _ResolvedArm:
     """Return an arm with its settings: the preset, then the experiment's changes, then its own."""
     changes = {**experiment.settings, **arm.settings}
-    world, default_world = _resolve_world(experiment, arm, changes)
-    base = Run(
-        arm.label, arm.policy, None, world, experiment.seed_list, 1, experiment.delay, experiment.missing,
-        where=experiment.title or experiment.where,
-    )  # fmt: skip
+    benchmark, is_default = _resolve_benchmark(experiment, arm, changes)
     if not isinstance(arm.policy, str):
         if arm.preset or any(not name.startswith(WORLD) for name in arm.settings):
-            raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name, not an object")
-        return _ResolvedArm(base, ())
-    entry = policies.REGISTRY[arm.policy]
-    model = str(changes.get("model", DEFAULT_MODEL)) if "model" in entry.model_fields else DEFAULT_MODEL
+            raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name")
+        if isinstance(arm.policy, Policy):
+            return _ResolvedArm(_base_run(experiment, arm, arm.policy, benchmark), ())
+        scaling = not isinstance(arm.policy, Unscaled)
+        policy: PolicySpec = arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy
+        run = dataclasses.replace(_base_run(experiment, arm, policy, benchmark), scaling=scaling)
+        return _ResolvedArm(run, tuple(policy.changed_names()))
+    spec = policies.REGISTRY[arm.policy]
+    model = str(changes.get("model", DEFAULT_MODEL))
     require_known("model", model, models.REGISTRY)
-    preset, tuned = _find_preset(experiment, arm, world, str(changes.get("model", DEFAULT_MODEL)))
-    asked = _asked(entry, arm, experiment)
-    values = {name: value for name, value in preset.values.items() if name != SCALING and _has_field(entry, name)}
+    preset, tuned = _find_preset(experiment, arm, benchmark, model)
+    asked = _asked(spec, arm, experiment)
+    values = {name: value for name, value in preset.values.items() if name != SCALING and _has_field(spec, name)}
     unscaled = tuned and bool(values)  # tuned presets were tuned without
     scaling = _parse_flag(changes.get(SCALING, preset.values.get(SCALING, not unscaled)))
-    settings = _parse_policy(arm.policy, entry, values, asked, model)
-    given = (*asked, *(name for name in (SCALING,) if name in changes))
     notices: tuple[str, ...] = ()
-    degree = getattr(world.settings, "degree", None)
+    degree = getattr(benchmark, "degree", None)
     if tuned and preset.degree != degree:
         notices = (f"no preset was tuned at degree {degree}: using the one of degree {preset.degree}",)
-    standard = tuned and default_world and not scaling and not _changes_policy(experiment, arm)
-    run = dataclasses.replace(base, settings=settings, scaling=scaling, tuned=tuned, standard=standard, notices=notices)
-    return _ResolvedArm(run, given)
+    changed = experiment.settings or arm.settings or experiment.delay or experiment.missing
+    run = dataclasses.replace(
+        _base_run(experiment, arm, _parse_policy(arm.policy, spec, values, asked, model), benchmark),
+        scaling=scaling,
+        tuned=tuned,
+        standard=tuned and is_default and not scaling and not changed,
+        notices=notices,
+    )
+    return _ResolvedArm(run, (*asked, *(name for name in (SCALING,) if name in changes)))
 
 
-def _changes_policy(experiment: Experiment, arm: Arm) -> bool:
-    """Return whether anything but the tuned preset decides how an arm is played."""
-    return bool(experiment.settings or arm.settings or experiment.delay or experiment.missing)
+def _base_run(
+    experiment: Experiment, arm: Arm, policy: PolicySpec | Policy, benchmark: BenchmarkSpec | Benchmark
+) -> Run:
+    """Return the run of an arm, without what follows from its settings."""
+    return Run(
+        label=arm.label,
+        policy=policy,
+        benchmark=benchmark,
+        feedback=arm.feedback or experiment.feedback,
+        seeds=experiment.seed_list,
+        horizon=1,
+        delay=experiment.delay,
+        missing=experiment.missing,
+        where=experiment.title or experiment.where,
+    )
 
 
-def _asked(entry: Any, arm: Arm, experiment: Experiment) -> dict[str, Any]:
+def _asked(spec: type[PolicySpec], arm: Arm, experiment: Experiment) -> dict[str, Any]:
     """Return the policy's settings that were set by hand; refuse those of the arm that its policy does not have."""
     own = {name: value for name, value in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
     for name in own:
-        if not _has_field(entry, name):
-            policies.parse(str(arm.policy), {name: own[name]})  # says who has it
-    shared = {name: value for name, value in experiment.settings.items() if _has_field(entry, name)}
+        if not _has_field(spec, name):
+            policies.parse(str(arm.policy), {name: own[name]})  # says which policies have it
+    shared = {name: value for name, value in experiment.settings.items() if _has_field(spec, name)}
     return merge_names(shared, own)
 
 
-def _parse_policy(name: str, entry: Any, preset: Mapping[str, Any], asked: Mapping[str, Any], model: str) -> Spec:
-    """Return the settings of a policy from its preset and what was set by hand."""
+def _parse_policy(
+    name: str, spec: type[PolicySpec], preset: Mapping[str, Any], asked: Mapping[str, Any], model: str
+) -> PolicySpec:
+    """Return the specification of a policy from its preset and what was set by hand."""
     for key in asked:
-        field = entry.model_fields.get(key)
+        field = spec.model_fields.get(key)
         if field is not None and isinstance(field.default, Spec) and field.default.registry is None:
-            inner = ", ".join(f"{key}.{each}" for each in field.default.names())
+            inner = ", ".join(f"{key}.{setting}" for setting in field.default.names())
             raise SettingsError(f"setting {key!r} stands for several settings: expected one of {inner}")
     values = merge_names(preset, asked)
-    if "model" in entry.model_fields:
+    if "model" in spec.model_fields:
         known = {f"model.{field}" for field in models.REGISTRY[model].model_fields}
-        values = {key: each for key, each in values.items() if not key.startswith("model.") or key in {*known, *asked}}
+        kept = {*known, *asked}
+        values = {key: value for key, value in values.items() if not key.startswith("model.") or key in kept}
         values = {"model": model, **values}
     return policies.parse(name, values)
 
 
-def _resolve_world(experiment: Experiment, arm: Arm, changes: Mapping[str, Any]) -> tuple[World, bool]:
-    """Return the world of an arm, and whether it is the benchmark as it is."""
+def _resolve_benchmark(
+    experiment: Experiment, arm: Arm, changes: Mapping[str, Any]
+) -> tuple[BenchmarkSpec | Benchmark, bool]:
+    """Return the benchmark of an arm, and whether it is a benchmark of the library as it is."""
     benchmark = arm.benchmark or experiment.benchmark
     settings = {name.removeprefix(WORLD): value for name, value in changes.items() if name.startswith(WORLD)}
-    feedback = arm.feedback or experiment.feedback
-    if not isinstance(benchmark, str):
+    if isinstance(benchmark, Benchmark):
         for name in settings:
             raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} has to be set where it is made")
-        return World(benchmark, None, feedback), False
-    fields = benchmarks.REGISTRY[benchmark].model_fields
-    for name in settings:
-        require_known("setting", name, fields, f" of benchmark {benchmark!r}")
-    parsed = benchmarks.parse(benchmark, settings)
-    default = benchmarks.parse(benchmark, {k: v for k, v in settings.items() if k == "data_dir"})
-    return World(benchmark, parsed, feedback), parsed == default
+        return benchmark, False
+    name = benchmark if isinstance(benchmark, str) else benchmark.registered_name
+    spec = benchmarks.parse(benchmark) if isinstance(benchmark, str) else benchmark
+    for setting in settings:
+        require_known("setting", setting, type(spec).model_fields, f" of benchmark {name!r}")
+    spec = spec.replace(**settings)
+    return spec, benchmarks.REGISTRY.built_in(name) and not set(spec.changed_names()) - {DATA_DIR}
 
 
-def _find_preset(experiment: Experiment, arm: Arm, world: World, model: str) -> tuple[Preset, bool]:
+def _find_preset(
+    experiment: Experiment, arm: Arm, benchmark: BenchmarkSpec | Benchmark, model: str
+) -> tuple[Preset, bool]:
     """Return settings by name, with the degree they were tuned at, and whether they are a tuned preset."""
     given = experiment.preset if arm.preset is None else arm.preset
     if given is not None:
         for name, value in given.items():
             _check_preset(name, value)
         return Preset(given, None), False
-    if isinstance(world.benchmark, str) and isinstance(arm.policy, str) and _takes_presets(arm.policy):
-        tuned = find_preset(world.benchmark, getattr(world.settings, "degree", None), model, world.feedback)
+    if isinstance(benchmark, BenchmarkSpec) and isinstance(arm.policy, str) and _takes_presets(arm.policy):
+        degree = getattr(benchmark, "degree", None)
+        tuned = find_preset(benchmark.registered_name, degree, model, arm.feedback or experiment.feedback)
         if tuned is not None:
             return tuned, True
     return Preset({}, None), False
@@ -323,7 +345,7 @@ def _check_preset(name: str, value: Any) -> None:
     if name != SCALING and not owners(name):
         require_known("setting", name, _setting_names(), " of the preset")
     if name.startswith("model."):
-        fields = {field for model in models.REGISTRY for field in models.REGISTRY[model].model_fields}
+        fields = {field for spec in models.REGISTRY.usable().values() for field in spec.model_fields}
         require_known("setting", name.removeprefix("model."), fields, " of a model, in the preset")
     if name != SCALING and "." not in name:
         policies.parse(owners(name)[0], {name: value})
@@ -334,8 +356,8 @@ def _takes_presets(policy: str) -> bool:
     return policies.REGISTRY.built_in(policy) and policies.REGISTRY[policy].presets
 
 
-def _has_field(entry: Any, name: str) -> bool:
-    return name.partition(".")[0] in entry.model_fields
+def _has_field(spec: type[PolicySpec], name: str) -> bool:
+    return name.partition(".")[0] in spec.model_fields
 
 
 def _parse_flag(value: Any) -> bool:
@@ -346,7 +368,7 @@ def _parse_flag(value: Any) -> bool:
 
 def _setting_names() -> list[str]:
     """Return every setting that some policy has, apart from those of chosen parts."""
-    names = [name for entry in policies.REGISTRY.usable().values() for name in entry().names()]
+    names = [name for spec in policies.REGISTRY.usable().values() for name in spec().names()]
     return sorted({*names, SCALING})
 
 
@@ -354,7 +376,7 @@ def _refuse_setting(name: str, experiment: Experiment) -> None:
     """Raise the error about a setting that no arm has."""
     labels, having = ", ".join(arm.label for arm in experiment.arms), owners(name)
     if name == SCALING:
-        raise SettingsError(f"setting {name!r} has no effect on {labels}: wrap policy objects in rg.policies.Scaled")
+        raise SettingsError(f"setting {name!r} has no effect on {labels}: it is for policies by name")
     if having:
         raise SettingsError(f"setting {name!r} has no effect on {labels}; {have(having)} it")
     benchmark = experiment.benchmark
@@ -365,9 +387,9 @@ def _refuse_setting(name: str, experiment: Experiment) -> None:
 
 def _reasons_without_effect(run: Run, problem: Problem, given: Sequence[str]) -> dict[str, str]:
     """Return the settings that were set by hand and have no effect on a run, with the reason."""
-    if run.settings is None:
+    if isinstance(run.policy, Policy):
         return {}
-    unused = run.settings.unused(problem)
+    unused = run.policy.unused(problem)
     reasons = {}
     for name in given:
         matches = (why for key, why in unused.items() if key == name or (key[-1] == "." and name.startswith(key)))
@@ -377,17 +399,16 @@ def _reasons_without_effect(run: Run, problem: Problem, given: Sequence[str]) ->
     return reasons
 
 
-def build_benchmark(world: World) -> Benchmark:
-    """Return the benchmark of a world."""
-    if not isinstance(world.benchmark, str):
-        return world.benchmark
+def build_benchmark(benchmark: BenchmarkSpec | Benchmark) -> Benchmark:
+    """Return the benchmark of a specification; a benchmark is returned as it is."""
+    if isinstance(benchmark, Benchmark):
+        return benchmark
     try:
-        assert isinstance(world.settings, BenchmarkSpec)
-        return world.settings.build()
+        return benchmark.build()
     except SettingsError:
         raise
     except ValueError as error:
-        raise SettingsError(f"benchmark {world.benchmark!r}: {error}") from None
+        raise SettingsError(f"benchmark {benchmark.registered_name!r}: {error}") from None
 
 
 def _horizon(experiment: Experiment, worlds: Sequence[Benchmark]) -> int:
@@ -413,44 +434,11 @@ def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
     )
 
 
-def is_same_world(one: World, other: World) -> bool:
-    """Return whether two arms are played in one world; an object is the same world as itself only."""
-    if isinstance(one.benchmark, str) and isinstance(other.benchmark, str):
+def _is_same_benchmark(one: BenchmarkSpec | Benchmark, other: BenchmarkSpec | Benchmark) -> bool:
+    """Return whether two arms are played on one benchmark; an object is the same as itself only."""
+    if isinstance(one, BenchmarkSpec) and isinstance(other, BenchmarkSpec):
         return one == other
-    return one.benchmark is other.benchmark and one.feedback == other.feedback
-
-
-def _world_settings(world: World) -> dict[str, Any]:
-    """Return the settings of a benchmark; where its data are stored does not matter."""
-    names = {} if world.settings is None else world.settings.names()
-    return {name: value for name, value in names.items() if name != "data_dir"}
-
-
-def world_names(worlds: Sequence[World]) -> list[str]:
-    """Return names that tell worlds apart by what differs between them; empty ones if all are the same."""
-    described = [
-        {
-            "benchmark": world.benchmark if isinstance(world.benchmark, str) else world.benchmark.name,
-            "feedback": world.feedback,
-            **({} if world.settings is None else world.settings.names()),
-        }
-        for world in worlds
-    ]
-    keys = dict.fromkeys(key for description in described for key in description)
-    differing = [key for key in keys if len({str(description.get(key)) for description in described}) > 1]
-    names: list[str] = []
-    for place, description in enumerate(described):
-        known = next((names[i] for i in range(place) if is_same_world(worlds[i], worlds[place])), None)
-        if known is None:
-            known = ", ".join(
-                str(description[key]) if key in ("benchmark", "feedback") else f"{key} {description[key]}"
-                for key in differing
-                if key in description
-            )
-            others = {name for name in names if name == known or name.startswith(f"{known} (")}
-            known = f"{known} ({len(others) + 1})".strip() if others else known
-        names.append(known)
-    return names
+    return one is other
 
 
 # Addresses

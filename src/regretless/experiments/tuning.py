@@ -240,13 +240,13 @@ class _Search:
             f"{seeds[0]}, {self.run.horizon} rounds, drawn with {self.seed}"
         )
 
-    def settings(self, values: Mapping[str, Any]) -> PolicySpec:
-        """Return the settings of a candidate."""
+    def spec(self, values: Mapping[str, Any]) -> PolicySpec:
+        """Return the specification of a candidate."""
         return policies.parse(self.policy, merge_names(self.fixed, candidate_settings(values)))
 
     def build(self, values: Mapping[str, Any]) -> Policy:
         """Return a candidate."""
-        return dataclasses.replace(self.run, settings=self.settings(values)).build_policy(self.benchmark)
+        return dataclasses.replace(self.run, policy=self.spec(values)).build_policy(self.benchmark)
 
     def evaluate(self, candidates: Mapping[str, Policy], progress: Progress = no_progress) -> Any:
         """Return the results of candidates by name."""
@@ -269,12 +269,12 @@ class _Search:
         if not complete:
             raise SettingsError(f"none of {len(trials)} candidates stayed finite: nothing to choose from")
         best = min(complete, key=lambda trial: (trial["value"], trial["number"]))
-        settings = self.settings(best["params"])
-        unused = tuple(settings.unused(self.run.parts[0].problem))
+        spec = self.spec(best["params"])
+        unused = tuple(spec.unused(self.run.parts[0].problem))
         groups = tuple(name for name in unused if name.endswith("."))
         preset = {
             name: value
-            for name, value in settings.names().items()
+            for name, value in spec.names().items()
             if value is not None and name not in ("model", *unused) and not name.startswith(groups)
         }
         experiment = self.experiment
@@ -283,7 +283,7 @@ class _Search:
             "policy": self.policy,
             "model": experiment.model,
             "feedback": experiment.feedback,
-            "degree": getattr(self.run.world.settings, "degree", None),
+            "degree": getattr(self.run.benchmark, "degree", None),
             "seeds": len(self.run.seeds),
             "first_seed": self.run.seeds[0],
             "horizon": self.run.horizon,

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from regretless import models, policies
 from regretless.errors import SettingsError
-from regretless.policies.dfhpg.specs import DFHPG, ScoreTermSpec
+from regretless.policies import DFHPG, PolicySpec
+from regretless.policies.dfhpg.specs import ScoreTermSpec
 from regretless.spec import Spec
 
 Range = tuple[Any, ...]
@@ -57,9 +58,8 @@ def protocol(benchmark: str, model: str) -> Protocol:
 def search_space(policy: str, benchmark: str, model: str, fixed: Mapping[str, Any]) -> dict[str, Range]:
     """Return what is searched for a policy; settings in ``fixed`` are left out."""
     entry = policies.REGISTRY[policy]
-    declared = getattr(entry, "search_space", None)
-    if declared is not None:
-        space = {name: _check_range(name, values) for name, values in declared.items()}
+    if entry.search_space is not None:
+        space = {name: _check_range(name, values) for name, values in entry.search_space.items()}
     elif issubclass(entry, ScoreTermSpec):
         space = _paper_space(entry, benchmark, models.is_generative(model))
     else:
@@ -71,7 +71,7 @@ def search_space(policy: str, benchmark: str, model: str, fixed: Mapping[str, An
     return free
 
 
-def _paper_space(settings: type[Spec], benchmark: str, generative: bool) -> dict[str, Range]:
+def _paper_space(spec: type[PolicySpec], benchmark: str, generative: bool) -> dict[str, Range]:
     energy = benchmark == "energy"
     pairs = ENERGY_ALPHA_PAIRS if energy else GENERATIVE_ALPHA_PAIRS if generative else ALPHA_PAIRS
     space: dict[str, Range] = {
@@ -90,7 +90,7 @@ def _paper_space(settings: type[Spec], benchmark: str, generative: bool) -> dict
         space["normalize_gradients"] = ("choice", True, False)
     if energy:
         space["alpha.time_scale"] = ("choice", 100.0, 500.0)
-    return {name: values for name, values in space.items() if name.partition(".")[0] in settings.model_fields}
+    return {name: values for name, values in space.items() if name.partition(".")[0] in spec.model_fields}
 
 
 def fixed_settings(policy: str, benchmark: str, model: str) -> dict[str, Any]:
@@ -133,11 +133,11 @@ def _check_range(name: str, values: Any) -> Range:
     return kind, low, high
 
 
-def _space_around(settings: Spec, prefix: str = "") -> dict[str, Range]:
+def _space_around(spec: Spec, prefix: str = "") -> dict[str, Range]:
     """Return a range around the default of every setting that is a number, and every choice among words."""
     space: dict[str, Range] = {}
-    for name, field in type(settings).model_fields.items():
-        value = getattr(settings, name)
+    for name, field in type(spec).model_fields.items():
+        value = getattr(spec, name)
         if isinstance(value, Spec):
             space |= {} if value.registry is not None else _space_around(value, f"{prefix}{name}.")
         elif isinstance(value, bool):
