@@ -15,7 +15,7 @@ from toys import DIM, FEATURES
 
 ORACLE = oracles.top_k(DIM, 2)
 MILP = oracles.milp(A_ub=[[1.0, 2.0, 1.0]], b_ub=[2.0], A_eq=[[1.0] * 3], b_eq=[1.0], integrality=1)
-SCHEDULE = oracles.scheduling(oracles.Plant(360, ((9.0,),), (oracles.Task(2, 0, 4, 3.0, (1.0,)),)))
+SCHEDULE = oracles.scheduling(oracles.Plant(360, ((9.0,),), (oracles.PlantTask(2, 0, 4, 3.0, (1.0,)),)))
 FORMS = {
     "none": (ORACLE, None),
     "mask": (ORACLE, np.ones(DIM, bool)),

@@ -106,7 +106,7 @@ class Problem(eqx.Module):
         arguments |= {} if self.offset is None else {"offset": self.offset}
         described = "".join(f", {name}={value!r}" for name, value in arguments.items())
         instances = f", instance={form_words(self.instance_form)}" if self.has_instances else ""
-        return f"Problem({type(self.oracle).__name__}(dim={self.dim}){described}{instances})"
+        return f"Problem({self.oracle.kind}(dim={self.dim}){described}{instances})"
 
     def for_policy(self) -> "Problem":
         """Return the problem that a policy solves: costs to minimise, contexts as numbers, no known part."""

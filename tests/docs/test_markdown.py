@@ -1,4 +1,4 @@
-"""What the pages' own Markdown makes of formulas, links to code, drawings and examples; and that pages are written with it."""
+"""The Markdown extension of the pages: formulas, links to code, drawings and examples."""
 
 import re
 import sys
@@ -21,12 +21,12 @@ FORMULA_IN_CODE = re.compile(r"[∇‖ᵀ√⟨⟩⊗⊙≤≥²]|[ĉθφ]|[α-�
 MADE = re.compile(r"<!-- made.*?<!-- end -->", re.DOTALL)
 
 
-def shown(text):
+def render(text):
     return markdown.markdown(text, extensions=["tables", "fenced_code", "page_markdown"])
 
 
-def test_formulas_are_typeset_where_they_stand():
-    page = shown(
+def test_formulas_are_typeset_in_place():
+    page = render(
         "| a |\n| --- |\n| $p_\\theta(\\cdot \\mid x)$ and `$HOME` |\n\nalone\n\n$$x^2 < 3$$\n\n```sh\necho $A $B\n```\n"
     )
     assert page.count("<math>") == 1
@@ -35,7 +35,7 @@ def test_formulas_are_typeset_where_they_stand():
     assert "echo $A $B" in page
     assert "$x" not in page
     with pytest.raises(math_core.LatexError):
-        shown("$\\nonsense{$")
+        render("$\\nonsense{$")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -43,12 +43,12 @@ def test_every_formula_can_be_typeset_and_none_is_code(page):
     text = page.read_text(encoding="utf-8")
     for tex in page_markdown.formulas(text):
         assert page_markdown.mathml(tex).startswith("<math>"), tex
-    words = page_markdown.FENCE.sub("", MADE.sub("", text))
-    assert [code for code in re.findall(r"`([^`\n]+)`", words) if FORMULA_IN_CODE.search(code)] == []
+    prose = page_markdown.FENCE.sub("", MADE.sub("", text))
+    assert [code for code in re.findall(r"`([^`\n]+)`", prose) if FORMULA_IN_CODE.search(code)] == []
 
 
 def test_links_to_code_lead_to_copies_that_mark_the_line(tmp_path):
-    page = shown("see [`Total.matvec`](../../src/regretless/feedback.py)")
+    page = render("see [`Total.matvec`](../../src/regretless/feedback.py)")
     source = (ROOT / "src/regretless/feedback.py").read_text().splitlines()
     link = re.search(
         r'<a href="(../code/src/regretless/feedback.py.html)#L-(\d+)"><code>Total.<wbr>matvec</code></a>', page
@@ -68,25 +68,25 @@ def test_links_to_code_name_something_that_is_defined(page):
 
 def test_links_to_nothing_are_refused():
     with pytest.raises(LookupError, match=r"'Total\.measured', which is not defined there"):
-        shown("[`Total.measured`](../src/regretless/feedback.py)")
+        render("[`Total.measured`](../src/regretless/feedback.py)")
     with pytest.raises(LookupError, match="no such file"):
-        shown("[`Linear`](../src/regretless/feedbacks.py)")
+        render("[`Linear`](../src/regretless/feedbacks.py)")
 
 
-def test_drawings_stand_in_the_page_without_colours_of_their_own():
-    page = shown("![A round](images/round.svg)")
+def test_drawings_become_part_of_the_page_without_their_colours():
+    page = render("![A round](images/round.svg)")
     assert 'aria-label="A round"' in page
     assert "<style>" not in page
     assert "<text" in page
 
 
 def test_examples_of_docstrings_are_code():
-    page = shown("Adds.\n\n>>> 1 + 1\n2\n\nAfter it.\n\n> a quotation\n")
+    page = render("Adds.\n\n>>> 1 + 1\n2\n\nAfter it.\n\n> a quotation\n")
     assert page.count("blockquote") == 2
     assert '<code class="language-pycon">&gt;&gt;&gt; 1 + 1\n2\n</code>' in page
 
 
-def test_fields_say_what_their_comment_or_description_says():
+def test_fields_are_documented_by_their_comment_or_description():
     assert page_fields.meaning("    gap: float  # how much worse", None) == "how much worse"
     assert page_fields.meaning("    label: str", "Field(min_length=1, description='its name')") == "its name"
     assert page_fields.meaning("    id: int", None) is None

@@ -1,4 +1,4 @@
-"""The built pages: links lead somewhere, nothing comes from the network, every public name is there; a browser agrees."""
+"""The built pages: links are valid, nothing is loaded from the network, every public name is documented; a browser agrees."""
 
 import functools
 import importlib
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("pages")
 
 
 class Page(HTMLParser):
-    """The addresses and names that one page has."""
+    """The links and anchors of one page."""
 
     def __init__(self, text):
         super().__init__()
@@ -32,12 +32,12 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        have = dict(attributes)
-        self.names.update(filter(None, (have.get("id"), have.get("name"))))
-        if tag == "a" and have.get("href"):
-            self.links.append(have["href"])
+        values = dict(attributes)
+        self.names.update(filter(None, (values.get("id"), values.get("name"))))
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
         elif tag in ("script", "link", "img", "source", "iframe"):
-            self.loads += filter(None, (have.get("src"), have.get("href")))
+            self.loads += filter(None, (values.get("src"), values.get("href")))
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +45,8 @@ def pages(site):
     return {path.relative_to(site).as_posix(): Page(path.read_text()) for path in site.rglob("*.html")}
 
 
-def test_every_link_leads_somewhere(site, pages):
-    lost = []
+def test_every_link_is_valid(site, pages):
+    broken = []
     for where, page in pages.items():
         for link in {*page.links, *page.loads}:
             parts = urlsplit(urljoin(f"http://site/{where}", link))
@@ -59,12 +59,12 @@ def test_every_link_leads_somewhere(site, pages):
                 and unquote(parts.fragment) not in pages[path].names | {"__toc", "__drawer"}
             )
             if not (site / path).exists() or missing:
-                lost.append((where, link))
-    assert lost == []
+                broken.append((where, link))
+    assert broken == []
     assert sum(link.count("code/src/") for link in pages["algorithm.html"].links) > 150
 
 
-def test_nothing_comes_from_the_network(site, pages):
+def test_nothing_is_loaded_from_the_network(site, pages):
     assert [
         (where, load) for where, page in pages.items() for load in page.loads if re.match(r"(https?:)?//", load)
     ] == []
@@ -73,18 +73,18 @@ def test_nothing_comes_from_the_network(site, pages):
 
 
 def test_every_public_name_is_in_the_reference(pages):
-    there = set().union(*(page.names for where, page in pages.items() if where.startswith("reference/")))
+    documented = set().union(*(page.names for where, page in pages.items() if where.startswith("reference/")))
     known = {}
     for part in PUBLIC:
         module = importlib.import_module(f"regretless{part}")
-        for name in getattr(module, "__all__", None) or [each for each in vars(module) if each.endswith("Error")]:
-            thing = getattr(module, name)
-            home = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"
-            known.setdefault(id(thing), {home}).add(f"regretless{part}.{name}")
-    missing = [sorted(names) for names in known.values() if not names & there and not _is_part(names)]
+        for name in getattr(module, "__all__", None) or [name for name in vars(module) if name.endswith("Error")]:
+            value = getattr(module, name)
+            home = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
+            known.setdefault(id(value), {home}).add(f"regretless{part}.{name}")
+    missing = [sorted(names) for names in known.values() if not names & documented and not _is_part(names)]
     assert missing == []
     wanted = ("live.records.Choice.cost_sample", "live.records.Choice.by", "Experiment.horizon", "Learner.decide")
-    assert [name for name in wanted if f"regretless.{name}" not in there] == []
+    assert [name for name in wanted if f"regretless.{name}" not in documented] == []
 
 
 def _is_part(names):
@@ -103,11 +103,11 @@ def test_the_constructor_and_the_meaning_of_fields_are_shown(site):
 LISTEN = """<script>window.problems = [];
 addEventListener("error", (event) => window.problems.push(String(event.message)), true);
 addEventListener("unhandledrejection", (event) => window.problems.push(String(event.reason)));
-for (const name of ["error", "warn"]) console[name] = (...words) => window.problems.push(words.join(" "));</script>"""
+for (const name of ["error", "warn"]) console[name] = (...message) => window.problems.push(message.join(" "));</script>"""
 
 
-class Walked(SimpleHTTPRequestHandler):
-    """Serves the pages, each with ears for its errors, and takes what the walk has found."""
+class WalkHandler(SimpleHTTPRequestHandler):
+    """Serve the pages with a listener for their errors, and receive what the walk reports."""
 
     def do_GET(self):
         path = self.translate_path(self.path)
@@ -123,23 +123,23 @@ class Walked(SimpleHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def do_POST(self):
-        self.server.found = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(204)
         self.end_headers()
         self.server.done.set()
 
-    def log_message(self, *words):
+    def log_message(self, *arguments):
         pass
 
 
 @pytest.mark.skipif(CHROMIUM is None and not os.environ.get("CI"), reason="needs Chromium (apt-get install chromium)")
 def test_a_browser_walks_all_pages_on_a_phone(site, pages, tmp_path):
     assert CHROMIUM is not None, "CI must have Chromium: a skipped browser test proves nothing"
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Walked, directory=site)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(WalkHandler, directory=site)) as server:
         server.pages = sorted(page for page in pages if not page.startswith(("code/", "404")))
-        server.done, server.found = threading.Event(), None
+        server.done, server.report = threading.Event(), None
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        words = [
+        options = [
             CHROMIUM,
             "--headless",
             "--no-sandbox",
@@ -148,23 +148,23 @@ def test_a_browser_walks_all_pages_on_a_phone(site, pages, tmp_path):
             f"--user-data-dir={tmp_path}",
         ]
         browser = subprocess.Popen(
-            [*words, "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/walk.html"],
+            [*options, "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/walk.html"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         try:
-            assert server.done.wait(300), "the walk did not come to its end"
+            assert server.done.wait(300), "the walk did not finish"
         finally:
             browser.kill()
             browser.wait()
             server.shutdown()
-    found = server.found
-    assert found.keys() == set(server.pages)
+    report = server.report
+    assert report.keys() == set(server.pages)
     for kind in ("problems", "broken", "clipped"):
-        assert {page: seen[kind] for page, seen in found.items() if seen[kind]} == {}
-    assert {page: seen["wide"] for page, seen in found.items() if seen["wide"] > 0} == {}, (
+        assert {page: seen[kind] for page, seen in report.items() if seen[kind]} == {}
+    assert {page: seen["wide"] for page, seen in report.items() if seen["wide"] > 0} == {}, (
         "pages must not scroll sideways"
     )
-    assert {page for page, seen in found.items() if seen["quoted"]} == set()
-    assert [name for name in FORMULAS if found[f"{name}.html"]["math"] < 10] == []
-    assert found["index.html"]["turned"]
-    assert any("glossary.html" in hit for hit in found["index.html"]["hits"])
+    assert {page for page, seen in report.items() if seen["quoted"]} == set()
+    assert [name for name in FORMULAS if report[f"{name}.html"]["math"] < 10] == []
+    assert report["index.html"]["turned"]
+    assert any("glossary.html" in hit for hit in report["index.html"]["hits"])

@@ -139,7 +139,7 @@ def test_refuses_an_objective_that_is_not_the_predicted_cost():
 def test_refuses_what_is_no_model():
     with pytest.raises(SettingsError, match="instance of pyepo's optModel, got function"):
         oracles.from_pyepo(lambda cost: cost)
-    with pytest.raises(SettingsError, match="got Listed itself"):
+    with pytest.raises(SettingsError, match="got the class Listed"):
         oracles.from_pyepo(models.Listed)
     undecided = models.Listed(models.choices(3, 1))
     undecided.modelSense = 0
@@ -154,4 +154,4 @@ def test_the_example_in_the_documentation_runs():
     names = {}
     exec("\n".join(blocks), names)
     assert names["decision"].tolist() == [1.0, 0.0, 1.0, 0.0]
-    assert names["trace"].diverged == 0
+    assert names["result"].diverged == 0

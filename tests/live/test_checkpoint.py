@@ -157,7 +157,7 @@ def external(**options):
     [
         (ORACLE, oracles.top_k(DIM, 3), "expected the oracle that it was saved with: k 2, got 3"),
         (ORACLE, milp(), "expected the oracle that it was saved with: kind 'TopK', got 'Milp'"),
-        (milp(), milp(7.0), "expected the oracle that it was saved with: programme"),
+        (milp(), milp(7.0), "expected the oracle that it was saved with: program"),
         (milp(), milp(workers=1, time_limit=5.0), None),
         (external(), external(batched=True), None),
         (external(), external(batched=True, time_limit=3.0), None),

@@ -11,7 +11,7 @@ import pytest
 
 from regretless import oracles
 from regretless.errors import OracleError, SettingsError
-from regretless.oracles import deadline
+from regretless.oracles.callback import call_with_limit
 
 
 def pick_cheapest(cost):
@@ -92,7 +92,7 @@ def test_what_goes_wrong_is_told_with_its_row(answer, message, time_limit):
     ("answer", "message"),
     [
         (np.eye(3)[0], r"expected the pair \(w, aux\), the solver returned one ndarray"),
-        ((np.eye(3)[0], 7, 8), "the solver returned 3 things"),
+        ((np.eye(3)[0], 7, 8), "the solver returned 3 values"),
         ((np.eye(3)[0], {"start": 2.5}), "expected numbers of type int32, got float64"),
         ((np.eye(3)[0], {"start": [1, 2]}), r"aux: expected shape \(\)"),
         ((np.eye(3)[0], {"start": "now"}), "aux: expected numbers, got text"),
@@ -177,11 +177,11 @@ def test_threads_that_share_an_oracle_see_their_own_failures_only():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_a_forked_child_starts_threads_of_its_own():
-    assert deadline.call(30.0, int, "7") == 7
+    assert call_with_limit(30.0, int, "7") == 7
     child = os.fork()
     if child == 0:
         signal.alarm(30)
-        os._exit(0 if deadline.call(5.0, int, "7") == 7 else 1)
+        os._exit(0 if call_with_limit(5.0, int, "7") == 7 else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 

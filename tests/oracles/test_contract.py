@@ -29,10 +29,10 @@ PLANT = oracles.Plant(  # two machines that cannot take every choice of start ti
     slot_minutes=180,
     capacities=((3.0, 2.0), (2.0, 2.0)),
     tasks=(
-        oracles.Task(3, 0, 6, 4.0, (2.0, 1.0)),
-        oracles.Task(2, 1, 7, 2.0, (2.0, 2.0)),
-        oracles.Task(4, 2, 8, 1.0, (1.0, 1.0)),
-        oracles.Task(1, 0, 8, 3.0, (2.0, 1.0)),
+        oracles.PlantTask(3, 0, 6, 4.0, (2.0, 1.0)),
+        oracles.PlantTask(2, 1, 7, 2.0, (2.0, 2.0)),
+        oracles.PlantTask(4, 2, 8, 1.0, (1.0, 1.0)),
+        oracles.PlantTask(1, 0, 8, 3.0, (2.0, 1.0)),
     ),
 )
 ROOMY = PLANT._replace(capacities=((9.0, 9.0),))

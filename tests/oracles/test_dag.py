@@ -77,7 +77,7 @@ def test_refuses_a_graph_that_cannot_be_used(edges, ends, message):
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_closed_edge_is_closed_whatever_the_mask_is_made_of(kind, listed, monkeypatch):
     """Integers once reopened every edge: ``~1`` is −2, which counts as true."""
-    monkeypatch.setattr(dag, "LISTED_PATHS", 256 if listed else 0)
+    monkeypatch.setattr(dag, "MAX_LISTED_PATHS", 256 if listed else 0)
     dag._paths.cache_clear()
     oracle = oracles.shortest_path([("a", "b"), ("b", "c"), ("a", "c")])
     is_open = np.array([1, 1, 0], kind)

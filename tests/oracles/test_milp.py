@@ -229,8 +229,8 @@ def test_the_fingerprint_is_the_constraints_and_not_how_they_are_solved():
         {"integrality": [1, 1, 1, 0]},
     ]
     assert all(oracles.milp(**{**rows, **change}).fingerprint() == BAG.fingerprint() for change in same)
-    prints = [oracles.milp(**{**rows, **change}).fingerprint()["programme"] for change in other]
-    assert len({*prints, BAG.fingerprint()["programme"]}) == len(other) + 1
+    prints = [oracles.milp(**{**rows, **change}).fingerprint()["program"] for change in other]
+    assert len({*prints, BAG.fingerprint()["program"]}) == len(other) + 1
     swapped = oracles.milp(A_eq=[[3, 4, 2, 5]], b_eq=[8], integrality=1)
     assert swapped.fingerprint() != BAG.fingerprint()
 

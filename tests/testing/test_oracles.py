@@ -9,55 +9,55 @@ import pytest
 
 from regretless import oracles, testing
 from regretless.oracles.base import MaskedOracle, TraceableOracle
-from regretless.oracles.topk import TopK
+from regretless.oracles.selection import TopKOracle
 from regretless.types import Solution
 
 COUNTER = itertools.count()
 
 
-class Dearest(TopK):
+class Dearest(TopKOracle):
     def minimise(self, cost, instance):
         return super().minimise(-cost, instance)
 
 
-class Infeasible(TopK):
+class Infeasible(TopKOracle):
     def feasible(self, w, instance=None):
         return jnp.sum(w) == self.k + 1
 
 
-class Fickle(TopK):
+class Fickle(TopKOracle):
     def _answer(self, costs, instances):
         return super()._answer(costs if next(COUNTER) % 2 else -costs, instances)
 
 
-class OneOfTwo(TopK):
+class OneOfTwo(TopKOracle):
     @property
     def support(self):
         return 1
 
 
-class Unchecked(TopK):
+class Unchecked(TopKOracle):
     def answer(self, costs, instances=None):
         return super()._answer(np.nan_to_num(np.asarray(costs, float)), instances)
 
 
-class IgnoresTheMask(TopK):
+class IgnoresTheMask(TopKOracle):
     def minimise(self, cost, instance):
         return super().minimise(cost, None)
 
 
-class Unprintable(TopK):
+class Unprintable(TopKOracle):
     def fingerprint(self):
         return {"k": np.zeros(2)}
 
 
-class CallsBack(TopK):
+class CallsBack(TopKOracle):
     def minimise(self, cost, instance):
         shape = jax.ShapeDtypeStruct(cost.shape, cost.dtype)
         return super().minimise(jax.pure_callback(lambda c: c, shape, cost, vmap_method="sequential"), instance)
 
 
-class SaysHost(TopK):
+class SaysHost(TopKOracle):
     @property
     def on_host(self):
         return True
@@ -65,7 +65,7 @@ class SaysHost(TopK):
 
 class SecretAux(TraceableOracle):
     def minimise(self, cost, instance):
-        return Solution(TopK(self.dim, 2).minimise(cost, None).w, jnp.int32(0), jnp.zeros(3))
+        return Solution(TopKOracle(self.dim, 2).minimise(cost, None).w, jnp.int32(0), jnp.zeros(3))
 
     def feasible(self, w, instance=None):
         return jnp.sum(w) == 2
@@ -76,7 +76,7 @@ class SecretAux(TraceableOracle):
 
 class HalfOpen(MaskedOracle):
     def minimise(self, cost, instance):
-        return TopK(self.dim, 2).minimise(cost, instance)
+        return TopKOracle(self.dim, 2).minimise(cost, instance)
 
     def feasible(self, w, instance=None):
         return jnp.sum(w) == 2

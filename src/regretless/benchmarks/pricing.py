@@ -12,7 +12,7 @@ from pydantic import Field
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.errors import SettingsError
-from regretless.oracles.price_levels import Pricing as PricingOracle
+from regretless.oracles.selection import PricingOracle
 from regretless.types import Context, Key
 
 

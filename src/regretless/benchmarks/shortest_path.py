@@ -3,8 +3,7 @@
 from pydantic import Field
 
 from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSpec
-from regretless.oracles.dag import ShortestPath as ShortestPathOracle
-from regretless.oracles.dag import grid_edges
+from regretless.oracles.dag import ShortestPathOracle, grid_edges
 
 
 class ShortestPath(PolynomialSpec):

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from regretless.benchmarks.polynomial import PolynomialBenchmark, PolynomialSpec
-from regretless.oracles.topk import TopK as TopKOracle
+from regretless.oracles.selection import TopKOracle
 
 
 class TopK(PolynomialSpec):

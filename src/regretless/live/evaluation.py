@@ -16,7 +16,7 @@ from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
-from regretless.oracles.topk import TopK
+from regretless.oracles.selection import TopKOracle
 from regretless.policies.base import Policy
 from regretless.registry import require_known
 from regretless.stats import Interval, doubly_robust, match_decisions, mean_interval, measure_overlap
@@ -431,7 +431,7 @@ def _predict_costs(history: History, blocks: Sequence[np.ndarray], model: str) -
     feedback, level = "bandit" if history.costs is None else "full", _common_level(plain[blocks[0]])
     try:
         learner = Learner(
-            TopK(dim, dim),
+            TopKOracle(dim, dim),
             context_shape=history.contexts.shape[1:],
             feedback=feedback,
             policy=model,

@@ -17,7 +17,7 @@ import numpy as np
 from regretless.errors import SettingsError
 from regretless.live import programs
 from regretless.live.arrivals import Arrival
-from regretless.oracles.status import check
+from regretless.oracles.base import check
 from regretless.policies.base import Answer, Policy, Question, ask, host_answer
 from regretless.types import Decision, Instance, Solution
 

@@ -1,4 +1,4 @@
-"""Feasible sets: each solves ``min c·w over w in S`` for many costs at once, exactly, the same way every time on ties.
+"""Feasible sets: each solves ``min c·w over w in S`` for many costs at once, exactly, with reproducible ties.
 
 >>> import jax.numpy as jnp, regretless as rg
 >>> rg.oracles.top_k(4, 2).solve(jnp.array([[3.0, 1.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]])).w.tolist()
@@ -11,47 +11,39 @@
 from typing import TYPE_CHECKING, Any
 
 from regretless.errors import OracleError
-from regretless.oracles.assignment import Assignment as assignment
-from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle
-from regretless.oracles.scheduling.oracle import Scheduling as scheduling
-from regretless.oracles.scheduling.plant import Plant, Task
-from regretless.oracles.status import check
+from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle, check
 from regretless.registry import Registry, lazy_attribute
 
 if TYPE_CHECKING:
-    from regretless.oracles.callback import External as external
-    from regretless.oracles.dag import ShortestPath as shortest_path
+    from regretless.oracles.callback import ExternalOracle as external
+    from regretless.oracles.dag import ShortestPathOracle as shortest_path
     from regretless.oracles.dag import grid_edges
-    from regretless.oracles.mixed_integer import Milp as milp
-    from regretless.oracles.price_levels import Pricing as pricing
+    from regretless.oracles.matching import AssignmentOracle as assignment
+    from regretless.oracles.mixed_integer import MilpOracle as milp
+    from regretless.oracles.plant import Plant, PlantTask
+    from regretless.oracles.plant import SchedulingOracle as scheduling
     from regretless.oracles.pyepo import from_pyepo
-    from regretless.oracles.topk import TopK as top_k
+    from regretless.oracles.selection import PricingOracle as pricing
+    from regretless.oracles.selection import TopKOracle as top_k
 
-# Two are loaded at once: a module of the same name would take the place of ``assignment`` and ``scheduling``.
 _LOCATIONS = {
-    "external": "regretless.oracles.callback:External",
+    "Plant": "regretless.oracles.plant:Plant",
+    "PlantTask": "regretless.oracles.plant:PlantTask",
+    "assignment": "regretless.oracles.matching:AssignmentOracle",
+    "external": "regretless.oracles.callback:ExternalOracle",
     "from_pyepo": "regretless.oracles.pyepo:from_pyepo",
     "grid_edges": "regretless.oracles.dag:grid_edges",
-    "milp": "regretless.oracles.mixed_integer:Milp",
-    "pricing": "regretless.oracles.price_levels:Pricing",
-    "shortest_path": "regretless.oracles.dag:ShortestPath",
-    "top_k": "regretless.oracles.topk:TopK",
+    "milp": "regretless.oracles.mixed_integer:MilpOracle",
+    "pricing": "regretless.oracles.selection:PricingOracle",
+    "scheduling": "regretless.oracles.plant:SchedulingOracle",
+    "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
+    "top_k": "regretless.oracles.selection:TopKOracle",
 }
 
-REGISTRY: Registry[type[Oracle]] = Registry(
-    "oracle",
-    "oracles",
-    {
-        "top_k": _LOCATIONS["top_k"],
-        "shortest_path": _LOCATIONS["shortest_path"],
-        "assignment": assignment,
-        "pricing": _LOCATIONS["pricing"],
-        "milp": _LOCATIONS["milp"],
-        "scheduling": scheduling,
-        "external": _LOCATIONS["external"],
-    },
-)
-"""The oracles by name: what makes each of them."""
+_KINDS = ("top_k", "shortest_path", "assignment", "pricing", "milp", "scheduling", "external")
+
+REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", {name: _LOCATIONS[name] for name in _KINDS})
+"""The classes of oracles by name."""
 
 
 def __getattr__(name: str) -> Any:
@@ -68,7 +60,7 @@ __all__ = [
     "Oracle",
     "OracleError",
     "Plant",
-    "Task",
+    "PlantTask",
     "TraceableOracle",
     "assignment",
     "check",

@@ -1,9 +1,9 @@
-"""What an oracle is: a feasible set ``S`` that solves ``min c·w over w in S`` for many costs at once, exactly."""
+"""Interface of oracles: a feasible set ``S`` that solves ``min c·w over w in S`` exactly, for many costs at once."""
 
 import abc
 import dataclasses
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -14,8 +14,62 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.errors import OracleError
 from regretless.oracles import inputs
-from regretless.oracles.status import NOT_FINITE, check, explain
 from regretless.types import SOLVED, Cost, Instance, Solution
+
+INFEASIBLE, OUT_OF_TIME, NOT_FINITE, BROKEN = range(SOLVED + 1, SOLVED + 5)
+"""Why a row has no solution."""
+
+REASONS = {
+    INFEASIBLE: "infeasible: no decision satisfies the constraints",
+    OUT_OF_TIME: "no proven optimum within the time limit",
+    NOT_FINITE: "its costs are not finite numbers",
+    BROKEN: "the solver gave up without an answer",
+}
+
+
+def reason_of(status: int, time_limit: float | None = None) -> str:
+    """Return what a status means, with the time limit if that was the reason."""
+    limit = f" of {time_limit:g} s" if status == OUT_OF_TIME and time_limit is not None else ""
+    return REASONS.get(status, "the solver failed") + limit
+
+
+def failure_text(row: int, rows: int, reason: str, failures: int = 1) -> str:
+    """Return the message for a failure in this row, the first of several."""
+    others = f"; {failures - 1} more of its rows failed" if failures > 1 else ""
+    return f"row {row} of a batch of {rows}: {reason}{others}"
+
+
+def explain(status: Sequence[int] | np.ndarray, time_limit: float | None = None) -> str:
+    """Return which row of a batch failed first and why, and how many others did.
+
+    >>> explain([0, 1, 1])
+    'row 1 of a batch of 3: infeasible: no decision satisfies the constraints; 1 more of its rows failed'
+    """
+    codes = np.atleast_1d(np.asarray(status))
+    failed = np.flatnonzero(codes != SOLVED)
+    first = int(failed[0])
+    return failure_text(first, len(codes), reason_of(int(codes[first]), time_limit), len(failed))
+
+
+def check(solution: Solution, name: str = "oracle", time_limit: float | None = None) -> None:
+    """Check that every row is solved.
+
+    Parameters
+    ----------
+    solution : Solution
+        What an oracle returned.
+    name : str, default "oracle"
+        The oracle's name in the message.
+    time_limit : float, optional
+        Its time limit in seconds, for the message.
+
+    Raises
+    ------
+    OracleError
+        If a row is not solved; the message names the first one and how many others.
+    """
+    if np.any(np.asarray(solution.status) != SOLVED):
+        raise OracleError(f"{name}: {explain(np.asarray(solution.status), time_limit)}")
 
 
 class Oracle(eqx.Module):
@@ -23,38 +77,58 @@ class Oracle(eqx.Module):
 
     Oracles hold no arrays, only hashable choices, so that one compiled program serves every number a policy can have.
 
-    There are two ways to solve. ``answer`` is a plain Python call, NumPy in and out, and works for every oracle. ``solve``
-    takes and returns JAX arrays; inside a compiled program it works for oracles in pure JAX only. A solver that runs
-    ``on_host`` stays outside: a program that waits for Python can hang, because Python may wait for the program's threads.
+    There are two ways to solve. ``answer`` is a plain Python call, NumPy in and out, and works for every oracle.
+    ``solve`` takes and returns JAX arrays; inside a compiled program it works for oracles in pure JAX only. A solver
+    that runs ``on_host`` stays outside: a program that waits for Python can hang, because Python may wait for the
+    program's threads.
     """
 
     dim: int = eqx.field(static=True)  # number of cost coordinates
 
     @abc.abstractmethod
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        """``w*(c)`` for each row; the leaves of ``instances`` have the same leading axis. Ties fall the same way every time."""
+        """Return ``w*(c)`` for each row; ties are broken the same way every time.
+
+        Parameters
+        ----------
+        costs : array of shape (b, d)
+            Cost vectors.
+        instances : pytree, optional
+            What changes in the feasible set, with a leading axis of ``b`` in every leaf.
+        """
 
     @abc.abstractmethod
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        """Whether ``w`` is in ``S`` under ``instance``."""
+        """Return whether ``w`` is in ``S`` under ``instance``."""
+
+    @property
+    def kind(self) -> str:
+        """The name of its class without "Oracle"."""
+        return type(self).__name__.removesuffix("Oracle")
 
     @property
     def on_host(self) -> bool:
-        """Whether solving is Python's work; if not, ``solve`` is pure JAX and calls nothing outside the program."""
+        """Whether Python solves; if not, ``solve`` is pure JAX and calls nothing outside the program."""
         return False
 
     @property
     def support(self) -> int:
-        """At most how many coordinates of a decision are non-zero."""
+        """Largest possible number of non-zero coordinates of a decision."""
         return self.dim
 
     @property
     def names(self) -> tuple[Hashable, ...] | None:
-        """What the coordinates are called, if they have names."""
+        """Names of the coordinates, if they have any."""
         return None
 
     def answer(self, costs: Any, instances: Instance = None) -> Solution:
-        """``w*(c)`` for each row of ``costs[b, d]``, as NumPy arrays in float64; raises OracleError if any row fails."""
+        """Return ``w*(c)`` for each row of ``costs[b, d]``, as NumPy arrays in float64.
+
+        Raises
+        ------
+        OracleError
+            If any row fails.
+        """
         rows = inputs.rows("costs", costs, self.dim)
         lost = ~np.all(np.isfinite(rows), axis=1)
         if np.any(lost):
@@ -62,14 +136,14 @@ class Oracle(eqx.Module):
         return self._answer(rows, self.instances(instances, len(rows)))
 
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
-        """``answer`` for arguments that were checked; an oracle on the host has its own."""
+        """``answer`` for arguments that were checked; overridden by oracles on the host."""
         with jax.enable_x64(True):
             solution = jax.tree.map(np.array, _solve(self, costs, instances))
         check(solution)
         return solution
 
     def contained(self, points: Any, instances: Instance = None) -> np.ndarray:
-        """Whether each row of ``points[n, d]`` is in ``S`` under its instance, as a NumPy array of booleans."""
+        """Return whether each row of ``points[n, d]`` is in ``S`` under its instance, as NumPy booleans."""
         rows = inputs.rows("points", points, self.dim)
         return self._contained(rows, self.instances(instances, len(rows)))
 
@@ -79,37 +153,37 @@ class Oracle(eqx.Module):
             return np.array(_feasible(self, points, instances))
 
     def instance(self, given: Any) -> Instance:
-        """What changes in this round, as a user gives it, checked and in the form that programs expect; None: nothing."""
+        """Return a user's instance, checked and in the form that programs expect; None if nothing changes."""
         return None if given is None else inputs.tree("instance", given)
 
     def instances(self, given: Any, rows: int) -> Instance:
-        """The same for a batch: every array has a leading axis of ``rows``."""
+        """Return a batch of instances, checked: every array has a leading axis of ``rows``."""
         return None if given is None else inputs.tree("instances", given, rows)
 
     def example_instance(self) -> Instance:
-        """An instance that changes nothing, where instances have one form; else None."""
+        """Return an instance that changes nothing, if instances have one form; else None."""
         return None
 
     def aux_form(self) -> PyTree:
-        """Shapes and types of what ``solve`` tells beside ``w``, for one cost vector; None if nothing."""
+        """Return shapes and types of what ``solve`` returns next to ``w``, for one cost vector; None if nothing."""
         return None
 
     def fingerprint(self) -> dict[str, Any]:
-        """What defines the feasible set, as JSON data; not how it is solved. Here: the class and its fields that are data."""
+        """Return what defines the feasible set, as JSON data; not how it is solved."""
         fields = {field.name: as_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
-        return {"kind": type(self).__name__, **{name: value for name, value in fields.items() if value is not None}}
+        return {"kind": self.kind, **{name: value for name, value in fields.items() if value is not None}}
 
     def solve_one(self, cost: Cost, instance: Instance = None) -> Solution:
-        """``w*(c)`` of one cost vector."""
+        """Return ``w*(c)`` of one cost vector."""
         return jax.tree.map(lambda leaf: leaf[0], self.solve_round(jnp.asarray(cost)[None], instance))
 
     def solve_round(self, costs: Float[Array, "b d"], instance: Instance = None) -> Solution:
-        """``w*(c)`` of several cost vectors that meet the same instance."""
-        rows, own = len(costs), self._converted(instance)
-        return self.solve(costs, jax.tree.map(lambda leaf: _repeated(leaf, rows), own))
+        """Return ``w*(c)`` of several cost vectors with the same instance."""
+        rows, checked = len(costs), self._converted(instance)
+        return self.solve(costs, jax.tree.map(lambda leaf: _repeated(leaf, rows), checked))
 
     def _converted(self, instance: Instance) -> Instance:
-        """``instance`` checked; one that a program is being compiled for was checked before."""
+        """Return the checked instance; one inside a program that is being compiled was checked before."""
         return instance if traced(instance) else self.instance(instance)
 
 
@@ -118,19 +192,19 @@ class TraceableOracle(Oracle):
 
     @abc.abstractmethod
     def minimise(self, cost: Cost, instance: Instance) -> Solution:
-        """``w*(c)`` of one cost vector."""
+        """Return ``w*(c)`` of one cost vector."""
 
     def aux_form(self) -> PyTree:
         aux = lambda cost: self.minimise(cost, self.example_instance()).aux  # noqa: E731
         return jax.eval_shape(aux, jax.ShapeDtypeStruct((self.dim,), jnp.result_type(float)))
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        known = instances if traced(instances) else self.instances(instances, len(costs))
-        return _minimise(self, jnp.asarray(costs), known)
+        checked = instances if traced(instances) else self.instances(instances, len(costs))
+        return _minimise(self, jnp.asarray(costs), checked)
 
 
 class MaskedOracle(TraceableOracle):
-    """A pure JAX oracle whose instances say which coordinates may be used: booleans, or numbers that are exactly 0 or 1."""
+    """A pure JAX oracle whose instances mark the coordinates that may be used: booleans, or exactly 0 and 1."""
 
     def instance(self, given: Any) -> Instance:
         return None if given is None else inputs.mask("instance", given, (self.dim,))
@@ -143,21 +217,22 @@ class MaskedOracle(TraceableOracle):
 
 
 def traced(*trees: Any) -> bool:
-    """Whether any of this belongs to a program that is being compiled, or mapped over a batch."""
+    """Return whether any leaf belongs to a program that is being compiled, or is mapped over a batch."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
 
 
 def refuse_tracing(*trees: Any) -> None:
-    """Raises OracleError if any of this belongs to a program that is being compiled."""
+    """Raise OracleError if any leaf belongs to a program that is being compiled."""
     if traced(*trees):
         raise OracleError(
-            "a host solver cannot run inside a compiled program: expected arrays, got values of jit, vmap or scan; sample "
-            "in one program, call oracle.answer (or oracle.contained) from Python, and record the answer in the next program"
+            "a host solver cannot run inside a compiled program: expected arrays, got values of jit, vmap or scan; "
+            "sample in one program, call oracle.answer (or oracle.contained) from Python, and record the answer in "
+            "the next program"
         )
 
 
 def solve_on_host(oracle: Oracle, costs: Any, instances: Instance) -> Solution:
-    """``solve`` by ``answer``: JAX arrays in the precision of ``costs``."""
+    """Return ``solve`` by ``answer``: JAX arrays in the precision of ``costs``."""
     refuse_tracing(costs, instances)
     solution = oracle.answer(costs, instances)
     w = jnp.asarray(solution.w, jnp.result_type(jnp.asarray(costs).dtype, float))
@@ -165,14 +240,14 @@ def solve_on_host(oracle: Oracle, costs: Any, instances: Instance) -> Solution:
 
 
 def feasible_on_host(oracle: Oracle, w: Any, instance: Instance) -> Bool[Array, ""]:
-    """``feasible`` by ``contained``."""
+    """Return ``feasible`` by ``contained``."""
     refuse_tracing(w, instance)
     batch = jax.tree.map(lambda leaf: leaf[None], oracle.instance(instance))
     return jnp.asarray(oracle.contained(np.asarray(w)[None], batch)[0])
 
 
 def as_data(value: Any) -> Any:
-    """A value as JSON data; None if it is none."""
+    """Return a value as JSON data; None if it is not data."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -183,8 +258,8 @@ def as_data(value: Any) -> Any:
 
 
 def _repeated(leaf: Any, rows: int) -> Any:
-    spread: Any = jnp.broadcast_to if traced(leaf) else np.broadcast_to
-    return spread(leaf, (rows, *np.shape(leaf)))
+    broadcast: Any = jnp.broadcast_to if traced(leaf) else np.broadcast_to
+    return broadcast(leaf, (rows, *np.shape(leaf)))
 
 
 @jax.jit

@@ -1,5 +1,6 @@
-"""Any Python function as an oracle, called from Python and never from inside a compiled program."""
+"""Any Python function as an oracle, called from Python and never from inside a compiled program, with a time limit."""
 
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,27 +12,105 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import OracleError, RegretlessError, SettingsError
-from regretless.oracles import deadline, inputs
-from regretless.oracles.base import Oracle, feasible_on_host, solve_on_host
-from regretless.oracles.status import at
+from regretless.oracles import inputs
+from regretless.oracles.base import Oracle, failure_text, feasible_on_host, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]
 
 
-class External(Oracle):
-    """``S`` as a Python function of the user's.
+class TimeLimitError(Exception):
+    """A call that did not return within its time limit; its thread is still running."""
 
-    ``fn(cost)`` returns ``w`` for one cost vector; with ``batched=True`` it gets ``[b, d]`` and returns ``[b, d]``. If
-    ``takes_instance``, the instance (or the batch of them) is the second argument. With ``aux``, an example of what the
-    solver returns beside ``w`` (a pytree of arrays for one decision), it returns the pair ``(w, aux)``. ``contains(w)``, or
-    ``contains(w, instance)``, says whether a decision is feasible; without it every decision counts as feasible. The functions
-    get float64 copies, which they may change.
 
-    An exception inside ``fn``, a wrong shape or an answer that is not finite becomes an OracleError. So does, with
-    ``time_limit`` seconds, a call that takes longer: calls are then made in a thread of their own, and one that is out of time
-    is left to its thread, for Python cannot stop it. It goes on in the background beside later calls, which get new threads.
+class _Worker:
+    """A daemon thread that makes one call after the other until it receives None."""
 
+    def __init__(self) -> None:
+        self.calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.thread = threading.Thread(target=self._work, name="regretless-solver", daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
+        while (call := self.calls.get()) is not None:
+            fn, arguments, outcome = call
+            try:
+                outcome.put((fn(*arguments), None))
+            except BaseException as error:  # raised again in the calling thread
+                outcome.put((None, error))
+            del call, fn, arguments, outcome
+
+
+_idle: list[_Worker] = []
+
+
+def call_with_limit(seconds: float, fn: Callable[..., Any], *arguments: Any) -> Any:
+    """Call ``fn(*arguments)`` in another thread and return its result.
+
+    Python cannot stop a thread: one that is out of time continues in the background until its call returns, and ends
+    with the process at the latest. Threads that returned are used again, so that a call costs about a tenth of a
+    millisecond.
+
+    Raises
+    ------
+    TimeLimitError
+        After ``seconds``. An exception of ``fn`` is raised again.
+    """
+    worker = _take_worker()
+    outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    worker.calls.put((fn, arguments, outcome))
+    try:
+        result, error = outcome.get(timeout=seconds)
+    except BaseException as stopped:
+        worker.calls.put(None)
+        if isinstance(stopped, queue.Empty):
+            raise TimeLimitError from None
+        raise
+    _idle.append(worker)
+    if error is not None:
+        raise error
+    return result
+
+
+def _take_worker() -> _Worker:
+    """Return a thread that waits for work; a forked child has none of its parent's threads."""
+    while True:
+        try:
+            worker = _idle.pop()
+        except IndexError:
+            return _Worker()
+        if worker.thread.is_alive():
+            return worker
+
+
+class ExternalOracle(Oracle):
+    """``S`` as a Python function of the user.
+
+    The functions receive float64 copies, which they may change. An exception inside ``fn``, a wrong shape, an answer
+    that is not finite, or a call beyond the time limit becomes an OracleError.
+
+    Parameters
+    ----------
+    fn : callable
+        ``fn(cost)`` returns ``w`` for one cost vector; with ``batched=True`` it receives ``[b, d]`` and returns ``[b,
+        d]``.
+    dim : int
+        Number of cost coordinates ``d``.
+    batched : bool, default False
+        Whether ``fn`` solves a whole batch.
+    takes_instance : bool, default False
+        Whether the instance, or the batch of them, is the second argument of ``fn`` and ``contains``.
+    aux : pytree of arrays, optional
+        An example of what the solver returns next to ``w``, for one decision; ``fn`` then returns the pair ``(w,
+        aux)``.
+    contains : callable, optional
+        Return whether a decision is feasible; without it every decision counts as feasible.
+    time_limit : float, optional
+        Seconds for one call. Calls are then made in a thread of their own; one that is out of time is left to its
+        thread, because Python cannot stop it, and continues in the background while later calls get new threads.
+
+    Examples
+    --------
     >>> import numpy as np, regretless as rg
     >>> oracle = rg.oracles.external(lambda cost: np.eye(3)[np.argmin(cost)], 3)
     >>> oracle.answer([[2.0, 0.5, 1.0]]).w.tolist()
@@ -60,7 +139,7 @@ class External(Oracle):
             raise SettingsError(f"external oracle: expected functions fn and contains, got {fn!r} and {contains!r}")
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
             raise SettingsError(f"external oracle: expected a positive number of cost coordinates, got {dim!r}")
-        if time_limit is not None and not _is_duration(time_limit):
+        if time_limit is not None and not _is_time_limit(time_limit):
             raise SettingsError(
                 f"external oracle: expected a time_limit in seconds, above 0, or None, got {time_limit!r}"
             )
@@ -93,7 +172,7 @@ class External(Oracle):
             raise SettingsError(
                 "external oracle: expected an instance, got None; the solver was declared with takes_instance=True"
                 if self.takes_instance
-                else "external oracle: expected no instance; for a solver that takes one, say takes_instance=True"
+                else "external oracle: expected no instance; for a solver that takes one, pass takes_instance=True"
             )
 
     def aux_form(self) -> Any:
@@ -106,7 +185,7 @@ class External(Oracle):
         return {"kind": "External", "dim": self.dim, "takes_instance": self.takes_instance, "aux": aux}
 
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
-        calls = _Calls(self.fn, costs, instances, self.takes_instance, self.time_limit)
+        calls = _SolverCalls(self.fn, costs, instances, self.takes_instance, self.time_limit)
         w: Any = np.zeros_like(costs)
         leaves: list[Any] = [np.zeros((len(costs), *shape), dtype) for shape, dtype in self.aux[0]]
         form, batched = self.aux[1], self.batched
@@ -116,13 +195,13 @@ class External(Oracle):
                 _fill(slice(None) if batched else row, calls, w, form, leaves)
             except (Exception, SystemExit) as error:
                 failed.append((row, error))
-                if isinstance(error, deadline.OutOfTimeError):  # the other rows would hardly fare better
+                if isinstance(error, TimeLimitError):  # the other rows would hardly be faster
                     break
         if failed:
             row, cause = failed[0]
-            batch = f"batch of {len(costs)}: {calls.why(cause)}"
-            told = batch if batched else at(row, len(costs), calls.why(cause), len(failed))
-            raise OracleError(f"the external solver failed: {told}") from cause
+            batch = f"batch of {len(costs)}: {calls.describe(cause)}"
+            text = batch if batched else failure_text(row, len(costs), calls.describe(cause), len(failed))
+            raise OracleError(f"the external solver failed: {text}") from cause
         status: Any = np.full(len(costs), SOLVED, np.int32)
         return Solution(w, status, jax.tree.unflatten(form, leaves))
 
@@ -130,16 +209,18 @@ class External(Oracle):
         inside = np.ones(len(points), bool)
         if self.contains is None:
             return inside
-        calls = _Calls(self.contains, points, instances, self.takes_instance, self.time_limit)
+        calls = _SolverCalls(self.contains, points, instances, self.takes_instance, self.time_limit)
         for row in range(len(points)):
             try:
-                inside[row] = inputs.mask("contains", calls.make(row), ())
+                inside[row] = inputs.mask("contains", calls.call(row), ())
             except (Exception, SystemExit) as error:
-                raise OracleError(f"contains failed: {at(row, len(points), calls.why(error))}") from error
+                raise OracleError(
+                    f"contains failed: {failure_text(row, len(points), calls.describe(error))}"
+                ) from error
         return inside
 
 
-class _Calls(NamedTuple):
+class _SolverCalls(NamedTuple):
     """Calls of a user's function, for one row of a batch or for all of them."""
 
     fn: Solver
@@ -148,28 +229,28 @@ class _Calls(NamedTuple):
     takes_instance: bool
     time_limit: float | None
 
-    def make(self, row: Any) -> Any:
-        """What the function returns for this row, within the time limit; the arrays are copies that ``answer`` made."""
+    def call(self, row: Any) -> Any:
+        """Call the function for this row, within the time limit; the arrays are copies that ``answer`` made."""
         arguments = [self.rows[row]]
         if self.takes_instance:
             arguments.append(jax.tree.map(lambda leaf: leaf[row], self.instances))
-        return self.fn(*arguments) if self.time_limit is None else deadline.call(self.time_limit, self.fn, *arguments)
+        return self.fn(*arguments) if self.time_limit is None else call_with_limit(self.time_limit, self.fn, *arguments)
 
-    def why(self, error: BaseException) -> str:
-        """What went wrong, in words."""
-        if isinstance(error, deadline.OutOfTimeError):
-            return f"no answer within the time limit of {self.time_limit:g} s; the call was left behind"
+    def describe(self, error: BaseException) -> str:
+        """Describe what went wrong."""
+        if isinstance(error, TimeLimitError):
+            return f"no answer within the time limit of {self.time_limit:g} s; the call continues in the background"
         return str(error) if isinstance(error, RegretlessError) else f"{type(error).__name__}: {error}"
 
 
-def _fill(row: Any, calls: _Calls, w: np.ndarray, form: Any, leaves: list[Any]) -> None:
-    """Solves one row, or all of them, and puts the checked answer in place."""
-    answer = calls.make(row)
+def _fill(row: Any, calls: _SolverCalls, w: np.ndarray, form: Any, leaves: list[Any]) -> None:
+    """Solve one row, or all of them, and store the checked answer."""
+    answer = calls.call(row)
     if not leaves:
         w[row] = inputs.finite("the solver's decision", answer, w[row].shape)
         return
     if not (isinstance(answer, tuple | list) and len(answer) == 2):
-        raise SettingsError(f"expected the pair (w, aux), the solver returned {_name(answer)}")
+        raise SettingsError(f"expected the pair (w, aux), the solver returned {_describe_answer(answer)}")
     w[row] = inputs.finite("the solver's decision", answer[0], w[row].shape)
     try:
         parts = form.flatten_up_to(answer[1])
@@ -182,10 +263,10 @@ def _fill(row: Any, calls: _Calls, w: np.ndarray, form: Any, leaves: list[Any]) 
         leaf[row] = value
 
 
-def _is_duration(seconds: Any) -> bool:
+def _is_time_limit(seconds: Any) -> bool:
     number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
     return number and 0 < seconds <= threading.TIMEOUT_MAX
 
 
-def _name(answer: Any) -> str:
-    return f"{len(answer)} things" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"
+def _describe_answer(answer: Any) -> str:
+    return f"{len(answer)} values" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"

@@ -1,8 +1,8 @@
 """Shortest path on a directed acyclic graph given as an edge list."""
 
 import functools
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,17 +12,20 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import MaskedOracle, as_data
-from regretless.oracles.graph import Edge, Node, between, level_of, nodes_of
-from regretless.oracles.status import INFEASIBLE
+from regretless.oracles.base import INFEASIBLE, MaskedOracle, as_data
 from regretless.types import SOLVED, Cost, Instance, Solution
 
-LISTED_PATHS = 256
-"""A graph with at most this many paths is solved by comparing all of them, which is one product and one argmin."""
+Node = Hashable
+Edge = tuple[Node, Node]
+
+MAX_LISTED_PATHS = 256
+"""A graph with at most this many paths is solved by comparing all of them: one product and one argmin."""
 
 
 def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
-    """Edges of a grid whose steps go right or down, node ``(r, c)`` numbered ``r · columns + c``, node by node, right first.
+    """Return the edges of a grid whose steps go right or down, node by node, right first.
+
+    Node ``(r, c)`` has the number ``r · columns + c``.
 
     >>> grid_edges(2, 2)
     [(0, 1), (0, 2), (1, 3), (2, 3)]
@@ -40,13 +43,20 @@ def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
     return edges
 
 
-class ShortestPath(MaskedOracle):
+class ShortestPathOracle(MaskedOracle):
     """``S``: the paths from ``source`` to ``sink``, as 0/1 vectors over the edges; costs may be negative.
 
-    Nodes are numbers or names; by default the first edge begins at the source and the last one ends at the sink.
-    A small graph compares its paths. A larger one is solved by dynamic programming level by level (a node's level is its
-    longest distance from the source in edges) and a walk back over the chosen edges, ties to the edge listed first. An
-    instance is a mask of the edges that are open this round, booleans or exactly 0 and 1 (None: all of them).
+    A small graph compares its paths. A larger one is solved by dynamic programming level by level (a node's level is
+    its longest distance from the source in edges) and a walk back over the chosen edges, ties to the edge listed
+    first. An instance is a mask of the edges that are open in this round, booleans or exactly 0 and 1 (None: all of
+    them).
+
+    Parameters
+    ----------
+    edges : sequence of (node, node)
+        Directed edges without a cycle; nodes are numbers or names.
+    source, sink : node, optional
+        Where paths begin and end; by default where the first edge begins and the last edge ends.
     """
 
     edges: tuple[Edge, ...] = eqx.field(static=True)
@@ -79,7 +89,7 @@ class ShortestPath(MaskedOracle):
     def _by_comparison(
         self, cost: Cost, is_open: Bool[Array, " d"] | None, paths: np.ndarray
     ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
-        """All path lengths at once; paths over a closed edge are infinitely long."""
+        """Compare all path lengths at once; paths over a closed edge are infinitely long."""
         rows = jnp.asarray(paths, cost.dtype)
         lengths = jnp.matmul(rows, cost, precision="highest")
         if is_open is not None:
@@ -88,7 +98,7 @@ class ShortestPath(MaskedOracle):
         return rows[best], lengths[best]
 
     def _by_levels(self, cost: Cost) -> tuple[Float[Array, " d"], Float[Array, ""]]:
-        """Distances forwards from level to level, then the used edges backwards."""
+        """Compute distances forwards from level to level, then the used edges backwards."""
         table = _tables(self.edges, self.source, self.sink)
         cost = jnp.append(cost, jnp.inf)  # what padding costs
         levels, width, degree = table.edge.shape
@@ -108,58 +118,58 @@ class ShortestPath(MaskedOracle):
         starts = np.arange(1, levels + 1, dtype=np.int32) * width
         distance = jnp.full((levels + 1) * width, jnp.inf, cost.dtype).at[0].set(0.0)
         distance, best = jax.lax.scan(forward, distance, (starts, table.edge, table.tail))
-        # One slot per (node, incoming edge), one that is always used (it marks the sink) and one that never is (padding).
+        # One slot per (node, incoming edge), one that is always used (it marks the sink) and one that never is
+        # (padding).
         used = jnp.zeros((levels + 1) * width * degree + 2, cost.dtype).at[-2].set(1.0)
         used, _ = jax.lax.scan(backward, used, (starts, table.out, best), reverse=True)
         return used[table.slot], distance[table.sink]
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        place = {node: i for i, node in enumerate(nodes_of(self.edges))}
-        tail, head = (np.array([place[edge[end]] for edge in self.edges]) for end in (0, 1))
-        balance = jnp.zeros(len(place)).at[tail].add(w).at[head].add(-w)
-        wanted = jnp.zeros(len(place)).at[place[self.source]].add(1.0).at[place[self.sink]].add(-1.0)
-        known = self._converted(instance)
-        is_open = True if known is None else jnp.asarray(known, bool)
-        return jnp.all((w == 0) | ((w == 1) & is_open)) & jnp.all(balance == wanted)
+        number = {node: i for i, node in enumerate(_nodes(self.edges))}
+        tail, head = (np.array([number[edge[end]] for edge in self.edges]) for end in (0, 1))
+        balance = jnp.zeros(len(number)).at[tail].add(w).at[head].add(-w)
+        expected = jnp.zeros(len(number)).at[number[self.source]].add(1.0).at[number[self.sink]].add(-1.0)
+        checked = self._converted(instance)
+        is_open = True if checked is None else jnp.asarray(checked, bool)
+        return jnp.all((w == 0) | ((w == 1) & is_open)) & jnp.all(balance == expected)
 
     @property
     def names(self) -> tuple[Hashable, ...]:
         return self.edges
 
     def fingerprint(self) -> dict[str, Any]:
-        """The edges by the names of their nodes; a node that is not data is told by its place among all nodes."""
-        place = {node: i for i, node in enumerate(nodes_of(self.edges))}
-        told = {node: [place[node]] if as_data(node) is None else as_data(node) for node in place}
-        edges = [[told[tail], told[head]] for tail, head in self.edges]
-        ends = {"source": told[self.source], "sink": told[self.sink]}
+        """Return the edges by the names of their nodes; a node that is not data has its number among all nodes."""
+        number = {node: i for i, node in enumerate(_nodes(self.edges))}
+        names = {node: [number[node]] if as_data(node) is None else as_data(node) for node in number}
+        edges = [[names[tail], names[head]] for tail, head in self.edges]
+        ends = {"source": names[self.source], "sink": names[self.sink]}
         return {"kind": "ShortestPath", "dim": self.dim, "edges": edges, **ends}
 
 
 @functools.lru_cache(maxsize=64)
 def _paths(edges: tuple[Edge, ...], source: Node, sink: Node) -> np.ndarray | None:
-    """All paths as 0/1 rows in the order of their edges, or None if there are more than LISTED_PATHS."""
-    useful = between(edges, source, sink)
+    """Return all paths as 0/1 rows in the order of their edges, or None if there are more than MAX_LISTED_PATHS."""
     following: dict[Any, list[Any]] = defaultdict(list)
-    for e in useful:
+    for e in _edges_between(edges, source, sink):
         following[edges[e][0]].append(e)
-    found: list[list[int]] = []
-    open_ends: list[list[int]] = [[e] for e in reversed(following[source])]
-    while open_ends:
-        path = open_ends.pop()
+    complete: list[list[int]] = []
+    partial: list[list[int]] = [[e] for e in reversed(following[source])]
+    while partial:
+        path = partial.pop()
         node = edges[path[-1]][1]
         if node == sink:
-            found.append(path)
-        open_ends += [[*path, e] for e in reversed(following[node])]
-        if len(found) + len(open_ends) > LISTED_PATHS:
+            complete.append(path)
+        partial += [[*path, e] for e in reversed(following[node])]
+        if len(complete) + len(partial) > MAX_LISTED_PATHS:
             return None
-    rows = np.zeros((len(found), len(edges)))
-    for row, path in zip(rows, found, strict=True):
+    rows = np.zeros((len(complete), len(edges)))
+    for row, path in zip(rows, complete, strict=True):
         row[path] = 1.0
     return rows
 
 
-class _Tables(NamedTuple):
-    """The graph level by level, padded: node ``i`` of level ``l`` has number ``l · width + i`` here, the source number 0."""
+class _LevelTables(NamedTuple):
+    """The graph level by level, padded: node ``i`` of level ``l`` has the number ``l · width + i``, the source 0."""
 
     edge: np.ndarray  # [levels, width, in-degree] incoming edges
     tail: np.ndarray  # [levels, width, in-degree] numbers of the nodes they come from
@@ -169,9 +179,9 @@ class _Tables(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _Tables:
-    useful = between(edges, source, sink)
-    level = level_of([edges[e] for e in useful])
+def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _LevelTables:
+    useful = _edges_between(edges, source, sink)
+    level = _levels([edges[e] for e in useful])
     depth = level[sink]
     members: dict[Any, list[Any]] = defaultdict(list)
     for node in level:
@@ -200,4 +210,68 @@ def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _Tables:
         for i, e in enumerate(outgoing[node]):
             out[lv, row, i] = slot[e]
     out[depth, number[sink] - depth * width, 0] = always
-    return _Tables(edge[1:], tails[1:], out[1:], slot, number[sink])
+    return _LevelTables(edge[1:], tails[1:], out[1:], slot, number[sink])
+
+
+def _edges_between(edges: tuple[Edge, ...], source: Node, sink: Node) -> list[int]:
+    """Return the edges that lie on some path from source to sink; refuse a graph without one, or with a cycle."""
+    nodes = _nodes(edges)
+    for name, node in (("source", source), ("sink", sink)):
+        if node not in nodes:
+            raise SettingsError(f"shortest path: {name} {node} is not a node of any edge")
+    if source == sink:
+        raise SettingsError(f"shortest path: source and sink are the same node, {source}")
+    _refuse_cycle(edges, nodes)
+    after, before = _reachable(edges, source), _reachable([(head, tail) for tail, head in edges], sink)
+    if sink not in after:
+        raise SettingsError(f"shortest path: the sink {sink} cannot be reached from the source {source}")
+    return [e for e, (tail, head) in enumerate(edges) if tail in after and head in before]
+
+
+def _nodes(edges: Sequence[Edge]) -> list[Node]:
+    """Return every node once, in the order of the edges."""
+    return list(dict.fromkeys(node for edge in edges for node in edge))
+
+
+def _reachable(edges: Sequence[Edge], start: Node) -> set[Node]:
+    following: dict[Any, list[Any]] = defaultdict(list)
+    for tail, head in edges:
+        following[tail].append(head)
+    seen, queue = {start}, deque([start])
+    while queue:
+        for node in following[queue.popleft()]:
+            if node not in seen:
+                seen.add(node)
+                queue.append(node)
+    return seen
+
+
+def _refuse_cycle(edges: Sequence[Edge], nodes: Iterable[Node]) -> None:
+    left = set(nodes) - set(_levels(edges))
+    if left:
+        some = ", ".join(sorted(map(str, left))[:5])
+        raise SettingsError(
+            f"shortest path: the graph has a cycle, through the nodes {some} or before them; expected none"
+        )
+
+
+def _levels(edges: Sequence[Edge]) -> dict[Node, int]:
+    """Return each node's longest distance from the nodes without incoming edges; none for nodes on or after a cycle."""
+    nodes = _nodes(edges)
+    waiting = dict.fromkeys(nodes, 0)
+    following: dict[Any, list[Any]] = defaultdict(list)
+    for tail, head in edges:
+        waiting[head] += 1
+        following[tail].append(head)
+    level = {node: 0 for node in nodes if waiting[node] == 0}
+    queue = deque(level)
+    depth = dict.fromkeys(nodes, 0)
+    while queue:
+        node = queue.popleft()
+        level[node] = depth[node]
+        for head in following[node]:
+            depth[head] = max(depth[head], depth[node] + 1)
+            waiting[head] -= 1
+            if waiting[head] == 0:
+                queue.append(head)
+    return level

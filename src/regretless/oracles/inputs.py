@@ -1,4 +1,4 @@
-"""Numbers, masks and instances as users and their solvers give them, checked and converted; NumPy only."""
+"""Check and convert numbers, masks and instances as users and their solvers give them; NumPy only."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ import numpy as np
 
 from regretless.errors import SettingsError
 
-_WORDS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "spans of time", "V": "records"}
+_KIND_NAMES = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "spans of time", "V": "records"}
 
 
-def numbers(what: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """``given`` as an array of its own, of real numbers or booleans, and of this shape where one is asked for.
+def numbers(name: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return a new array of real numbers or booleans; check its shape if one is given.
 
     >>> numbers("prices", [1, 2.5], (2,)).tolist()
     [1.0, 2.5]
@@ -21,39 +21,39 @@ def numbers(what: str, given: Any, shape: tuple[int, ...] | None = None) -> np.n
     regretless.errors.SettingsError: prices: expected numbers, got text
     """
     if _has_mask(given):
-        raise SettingsError(f"{what}: expected plain numbers, got a masked array; fill in the values that it hides")
+        raise SettingsError(f"{name}: expected plain numbers, got a masked array; fill in the values that it hides")
     try:
         array = np.array(given)
     except Exception:
-        raise SettingsError(f"{what}: expected numbers, got a {type(given).__name__} that is no array") from None
+        raise SettingsError(f"{name}: expected numbers, got a {type(given).__name__} that is no array") from None
     if array.dtype.kind not in "biuf":
-        came = _WORDS.get(array.dtype.kind) or f"an object of type {type(given).__name__}"
-        raise SettingsError(f"{what}: expected numbers, got {came}")
+        kind = _KIND_NAMES.get(array.dtype.kind) or f"an object of type {type(given).__name__}"
+        raise SettingsError(f"{name}: expected numbers, got {kind}")
     if shape is not None and array.shape != shape:
-        raise SettingsError(f"{what}: expected shape {shape}, got {array.shape}")
+        raise SettingsError(f"{name}: expected shape {shape}, got {array.shape}")
     return array
 
 
-def rows(what: str, given: Any, dim: int) -> np.ndarray:
-    """A batch of vectors ``[b, dim]`` in float64."""
-    array = numbers(what, given)
+def rows(name: str, given: Any, dim: int) -> np.ndarray:
+    """Return a batch of vectors ``[b, dim]`` in float64."""
+    array = numbers(name, given)
     if array.ndim != 2 or array.shape[1] != dim:
-        raise SettingsError(f"{what}: expected rows of {dim} numbers, shape (b, {dim}), got shape {array.shape}")
+        raise SettingsError(f"{name}: expected rows of {dim} numbers, shape (b, {dim}), got shape {array.shape}")
     return array.astype(np.float64)
 
 
-def finite(what: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """``numbers`` without NaN and infinity; floating-point numbers in float64."""
-    array = numbers(what, given, shape)
+def finite(name: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return ``numbers`` without NaN and infinity; floating-point numbers in float64."""
+    array = numbers(name, given, shape)
     if array.dtype.kind != "f":
         return array
     if not np.all(np.isfinite(array)):
-        raise SettingsError(f"{what}: expected finite numbers, got {array[~np.isfinite(array)].flat[0]}")
+        raise SettingsError(f"{name}: expected finite numbers, got {array[~np.isfinite(array)].flat[0]}")
     return array.astype(np.float64)
 
 
-def mask(what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Booleans of this shape, given as such or as numbers that are exactly 0 or 1.
+def mask(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return booleans of this shape, given as such or as numbers that are exactly 0 or 1.
 
     >>> mask("open edges", [1, 0], (2,)).tolist()
     [True, False]
@@ -62,21 +62,21 @@ def mask(what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
     ...
     regretless.errors.SettingsError: open edges: expected True and False, or exactly 1 and 0, got 2
     """
-    array = numbers(what, given, shape)
+    array = numbers(name, given, shape)
     other = array[(array != 0) & (array != 1)]
     if other.size:
-        raise SettingsError(f"{what}: expected True and False, or exactly 1 and 0, got {other.flat[0]}")
+        raise SettingsError(f"{name}: expected True and False, or exactly 1 and 0, got {other.flat[0]}")
     return array.astype(bool)
 
 
-def tree(what: str, given: Any, length: int | None = None) -> Any:
-    """A pytree of finite numbers as arrays of their own; with ``length``, each has a leading axis of it."""
+def tree(name: str, given: Any, length: int | None = None) -> Any:
+    """Return a pytree of finite numbers as new arrays; with ``length``, each has a leading axis of it."""
     leaves, structure = jax.tree.flatten(given)
-    arrays = [finite(what, leaf) for leaf in leaves]
+    arrays = [finite(name, leaf) for leaf in leaves]
     for array in arrays:
         if length is not None and array.shape[:1] != (length,):
             raise SettingsError(
-                f"{what}: expected arrays with a leading axis of {length} rows, got shape {array.shape}"
+                f"{name}: expected arrays with a leading axis of {length} rows, got shape {array.shape}"
             )
     return jax.tree.unflatten(structure, arrays)
 

@@ -1,4 +1,4 @@
-"""Any mixed-integer linear programme as a feasible set, solved exactly on the host by HiGHS."""
+"""Any mixed-integer linear program as a feasible set, solved exactly on the host by HiGHS."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
 from regretless.oracles import inputs
-from regretless.oracles.base import Oracle, solve_on_host
-from regretless.oracles.programme import programme
-from regretless.oracles.status import check, why
+from regretless.oracles.base import Oracle, check, reason_of, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 if TYPE_CHECKING:
@@ -21,20 +19,34 @@ INSTANCE_KEYS = ("b_ub", "b_eq", "available")
 TOLERANCE = 1e-5
 
 
-class Milp(Oracle):
+class MilpOracle(Oracle):
     """``S = {w : A_ub w ≤ b_ub, A_eq w = b_eq, low ≤ w ≤ high, w_i an integer where integrality_i = 1}``.
 
-    ``A_ub`` is ``[m, d]`` and ``A_eq`` ``[e, d]`` (NumPy or SciPy), ``bounds`` the pair ``(low, high)``, each a number
-    or ``[d]``, ``integrality`` 0, 1 or an array ``[d]`` of them. A row that takes longer than ``time_limit`` seconds fails;
-    ``gap`` is the relative distance from the optimum that is good enough; ``workers`` threads share a batch (default: as many
-    as there are cores).
+    An empty set is refused at construction, and so is one that is unbounded in some direction, because then some cost
+    has no optimum. If a row fails later, the call raises an OracleError that names the row and the reason.
 
-    An instance is a dictionary with any of ``b_ub`` ``[m]``, ``b_eq`` ``[e]`` and ``available`` ``[d]`` (a mask, booleans or
-    exactly 0 and 1; what is not available stays 0).
+    An instance is a dictionary with any of ``b_ub`` ``[m]``, ``b_eq`` ``[e]`` and ``available`` ``[d]`` (a mask,
+    booleans or exactly 0 and 1; what is not available stays 0).
 
-    Refused at construction: an empty set, and one without end in some direction, because then some cost has no optimum.
-    If a row fails later, the call raises an OracleError that tells which row it was and why.
+    Parameters
+    ----------
+    A_ub, b_ub : arrays of shape (m, d) and (m,), optional
+        Inequalities; NumPy or SciPy.
+    A_eq, b_eq : arrays of shape (e, d) and (e,), optional
+        Equations.
+    bounds : pair (low, high), default (0, 1)
+        Each a number or an array of shape (d,).
+    integrality : 0, 1 or array of shape (d,), default 0
+        1 where a component is an integer.
+    time_limit : float, default 60
+        Seconds after which a row fails.
+    gap : float, default 0
+        Relative distance from the optimum that is accepted.
+    workers : int, optional
+        Threads that share a batch; by default the number of cores.
 
+    Examples
+    --------
     >>> import numpy as np, regretless as rg
     >>> bag = rg.oracles.milp(A_ub=[[3, 4, 2]], b_ub=[6], integrality=1)
     >>> bag.answer([[-4.0, -5.0, -3.0]]).w.tolist()
@@ -57,26 +69,30 @@ class Milp(Oracle):
         gap: float = 0.0,
         workers: int | None = None,
     ):
-        from regretless.oracles import highs  # loads the solver: not before someone needs it
+        from regretless.oracles import highs  # loads the solver: not before it is needed
 
-        own = programme(A_ub, b_ub, A_eq, b_eq, bounds, integrality)
+        program = highs.make_program(A_ub, b_ub, A_eq, b_eq, bounds, integrality)
         if not time_limit > 0 or not gap >= 0 or (workers is not None and workers < 1):
             raise SettingsError(
                 f"milp: expected time_limit > 0, gap ≥ 0 and at least one worker, got {time_limit}, {gap} and {workers}"
             )
-        self.dim = own.dim
-        self.solver = highs.BatchSolver(own, time_limit, gap, workers)
+        self.dim = program.dim
+        self.solver = highs.BatchSolver(program, time_limit, gap, workers)
         status = self.solver.begin()
         if status != SOLVED:
-            raise SettingsError(f"milp: {why(status, time_limit)}")
-        endless = highs.ray(own)
-        if endless is not None:
-            worst = int(np.argmax(np.abs(endless)))
+            raise SettingsError(f"milp: {reason_of(status, time_limit)}")
+        direction = highs.unbounded_direction(program)
+        if direction is not None:
+            worst = int(np.argmax(np.abs(direction)))
             raise SettingsError(
-                f"milp: the feasible set is unbounded: component {worst} can go on for ever towards "
-                f"{'plus' if endless[worst] > 0 else 'minus'} infinity, so that some costs have no optimum; "
+                f"milp: the feasible set is unbounded: component {worst} can go to "
+                f"{'plus' if direction[worst] > 0 else 'minus'} infinity, so that some costs have no optimum; "
                 "give it finite bounds"
             )
+
+    def __repr__(self) -> str:
+        program = self.solver.program
+        return f"MilpOracle(dim={self.dim}, inequalities={len(program.b_ub)}, equations={len(program.b_eq)})"
 
     @property
     def on_host(self) -> bool:
@@ -92,24 +108,24 @@ class Milp(Oracle):
         return solution
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        """Whether ``w`` keeps every constraint up to the solver's tolerances; pure JAX."""
-        own = self._converted(instance) or {}
-        parts = self.solver.programme
+        """Return whether ``w`` satisfies every constraint up to the solver's tolerances; pure JAX."""
+        given = self._converted(instance) or {}
+        program = self.solver.program
         a_ub, a_eq, lower, upper = (
-            jnp.asarray(part, w.dtype) for part in (parts.a_ub, parts.a_eq, parts.lower, parts.upper)
+            jnp.asarray(part, w.dtype) for part in (program.a_ub, program.a_eq, program.lower, program.upper)
         )
-        available = jnp.asarray(own.get("available", np.ones(self.dim)), bool)
+        available = jnp.asarray(given.get("available", np.ones(self.dim)), bool)
         lower, upper = jnp.where(available, lower, 0.0), jnp.where(available, upper, 0.0)
         size = jnp.abs(w) * TOLERANCE + TOLERANCE
         inside = jnp.all((w >= lower - size) & (w <= upper + size))
-        whole = jnp.all(jnp.where(jnp.asarray(parts.integer), jnp.abs(w - jnp.round(w)) <= size, True))
-        above = a_ub @ w - jnp.asarray(own.get("b_ub", parts.b_ub), w.dtype)
-        apart = jnp.abs(a_eq @ w - jnp.asarray(own.get("b_eq", parts.b_eq), w.dtype))
+        whole = jnp.all(jnp.where(jnp.asarray(program.integer), jnp.abs(w - jnp.round(w)) <= size, True))
+        above = a_ub @ w - jnp.asarray(given.get("b_ub", program.b_ub), w.dtype)
+        apart = jnp.abs(a_eq @ w - jnp.asarray(given.get("b_eq", program.b_eq), w.dtype))
         kept = jnp.all(above <= jnp.abs(a_ub) @ size) & jnp.all(apart <= jnp.abs(a_eq) @ size)
         return inside & whole & kept
 
     def instance(self, given: Any) -> Instance:
-        """The parts that are given, and the programme's own for the others, so that all instances have one form."""
+        """Return the given parts and the program's for the others, so that all instances have one form."""
         if given is None:
             return None
         return {**self.example_instance(), **self._parts("instance", given, ())}
@@ -118,26 +134,26 @@ class Milp(Oracle):
         return None if given is None else self._parts("instances", given, (rows,))
 
     def example_instance(self) -> Instance:
-        parts = self.solver.programme
-        sides = {"b_ub": parts.b_ub.copy(), "b_eq": parts.b_eq.copy()}
+        program = self.solver.program
+        sides = {"b_ub": program.b_ub.copy(), "b_eq": program.b_eq.copy()}
         return {"available": np.ones(self.dim, bool), **{name: part for name, part in sides.items() if len(part)}}
 
     def fingerprint(self) -> dict[str, Any]:
-        parts = self.solver.programme
-        rows = [len(parts.b_ub), len(parts.b_eq)]
-        return {"kind": "Milp", "dim": self.dim, "rows": rows, "programme": parts.digest()}
+        program = self.solver.program
+        rows = [len(program.b_ub), len(program.b_eq)]
+        return {"kind": "Milp", "dim": self.dim, "rows": rows, "program": program.digest()}
 
-    def _parts(self, what: str, given: Any, lead: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """The parts of an instance, or of a batch of them, by name; checked."""
+    def _parts(self, kind: str, given: Any, lead: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """Return the checked parts of an instance, or of a batch of them, by name."""
         if not isinstance(given, dict) or not set(given) <= set(INSTANCE_KEYS):
             got = list(given) if isinstance(given, dict) else type(given).__name__
-            raise SettingsError(f"milp: expected an {what} to be a dictionary with keys of {INSTANCE_KEYS}, got {got}")
-        own = self.solver.programme
-        sizes = {"b_ub": (*lead, len(own.b_ub)), "b_eq": (*lead, len(own.b_eq)), "available": (*lead, self.dim)}
+            raise SettingsError(f"milp: expected an {kind} to be a dictionary with keys of {INSTANCE_KEYS}, got {got}")
+        program = self.solver.program
+        sizes = {"b_ub": (*lead, len(program.b_ub)), "b_eq": (*lead, len(program.b_eq)), "available": (*lead, self.dim)}
         parts = {}
         for name, part in given.items():
-            word = f"milp: {name}"
-            parts[name] = (inputs.mask if name == "available" else inputs.numbers)(word, part, sizes[name])
+            convert = inputs.mask if name == "available" else inputs.numbers
+            parts[name] = convert(f"milp: {name}", part, sizes[name])
         for name in {"b_ub", "b_eq"} & set(parts):
             parts[name] = parts[name].astype(np.float64)
             usable = np.isfinite(parts[name]) | (parts[name] == np.inf) & (name == "b_ub")

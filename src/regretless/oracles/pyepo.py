@@ -1,4 +1,4 @@
-"""A PyEPO optimisation model as an oracle (the extra ``regretless[pyepo]``)."""
+"""PyEPO optimisation models as oracles (the extra ``pyepo``)."""
 
 import threading
 from typing import Any
@@ -6,47 +6,57 @@ from typing import Any
 import numpy as np
 
 from regretless.errors import SettingsError
-from regretless.oracles.callback import External
+from regretless.extras import require
+from regretless.oracles.callback import ExternalOracle
 
 
-def from_pyepo(model: Any) -> External:
-    """``w*(c)`` by ``model.setObj(c)`` and ``model.solve()``, for any ``pyepo.model.opt.optModel`` with a linear objective.
+def from_pyepo(model: Any) -> ExternalOracle:
+    """Return a PyEPO model as an oracle: ``w*(c)`` by ``model.setObj(c)`` and ``model.solve()``.
 
-    A model that maximises is given ``−c``, so that costs stay costs on this side: predict, see and report costs, minus the
-    rewards of the model. Of a model that predicts the cost of some variables only, the decision holds those variables; known
-    fixed costs on top are refused, for the cost of a decision would no longer be ``c·w``.
+    A model that maximises receives ``−c``, so that costs stay costs on this side: predict and report costs, minus the
+    rewards of the model. If a model predicts the cost of some variables only, the decision holds those variables;
+    known fixed costs on top are refused, because the cost of a decision would no longer be ``c·w``.
 
-    One cost vector is solved after the other, by one thread at a time, because a PyEPO model holds its objective as state. The
-    model must not be used elsewhere meanwhile. An exception in it becomes an OracleError that names the row.
+    One cost vector is solved after the other, by one thread at a time, because a PyEPO model holds its objective as
+    state. The model must not be used elsewhere meanwhile. An exception in it becomes an OracleError that names the
+    row.
+
+    Parameters
+    ----------
+    model : pyepo.model.opt.optModel
+        Any model with a linear objective.
+
+    Raises
+    ------
+    SettingsError
+        If it is not such a model.
+    MissingExtraError
+        If PyEPO is not installed.
     """
     sign = _sign(model)
-    problem = getattr(model, "problem", None)  # of a model that was compiled from PyEPO's own modelling language
+    problem = getattr(model, "problem", None)  # of a model that was compiled from PyEPO's modelling language
     if problem is not None and problem.obj_Q is not None:
         raise SettingsError(f"expected a linear objective c·w, got {model!r} with a quadratic term; take that term out")
     if problem is not None and np.any(problem.fixed_cost):
         raise SettingsError(
-            f"expected a model whose whole objective is predicted, got {model!r} with known fixed costs; predict the cost "
-            "of those variables too, and let the features say what is known"
+            f"expected a model whose whole objective is predicted, got {model!r} with known fixed costs; predict the "
+            "cost of those variables too, and put what is known into the features"
         )
     predicted = None if model.c_pred_index is None else np.asarray(model.c_pred_index)
-    alone = threading.Lock()
+    lock = threading.Lock()
 
     def solve(cost: np.ndarray) -> np.ndarray:
-        with alone:
-            return _solved(model, sign * cost, predicted)
+        with lock:
+            return _solve(model, sign * cost, predicted)
 
-    return External(solve, int(model.num_cost))
+    return ExternalOracle(solve, int(model.num_cost))
 
 
 def _sign(model: Any) -> float:
-    """1 for a model that minimises, −1 for one that maximises; refuses what is no model."""
-    try:
-        from pyepo import EPO
-        from pyepo.model.opt import optModel
-    except ImportError as error:
-        raise ImportError("from_pyepo needs PyEPO; install it with: pip install 'regretless[pyepo]'") from error
+    """Return 1 for a model that minimises, −1 for one that maximises; refuse anything else."""
+    EPO, optModel = require("pyepo", extra="pyepo").EPO, require("pyepo.model.opt", extra="pyepo").optModel
     if not isinstance(model, optModel):
-        kind = model.__name__ + " itself" if isinstance(model, type) else type(model).__name__
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise SettingsError(
             f"expected an instance of pyepo's optModel, got {kind}; for a function use oracles.external"
         )
@@ -57,8 +67,8 @@ def _sign(model: Any) -> float:
     return 1.0 if model.modelSense == EPO.MINIMIZE else -1.0
 
 
-def _solved(model: Any, objective: np.ndarray, predicted: np.ndarray | None) -> np.ndarray:
-    """One solve; a tensor, a list or an array may come back."""
+def _solve(model: Any, objective: np.ndarray, predicted: np.ndarray | None) -> np.ndarray:
+    """Solve once; the model may return a tensor, a list or an array."""
     model.setObj(objective)
     solution, _ = model.solve()
     w = np.asarray(solution.detach().cpu() if hasattr(solution, "detach") else solution, float)

@@ -8,7 +8,7 @@ from regretless.benchmarks.energy import synthetic as energy_synthetic
 from regretless.benchmarks.energy.data import FEATURES, INTENSITY, Series, prepare, read_prices
 from regretless.benchmarks.energy.instance import read_plant
 from regretless.errors import SettingsError
-from regretless.oracles import Plant, Task
+from regretless.oracles import Plant, PlantTask
 
 HEADER = (
     "#DateTime Holiday HolidayFlag DayOfWeek WeekOfYear Day Month Year PeriodOfDay ForecastWindProduction SystemLoadEA SMPEA "
@@ -124,7 +124,7 @@ INSTANCE = ["30", "2", "1", "0 150 0.1 0.1", "5 6", "2", "0 3 1 9 4.5", "2 1", "
 def test_reads_an_instance(tmp_path):
     path = tmp_path / "load.txt"
     path.write_text("\n".join(INSTANCE))
-    tasks = (Task(3, 1, 9, 4.5, (2.0, 1.0)), Task(48, 0, 48, 2.0, (5.0, 5.5)))
+    tasks = (PlantTask(3, 1, 9, 4.5, (2.0, 1.0)), PlantTask(48, 0, 48, 2.0, (5.0, 5.5)))
     assert read_plant(path) == Plant(30, ((5.0, 6.0),), tasks)
 
 

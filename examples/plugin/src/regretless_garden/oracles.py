@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 import regretless as rg
 from regretless.errors import SettingsError
-from regretless.oracles.status import INFEASIBLE
+from regretless.oracles.base import INFEASIBLE
 from regretless.types import SOLVED, Solution
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from regretless import files
 from regretless.errors import SettingsError
 from regretless.folders import cache_directory, named_data_directory
-from regretless.oracles import deadline
+from regretless.oracles.callback import TimeLimitError, call_with_limit
 
 PRICES = "prices2013.dat"
 LONGEST = 600.0
@@ -88,8 +88,8 @@ def fetch(
         if known:
             continue
         try:
-            content = deadline.call(max(end - time.monotonic(), 0.0), _downloaded, origin + place, checksum)
-        except deadline.OutOfTimeError:
+            content = call_with_limit(max(end - time.monotonic(), 0.0), _downloaded, origin + place, checksum)
+        except TimeLimitError:
             raise OSError(f"cannot download {origin + place}: it takes more than {seconds:g} seconds") from None
         with files.atomic(folder / name) as file:
             file.write(content)

@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from regretless.errors import SettingsError
-from regretless.oracles.scheduling.plant import MINUTES_PER_DAY, Plant, Task, why_not
+from regretless.oracles.plant import MINUTES_PER_DAY, Plant, PlantTask, task_problem
 
 
 class _Lines:
@@ -64,8 +64,8 @@ def read_plant(path: Path | Traversable) -> Plant:
             raise lines.wrong(f"task {index}: expected duration, earliest and latest in whole slots")
         described = lines.number
         usage = tuple(lines.numbers(f"the usages of task {index}", resources))
-        task = Task(int(duration), int(earliest), int(latest), power, usage)
-        reason = why_not(task, MINUTES_PER_DAY // minutes, tuple(capacities))
+        task = PlantTask(int(duration), int(earliest), int(latest), power, usage)
+        reason = task_problem(task, MINUTES_PER_DAY // minutes, tuple(capacities))
         if reason:
             lines.number = lines.number if "fits no machine" in reason else described
             raise lines.wrong(f"task {index}: {reason}")

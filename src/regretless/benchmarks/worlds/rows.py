@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from pydantic import Field, model_validator
 
 from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSpec
-from regretless.oracles.topk import TopK
+from regretless.oracles.selection import TopKOracle
 from regretless.types import Context, Key
 
 
@@ -38,7 +38,7 @@ class RowsWorldBenchmark(WorldBenchmark):
     """Pick the ``k`` cheapest of ``items``; what an item costs depends on its row ``z_i ~ N(0, I_p)``, by one formula."""
 
     def __init__(self, settings: RowsWorld):
-        super().__init__("world_rows", TopK(settings.items, settings.k), settings)
+        super().__init__("world_rows", TopKOracle(settings.items, settings.k), settings)
         self.context_shape = (settings.items, settings.features + (settings.items if settings.named else 0))
 
     @property

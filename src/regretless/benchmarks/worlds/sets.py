@@ -9,10 +9,10 @@ from pydantic import Field, model_validator
 
 from regretless import draws
 from regretless.benchmarks.worlds.base import WorldBenchmark, WorldSpec
-from regretless.oracles.assignment import Assignment
-from regretless.oracles.dag import ShortestPath, grid_edges
-from regretless.oracles.mixed_integer import Milp
-from regretless.oracles.topk import TopK
+from regretless.oracles.dag import ShortestPathOracle, grid_edges
+from regretless.oracles.matching import AssignmentOracle
+from regretless.oracles.mixed_integer import MilpOracle
+from regretless.oracles.selection import TopKOracle
 from regretless.types import Instance, Key
 
 
@@ -42,7 +42,7 @@ class TopKWorldBenchmark(WorldBenchmark):
     there: int = eqx.field(static=True)
 
     def __init__(self, settings: TopKWorld):
-        super().__init__("world_topk", TopK(settings.items, settings.k), settings)
+        super().__init__("world_topk", TopKOracle(settings.items, settings.k), settings)
         self.there = int(settings.available * settings.items)
 
     def feasible_now(self, key: Key) -> Instance:
@@ -66,7 +66,7 @@ class AssignmentWorldBenchmark(WorldBenchmark):
     """Give each of ``side`` workers one of ``side`` jobs; only pairs have costs."""
 
     def __init__(self, settings: AssignmentWorld):
-        super().__init__("world_assignment", Assignment(settings.side), settings)
+        super().__init__("world_assignment", AssignmentOracle(settings.side), settings)
 
 
 class GridWorld(WorldSpec):
@@ -85,7 +85,7 @@ class GridWorldBenchmark(WorldBenchmark):
 
     def __init__(self, settings: GridWorld):
         edges = grid_edges(settings.height, settings.width)
-        super().__init__("world_grid", ShortestPath(edges), settings)
+        super().__init__("world_grid", ShortestPathOracle(edges), settings)
 
 
 class CoverWorld(WorldSpec):
@@ -110,5 +110,5 @@ class CoverWorldBenchmark(WorldBenchmark):
     def __init__(self, settings: CoverWorld):
         gives = np.random.RandomState(settings.layout).randint(1, 10, (settings.demands, settings.items))
         demanded = np.floor(settings.cover * gives.sum(axis=1))
-        oracle = Milp(A_ub=-gives, b_ub=-demanded, bounds=(0, 1), integrality=1)
+        oracle = MilpOracle(A_ub=-gives, b_ub=-demanded, bounds=(0, 1), integrality=1)
         super().__init__("world_cover", oracle, settings)

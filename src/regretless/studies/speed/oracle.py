@@ -10,7 +10,7 @@ import numpy as np
 from regretless.benchmarks.energy.benchmark import Energy
 from regretless.errors import OracleError
 from regretless.oracles import Plant
-from regretless.oracles.scheduling.milp import schedule_solver
+from regretless.oracles.schedule_solver import schedule_solver
 from regretless.simulation.programs import Progress
 from regretless.simulation.simulator import no_progress
 
@@ -74,7 +74,7 @@ def _timed(oracle: Any, prices: np.ndarray) -> float:
 
 def _whole_programme(plant: Plant, prices: np.ndarray, progress: Progress) -> tuple[np.ndarray, float]:
     """Starts and seconds of HiGHS, which shares the rows of a batch among the cores."""
-    whole = schedule_solver(plant).whole
+    whole = schedule_solver(plant).full
     whole.solver.begin()
     began = time.perf_counter()
     parts = []

@@ -24,7 +24,7 @@ from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.models.base import PointModelSpec
 from regretless.models.gaussian import GaussianModel
-from regretless.oracles.topk import TopK
+from regretless.oracles.selection import TopKOracle
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
@@ -46,7 +46,7 @@ class World(Benchmark):
     """The stream of this world; replications differ in their random draws only."""
 
     def __init__(self) -> None:
-        super().__init__("theory", TopK(ITEMS, 1), (FEATURES,), 1000, True)
+        super().__init__("theory", TopKOracle(ITEMS, 1), (FEATURES,), 1000, True)
 
     def environment(self, key: Key) -> None:
         return None

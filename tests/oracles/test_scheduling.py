@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 from regretless import oracles
 from regretless.errors import OracleError
-from regretless.oracles import Plant, Task, highs
-from regretless.oracles.scheduling import milp as schedule_milp
-from regretless.oracles.scheduling.assignment import assignable, overfull_sets
-from regretless.oracles.scheduling.packing import always_packs
-from regretless.oracles.status import OUT_OF_TIME
+from regretless.oracles import Plant, PlantTask, highs
+from regretless.oracles.base import OUT_OF_TIME
+from regretless.oracles.plant import always_packs, assignable, overfull_sets
+from regretless.oracles.schedule_solver import ScheduleSolver
 from regretless.studies.speed.oracle import compare, exact_cost
 from toys import all_schedules
 
 # Both tasks want the cheapest two slots, and the machine takes one at a time.
-CROWDED = Plant(180, ((1.0,),), (Task(2, 0, 8, 1.0, (1.0,)), Task(2, 0, 6, 2.0, (1.0,)), Task(1, 0, 8, 1.0, (0.0,))))
+CROWDED = Plant(
+    180, ((1.0,),), (PlantTask(2, 0, 8, 1.0, (1.0,)), PlantTask(2, 0, 6, 2.0, (1.0,)), PlantTask(1, 0, 8, 1.0, (0.0,)))
+)
 MIDDAY = np.array([9.0, 8.0, 1.0, 1.0, 3.0, 3.0, 8.0, 9.0])
 APART = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 1.0, 1.0, 0.0])  # the second task has to end by slot 6
 
@@ -35,7 +36,7 @@ def plants(draw):
         duration = draw(st.integers(1, 4))
         earliest = draw(st.integers(0, slots - duration))
         latest = draw(st.integers(earliest + duration, slots))
-        tasks.append(Task(duration, earliest, latest, float(draw(st.integers(1, 4))), draw(sizes)))
+        tasks.append(PlantTask(duration, earliest, latest, float(draw(st.integers(1, 4))), draw(sizes)))
     capacities = tuple(draw(st.lists(sizes, min_size=1, max_size=2)))
     return Plant(240, capacities, tuple(tasks))
 
@@ -69,13 +70,13 @@ def test_agrees_with_highs_on_the_whole_programme(instance):
 
 def test_the_solver_is_called_once_per_batch_and_only_for_rows_that_do_not_pack(monkeypatch):
     oracle = oracles.scheduling(CROWDED)
-    calls, real = [], schedule_milp.ScheduleSolver.solve
+    calls, real = [], ScheduleSolver.solve
 
     def counted(self, prices):
         calls.append(prices.tolist())
         return real(self, prices)
 
-    monkeypatch.setattr(schedule_milp.ScheduleSolver, "solve", counted)
+    monkeypatch.setattr(ScheduleSolver, "solve", counted)
     fine = np.tile(APART, (6, 1))
     assert np.array_equal(oracle.answer(fine).aux, np.tile([6, 4, 7], (6, 1)))
     assert calls == []
@@ -134,17 +135,17 @@ def test_points_that_no_schedule_reaches_are_not_contained():
 
 def test_the_relaxed_programme_is_used_where_it_fits_and_the_whole_one_elsewhere():
     """Two machines of size 3 take 4 tasks of size 1.5 at once, or two of size 2: three of those can never run together."""
-    tasks = tuple(Task(2, 0, 8, 1.0 + j, (2.0,)) for j in range(3))
+    tasks = tuple(PlantTask(2, 0, 8, 1.0 + j, (2.0,)) for j in range(3))
     plant = Plant(180, ((3.0,), (3.0,)), tasks)
     assert overfull_sets(plant) == [(0, 1, 2)]
-    solver = schedule_milp.ScheduleSolver(plant)
-    assert len(solver.relaxed.choices) * 2 == len(solver.whole.choices)
+    solver = ScheduleSolver(plant)
+    assert len(solver.relaxed.choices) * 2 == len(solver.full.choices)
     prices = np.random.default_rng(0).normal(size=(6, 8))
-    relaxed, whole = solver.solve(prices), solver.whole.solve(plant, prices)
+    relaxed, whole = solver.solve(prices), solver.full.solve(plant, prices)
     for price, mine, reference in zip(prices, relaxed[0], whole[0], strict=True):
         assert exact_cost(plant, price, mine)[0] == pytest.approx(exact_cost(plant, price, reference)[0], rel=1e-9)
     # A long task on each machine, and a third that fits neither although the room of both together would do.
-    gaps = Plant(180, ((3.0,), (3.0,)), (Task(8, 0, 8, 1.0, (2.0,)),) * 2 + (Task(1, 0, 8, 1.0, (2.0,)),))
+    gaps = Plant(180, ((3.0,), (3.0,)), (PlantTask(8, 0, 8, 1.0, (2.0,)),) * 2 + (PlantTask(1, 0, 8, 1.0, (2.0,)),))
     assert assignable(gaps, range(3), np.ones((3, 8), bool)) is False
     assert assignable(gaps, [0, 2], np.ones((3, 8), bool)) is True
 
@@ -154,12 +155,15 @@ def test_the_relaxed_programme_is_used_where_it_fits_and_the_whole_one_elsewhere
     [
         ({"slot_minutes": 7}, "expected slots that divide a day of 1440 minutes, got 7"),
         ({"tasks": ()}, "expected at least one task and one machine"),
-        ({"tasks": (Task(3, 0, 2, 1.0, (1.0,)),)}, "task 0: 3 slots do not fit between slot 0 and slot 2"),
-        ({"tasks": (Task(1, 0, 9, 1.0, (1.0,)),)}, "task 0: expected 0 ≤ earliest < latest ≤ 8 slots, got 0 and 9"),
-        ({"tasks": (Task(1, 0, 2, 1.0, (2.0,)),)}, r"task 0: its usage \[2.0\] fits no machine"),
-        ({"tasks": (Task(1, 0, 2, 1.0, (1.0, 1.0)),)}, "expected as many usages of each task as capacities"),
-        ({"tasks": (Task(1, 0, 2, float("nan"), (1.0,)),)}, "task 0: expected a finite power"),
-        ({"tasks": (Task(4, 0, 5, 1.0, (1.0,)),) * 2}, "plant: infeasible"),
+        ({"tasks": (PlantTask(3, 0, 2, 1.0, (1.0,)),)}, "task 0: 3 slots do not fit between slot 0 and slot 2"),
+        (
+            {"tasks": (PlantTask(1, 0, 9, 1.0, (1.0,)),)},
+            "task 0: expected 0 ≤ earliest < latest ≤ 8 slots, got 0 and 9",
+        ),
+        ({"tasks": (PlantTask(1, 0, 2, 1.0, (2.0,)),)}, r"task 0: its usage \[2.0\] fits no machine"),
+        ({"tasks": (PlantTask(1, 0, 2, 1.0, (1.0, 1.0)),)}, "expected as many usages of each task as capacities"),
+        ({"tasks": (PlantTask(1, 0, 2, float("nan"), (1.0,)),)}, "task 0: expected a finite power"),
+        ({"tasks": (PlantTask(4, 0, 5, 1.0, (1.0,)),) * 2}, "plant: infeasible"),
     ],
 )
 def test_refuses_plants_that_cannot_work(change, message):

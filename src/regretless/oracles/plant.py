@@ -1,0 +1,329 @@
+"""Energy-aware scheduling: when to start each task of a plant, given the price of energy in every slot. Exact.
+
+A plant has tasks that need power and machine resources for some slots, and machines with a capacity of each resource.
+"""
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from regretless.errors import SettingsError
+from regretless.oracles.base import Oracle, as_data, check, feasible_on_host, reason_of, solve_on_host
+from regretless.types import SOLVED, Instance, Solution
+
+if TYPE_CHECKING:
+    from regretless.oracles.schedule_solver import ScheduleSolver
+
+MINUTES_PER_DAY = 24 * 60
+MAX_SEARCH_NODES = 20_000
+"""Steps after which a search for an assignment of tasks to machines gives up."""
+
+MAX_TASK_SETS = 1_000
+"""Sets of tasks that are examined for being too large to run at the same time."""
+
+
+class PlantTask(NamedTuple):
+    """A task that runs for ``duration`` slots without a break, starting in ``[earliest, latest − duration]``."""
+
+    duration: int
+    earliest: int
+    latest: int  # the slot by which it must have ended
+    power: float
+    usage: tuple[float, ...]  # of each resource, while it runs
+
+    @property
+    def starts(self) -> int:
+        """Number of slots it may start in."""
+        return self.latest - self.duration - self.earliest + 1
+
+
+class Plant(NamedTuple):
+    """A day of ``slots`` slots; a task runs on one machine; ``capacities[machine]`` has a number per resource."""
+
+    slot_minutes: int
+    capacities: tuple[tuple[float, ...], ...]
+    tasks: tuple[PlantTask, ...]
+
+    @property
+    def slots(self) -> int:
+        """Number of slots of a day."""
+        return MINUTES_PER_DAY // self.slot_minutes
+
+    @property
+    def energy(self) -> np.ndarray:
+        """Energy that each task takes per running slot, ``power × hours``."""
+        return np.array([task.power for task in self.tasks]) * (self.slot_minutes / 60)
+
+    def column(self, name: str) -> Any:
+        """Return one property of all tasks."""
+        return np.array([getattr(task, name) for task in self.tasks])
+
+    def runs(self, task: int, start: int) -> np.ndarray:
+        """Mark the slots in which a task runs that starts in ``start``."""
+        slot = np.arange(self.slots)
+        return (slot >= start) & (slot < start + self.tasks[task].duration)
+
+    def load(self, starts: np.ndarray) -> np.ndarray:
+        """Return the load of each slot for the start of each task."""
+        profile = np.zeros(self.slots)
+        for task, energy in enumerate(self.energy):
+            profile += energy * self.runs(task, int(starts[task]))
+        return profile
+
+
+def task_problem(task: PlantTask, slots: int, capacities: tuple[tuple[float, ...], ...]) -> str | None:
+    """Return why a task can never run, or None if it can."""
+    if task.duration < 1:
+        return f"expected a duration of at least 1 slot, got {task.duration}"
+    if not 0 <= task.earliest < task.latest <= slots:
+        return f"expected 0 ≤ earliest < latest ≤ {slots} slots, got {task.earliest} and {task.latest}"
+    if task.starts < 1:
+        return f"{task.duration} slots do not fit between slot {task.earliest} and slot {task.latest}"
+    if not all(np.isfinite([task.power, *task.usage])) or min(task.usage, default=0) < 0:
+        return f"expected a finite power and usages of at least 0, got {task.power} and {list(task.usage)}"
+    if not any(all(u <= c for u, c in zip(task.usage, capacity, strict=True)) for capacity in capacities):
+        return f"its usage {list(task.usage)} fits no machine; the capacities are {[list(c) for c in capacities]}"
+    return None
+
+
+def check_plant(plant: Plant) -> None:
+    """Refuse a plant without a schedule, as far as one task alone shows it."""
+    if plant.slot_minutes < 1 or MINUTES_PER_DAY % plant.slot_minutes:
+        raise SettingsError(
+            f"plant: expected slots that divide a day of 1440 minutes, got {plant.slot_minutes} minutes"
+        )
+    if not plant.tasks or not plant.capacities:
+        raise SettingsError("plant: expected at least one task and one machine")
+    if len({len(part) for part in (*plant.capacities, *plant.column("usage"))}) != 1:
+        raise SettingsError("plant: expected as many usages of each task as capacities of each machine")
+    for index, task in enumerate(plant.tasks):
+        reason = task_problem(task, plant.slots, plant.capacities)
+        if reason:
+            raise SettingsError(f"plant: task {index}: {reason}")
+
+
+class SchedulingOracle(Oracle):
+    """``S``: the load profiles ``w[slot] = Σ over running tasks of power × hours`` of all feasible schedules.
+
+    A task costs the same on every machine, so without capacities each task takes its cheapest start: differences of
+    prefix sums of the prices. If those starts can be packed onto the machines, they are optimal for the whole
+    problem. If one assignment serves all start times, that is known in advance, and solving is pure JAX; otherwise
+    (``on_host``) first-fit tries some orders, and rows for which none packs are solved as mixed-integer programs.
+    ``aux`` holds the start times.
+
+    Parameters
+    ----------
+    plant : Plant
+        Tasks and machines.
+    """
+
+    plant: Plant = eqx.field(static=True)
+    always_packs: bool = eqx.field(static=True)
+
+    def __init__(self, plant: Plant):
+        check_plant(plant)
+        self.plant, self.dim = plant, plant.slots
+        self.always_packs = always_packs(plant)
+        if self.on_host:
+            solver = self._solver().full.solver
+            status = solver.begin()
+            if status != SOLVED:
+                raise SettingsError(f"plant: {reason_of(status, solver.time_limit)}")
+
+    @property
+    def on_host(self) -> bool:
+        return not self.always_packs
+
+    def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
+        self.instances(instances, len(costs))
+        return solve_on_host(self, costs, None) if self.on_host else _solve_in_jax(self, jnp.asarray(costs))
+
+    def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
+        if not self.on_host:
+            return super()._answer(costs, instances)
+        with jax.enable_x64(True):
+            starts: Any = np.array(_cheapest(self.plant, costs))
+            todo = np.flatnonzero(~np.asarray(_packs_somehow(self.plant, starts)))
+        status: Any = np.full(len(costs), SOLVED, np.int32)
+        if len(todo):
+            starts[todo], status[todo] = self._solver().solve(costs[todo])
+        load: Any = np.array([self.plant.load(row) for row in starts]).reshape(costs.shape)
+        solution = Solution(load, status, starts)
+        check(solution, "scheduling", self._solver().full.solver.time_limit)
+        return solution
+
+    def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
+        """Return whether some schedule has the load profile ``w``; never inside a compiled program."""
+        return feasible_on_host(self, w, instance)
+
+    def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
+        return self._solver().reaches(points)
+
+    def instance(self, given: Any) -> Instance:
+        if given is not None:
+            raise SettingsError("scheduling: the plant is the same in every round, expected no instance")
+        return None
+
+    def instances(self, given: Any, rows: int) -> Instance:
+        return self.instance(given)
+
+    def aux_form(self) -> Any:
+        return jax.ShapeDtypeStruct((len(self.plant.tasks),), jnp.int32)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"kind": "Scheduling", "dim": self.dim, "plant": as_data(self.plant)}
+
+    def _solver(self) -> "ScheduleSolver":
+        from regretless.oracles.schedule_solver import schedule_solver  # loads the solver: not before it is needed
+
+        return schedule_solver(self.plant)
+
+    def task_loads(self, starts: Int[Array, " n"], dtype: Any = None) -> Float[Array, "n d"]:
+        """Return the load of each task that starts in these slots; they sum to ``w``."""
+        slot = jnp.arange(self.dim)
+        first = starts[..., None]
+        running = (slot >= first) & (slot < first + jnp.asarray(self.plant.column("duration"))[:, None])
+        return jnp.where(running, jnp.asarray(self.plant.energy, dtype or jnp.result_type(float))[:, None], 0.0)
+
+
+@jax.jit
+def _solve_in_jax(oracle: SchedulingOracle, costs: Float[Array, "b d"]) -> Solution:
+    starts = cheapest_starts(oracle.plant, costs)
+    status = jnp.full(costs.shape[0], SOLVED, jnp.int32)
+    return Solution(jnp.sum(oracle.task_loads(starts, costs.dtype), axis=1), status, starts)
+
+
+def cheapest_starts(plant: Plant, costs: Float[Array, "b d"]) -> Int[Array, "b n"]:
+    """Return the start of lowest cost for each task alone: ``argmin over s of Σ of c from s to s + duration``.
+
+    Prefix sums are added in the order of time, so that ties are broken as in any plain implementation: by the earliest
+    start, as far as they are ties after rounding.
+    """
+    add = lambda total, price: (total + price, total + price)  # noqa: E731
+    _, sums = jax.lax.scan(add, jnp.zeros_like(costs[:, 0]), costs.T)
+    prefix = jnp.pad(sums.T, ((0, 0), (1, 0)))
+    choice = np.arange(max(task.starts for task in plant.tasks))
+    begin = plant.column("earliest")[:, None] + choice
+    possible = choice < plant.column("starts")[:, None]
+    begin = np.where(possible, begin, 0)
+    end = begin + plant.column("duration")[:, None]
+    price = jnp.where(possible, prefix[:, end] - prefix[:, begin], jnp.inf)
+    return jnp.asarray(plant.column("earliest"), jnp.int32) + jnp.argmin(price, axis=2).astype(jnp.int32)
+
+
+_cheapest = jax.jit(cheapest_starts, static_argnums=0)
+
+
+def _packing_orders(plant: Plant) -> list[np.ndarray]:
+    """Return orders in which tasks are placed: by usage, usage × duration and duration, largest first."""
+    usage = np.array([task.usage for task in plant.tasks]).reshape(len(plant.tasks), -1)
+    whole = np.maximum(np.sum(plant.capacities, axis=0), 1e-300)
+    share = np.max(usage / whole, axis=1, initial=0.0)
+    duration = plant.column("duration")
+    return [np.argsort(-size, kind="stable") for size in (share, share * duration, duration)]
+
+
+def _first_fit_packs(plant: Plant, order: np.ndarray, starts: Int[Array, " n"]) -> Bool[Array, ""]:
+    """Return whether first-fit in this order finds a machine with room for every task."""
+    usage = np.array([task.usage for task in plant.tasks]).reshape(len(plant.tasks), -1)
+    room = jnp.asarray(plant.capacities)[:, None, :] * (1.0 + 4.0 * jnp.finfo(jnp.result_type(float)).eps)
+    slot = jnp.arange(plant.slots)
+
+    def place(used: Array, task: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        start, duration, need = task
+        running = (slot >= start) & (slot < start + duration)
+        wanted = jnp.where(running[:, None], need, 0.0)
+        fits = jnp.all(used + wanted <= room, axis=(1, 2))
+        here = jnp.arange(len(fits)) == jnp.argmax(fits)
+        return used + jnp.where(here[:, None, None] & fits[:, None, None], wanted, 0.0), jnp.any(fits)
+
+    empty = jnp.zeros((len(plant.capacities), plant.slots, usage.shape[1]))
+    tasks = (starts[order], jnp.asarray(plant.column("duration")[order]), jnp.asarray(usage[order], empty.dtype))
+    return jnp.all(jax.lax.scan(place, empty, tasks)[1])
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _packs_somehow(plant: Plant, starts: Int[Array, "b n"]) -> Bool[Array, " b"]:
+    """Return for each row whether some order packs; other orders are tried if the first one fails for a row."""
+    first, *others = _packing_orders(plant)
+    at_once = jax.vmap(lambda row: _first_fit_packs(plant, first, row))(starts)
+
+    def try_others() -> Bool[Array, " b"]:
+        others_pack = [jax.vmap(lambda row, o=order: _first_fit_packs(plant, o, row))(starts) for order in others]
+        return jnp.any(jnp.stack([at_once, *others_pack]), axis=0)
+
+    return jax.lax.cond(jnp.all(at_once), lambda: at_once, try_others)
+
+
+@functools.lru_cache(maxsize=64)
+def always_packs(plant: Plant) -> bool:
+    """Return whether one assignment of tasks to machines is feasible for all start times.
+
+    It is if in every slot the tasks that may run then (``earliest ≤ slot < latest``) fit their machine together. Then
+    every choice of start times can be packed, and solving needs no packing. False if the search gives up.
+    """
+    slot = np.arange(plant.slots)
+    may_run = (slot >= plant.column("earliest")[:, None]) & (slot < plant.column("latest")[:, None])
+    return assignable(plant, range(len(plant.tasks)), may_run) is True
+
+
+def assignable(plant: Plant, tasks: Sequence[int], runs: np.ndarray) -> bool | None:
+    """Return whether these tasks fit the machines, None if the search gives up; ``runs[task]`` marks a task's slots.
+
+    Depth-first, the largest task first; of machines in the same state only one is tried.
+    """
+    capacities = np.array(plant.capacities)
+    needs = {task: np.outer(runs[task], plant.tasks[task].usage) for task in tasks}
+    order = sorted(tasks, key=lambda task: -float(np.sum(needs[task])))
+    used = np.zeros((len(capacities), runs.shape[1], capacities.shape[1]))
+    nodes = 0
+
+    def place(depth: int) -> bool | None:
+        nonlocal nodes
+        if depth == len(order):
+            return True
+        nodes += 1
+        if nodes > MAX_SEARCH_NODES:
+            return None
+        need, tried = needs[order[depth]], set()
+        for machine, capacity in enumerate(capacities):
+            state = (capacity.tobytes(), used[machine].tobytes())
+            if state in tried or np.any(used[machine] + need > capacity * (1.0 + 1e-12)):
+                continue
+            tried.add(state)
+            before = used[machine].copy()
+            used[machine] += need
+            answer = place(depth + 1)
+            used[machine] = before
+            if answer is not False:
+                return answer
+        return False
+
+    return place(0)
+
+
+def overfull_sets(plant: Plant) -> list[tuple[int, ...]]:
+    """Return minimal sets of tasks that can never run at the same time, as far as few enough sets must be examined."""
+    tasks = range(len(plant.tasks))
+    earliest, latest = plant.column("earliest"), plant.column("latest")
+    at_once = np.ones((len(plant.tasks), 1), bool)
+    minimal: list[tuple[int, ...]] = []
+    examined = 0
+    for size in range(2, len(plant.tasks) + 1):
+        candidates = list(itertools.combinations(tasks, size))
+        examined += len(candidates)
+        if examined > MAX_TASK_SETS:
+            break
+        for chosen in candidates:
+            meet = max(earliest[list(chosen)]) < min(latest[list(chosen)])
+            known = any(set(smaller) <= set(chosen) for smaller in minimal)
+            if meet and not known and assignable(plant, chosen, at_once) is False:
+                minimal.append(chosen)
+    return minimal
