@@ -1,9 +1,11 @@
 """``regretless doctor``: is this machine set up, and what will the program use?"""
 
+import contextlib
 import importlib.metadata
 import json
 import platform
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +40,12 @@ def doctor(
         raise typer.Exit(1)
 
 
+def _installed_versions() -> Iterator[str]:
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a package of an extra
+            yield f"{name} {importlib.metadata.version(name)}"
+
+
 def examine(device: Device) -> dict[str, Any]:
     """What was found; ``problems`` lists what keeps the program from working, ``advice`` what could be better."""
     found: list[Finding] = [
@@ -49,7 +57,7 @@ def examine(device: Device) -> dict[str, Any]:
         "platform": platform.platform(),
         "cores": usable_cores(),
         "memory": "unknown" if memory is None else f"{memory / doctor_checks.GIB:.1f} GiB free",
-        "versions": [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES],
+        "versions": list(_installed_versions()),
         "cache": str(programs_directory() or "off"),
     }
     devices, platforms = [], []
