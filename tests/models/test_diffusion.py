@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import nets
-from regretless.models import Diffusion
+from regretless.models import Diffusion, networks
 from regretless.models.diffusion import DiffusionModel, path, schedule
 
 
@@ -90,7 +89,7 @@ def test_an_unweighted_regulariser_leaves_the_weights_out():
     got = plain.regulariser_gradient(params, x, cost, key)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), got, expected)
     weighted = DiffusionModel(3, (2,), 20, 8, "elbo").regulariser_gradient(params, x, cost, key)
-    assert float(nets.tree_norm(weighted)) > 10 * float(nets.tree_norm(got)), "the bound's weights are large"
+    assert float(networks.tree_norm(weighted)) > 10 * float(networks.tree_norm(got)), "the bound's weights are large"
 
 
 @pytest.mark.parametrize("weights", ["root", "elbo"])
@@ -141,9 +140,9 @@ def test_learns_a_known_conditional_distribution(shape):
         def step(carry, t):
             params, adam = carry
             gradient = jax.grad(batch_loss)(params, jax.random.fold_in(jax.random.key(1), t))
-            return nets.adam_step(params, adam, gradient, 4e-3 * (1.0 - t / 1500.0)), None
+            return networks.adam_step(params, adam, gradient, 4e-3 * (1.0 - t / 1500.0)), None
 
-        return jax.lax.scan(step, (params, nets.adam_init(params)), jnp.arange(1500))[0][0]
+        return jax.lax.scan(step, (params, networks.adam_init(params)), jnp.arange(1500))[0][0]
 
     params = train(model.init(jax.random.key(0)))
     for value in (-0.7, 0.5):

@@ -23,7 +23,7 @@ def test_settings_reach_the_policy_its_parts_and_the_benchmark():
     assert {name: found[name] for name in changes if not name.startswith("benchmark.")} == {
         "alpha.max": 0.9, "surrogate": "dbb", "surrogate.lam": 7.0,
     }  # fmt: skip
-    assert type(changed.policies["dfhpg"].surrogate).__name__ == "DBB"
+    assert type(changed.policies["dfhpg"].surrogate).__name__ == "DBBSurrogate"
     assert float(changed.policies["dfhpg"].surrogate.lam) == 7.0
     assert "surrogate" not in changed.settled["greedy"].names(), "it goes to those who have it"
 
@@ -87,7 +87,7 @@ REFUSED = [
     ({"policies": ("dfhgp",)}, "unknown policy 'dfhgp'; did you mean 'dfhpg'"),
     ({"feedback": "bandits"}, "unknown feedback 'bandits'; did you mean 'bandit'"),
     ({"model": "gauss"}, "unknown model 'gauss'"),
-    ({"model": "diffusion", "policies": ("thompson",)}, "policy 'thompson': expected a point model"),
+    ({"model": "diffusion", "policies": ("thompson",)}, "policy 'thompson'.*expected a model of|expected a model of"),
     ({"model": "flow", "policies": ("linear_thompson",)}, "model 'flow' has no effect: linear_thompson has none"),
     ({"arms": (OWN,)}, "arm 'a': model 'flow' has no effect: policy 'linear_thompson' has none"),
     ({"policies": ("greedy",), "settings": {"forgetting": 0.1}}, "on greedy; adaptive and linear_thompson have it"),
@@ -101,7 +101,7 @@ REFUSED = [
     ({"policies": ("dfhpg",), "settings": {"alpha": 0.3}}, "'alpha' stands for several settings: expected one of alpha.max"),
     ({"policies": ("dfhpg",), "settings": {"alpha.max": 7}}, "max': Input should be less than or equal to 1, got 7"),
     ({"policies": ("dfhpg",), "feedback": "full", "settings": {"nuisance.lr": 0.1}},
-     r"'nuisance.lr' has no effect here: the whole cost is seen, nothing has to be predicted \(policy 'dfhpg'\)"),
+     r"'nuisance.lr' has no effect here: the whole cost is seen, no prediction is needed \(policy 'dfhpg'\)"),
     ({"policies": ("dfhpg",), "settings": {"generative.scenarios": 3}}, "the model 'gaussian_linear' is not generative"),
     ({"policies": ("dfhpg",), "model": "flow", "settings": {"exploration_scale": 3}}, "the model 'flow' has its own spread"),
     ({"model": "flow", "settings": {"generative.scenarios": 0}}, "scenarios': Input should be greater than or equal to 1"),

@@ -1,4 +1,4 @@
-"""The contract checks of regretless on every part that this package offers."""
+"""The contract checks of regretless on every part of this package."""
 
 import importlib.metadata
 
@@ -8,7 +8,10 @@ import regretless as rg
 from regretless import testing
 
 ENTRIES = importlib.metadata.distribution("regretless-garden").entry_points
-PARTS = [(entry.group.removeprefix("regretless."), entry.name) for entry in ENTRIES]
+PARTS = [
+    (entry.group.removeprefix("regretless."), entry.name)
+    for entry in ENTRIES
+]
 
 
 @pytest.mark.parametrize(("family", "name"), PARTS)
@@ -17,9 +20,14 @@ def test_part(family, name):
 
 
 def test_a_mixture_of_policies_that_ask_for_solves():
-    problem = rg.Problem(rg.oracles.top_k(4, 2), (3,), "semi_bandit", may_miss=True)
+    problem = rg.Problem(
+        rg.oracles.top_k(4, 2), (3,), "semi_bandit", may_miss=True
+    )
     testing.check_policy(
-        lambda p: rg.policies.parse("mixture", {"first": "dfhpg", "second": "replay"}).build(p), problem
+        lambda p: rg.policies.parse(
+            "mixture", {"first": "dfhpg", "second": "replay"}
+        ).build(p),
+        problem,
     )
 
 

@@ -16,8 +16,8 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import draws, nets
-from regretless.models import scalar_chain
+from regretless import draws
+from regretless.models import networks, scalar_chain
 from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
@@ -37,11 +37,11 @@ class Denoiser(NamedTuple):
     time: Float[Array, "8 128"]
     context: Float[Array, "p 128"]
     bias: Float[Array, " 128"]
-    out: nets.Dense
+    out: networks.Dense
 
     def given(self, context: Float[Array, "rows p"]) -> Float[Array, "rows 128"]:
         """The context's part of the hidden layer: the same at every time and for every scenario."""
-        return nets.product(context, self.context) + self.bias
+        return networks.product(context, self.context) + self.bias
 
 
 class Schedule(NamedTuple):
@@ -116,10 +116,10 @@ class DiffusionModel(GenerativeModel):
         width, features, times = self.shape[1], self.context_shape[-1], 2 * FREQUENCIES
         fan_in = width + times + features
         first_key, out_key = jax.random.split(key)
-        first = nets.uniform_layer(first_key, fan_in, self.width, fan_in)
+        first = networks.uniform_layer(first_key, fan_in, self.width, fan_in)
         noisy, time, context = jnp.split(first.weight, (width, width + times))
         return single(
-            Denoiser(noisy, time, context, first.bias, nets.uniform_layer(out_key, self.width, width, self.width))
+            Denoiser(noisy, time, context, first.bias, networks.uniform_layer(out_key, self.width, width, self.width))
         )
 
     def sample(self, params: Denoiser, context: Context, noise: Cost) -> Cost:
@@ -164,9 +164,9 @@ class DiffusionModel(GenerativeModel):
             for values in (np.sqrt(table.kept), table.root, weights)
         )
         noisy = kept * alike(params, cost).reshape(self.shape) + root * noise
-        clock = nets.product(alike(params, jnp.asarray(table.embedding))[times], params.time)
-        hidden = jax.nn.silu(nets.product(noisy, params.noisy) + clock[:, None, :] + params.given(x))
-        error = nets.product(hidden, params.out.weight) + params.out.bias - noise
+        clock = networks.product(alike(params, jnp.asarray(table.embedding))[times], params.time)
+        hidden = jax.nn.silu(networks.product(noisy, params.noisy) + clock[:, None, :] + params.given(x))
+        error = networks.product(hidden, params.out.weight) + params.out.bias - noise
         return jnp.sum(weight * jnp.square(error)) / (LOSS_DRAWS * self.shape[0])
 
     def _rows(self, context: Context) -> Float[Array, "rows p"]:
@@ -177,7 +177,7 @@ class DiffusionModel(GenerativeModel):
         steps = path(self.train_steps, self.sample_steps, self.sampler)
         embedding = schedule(self.train_steps).embedding[steps.times]
         keep, add, embedding = (alike(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
-        return keep, add, nets.product(embedding, params.time)
+        return keep, add, networks.product(embedding, params.time)
 
     def _denoised(
         self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
@@ -185,7 +185,7 @@ class DiffusionModel(GenerativeModel):
         """Scenarios from noise, and the values visited on the way."""
         given = params.given(self._rows(alike(params, context)))
         start = alike(params, noise).reshape(-1, *self.shape)
-        product = scalar_chain.product if self.shape[1] == 1 else nets.product
+        product = scalar_chain.product if self.shape[1] == 1 else networks.product
 
         def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, Array]:
             (keep, add, clock), fresh = now
@@ -225,7 +225,7 @@ class DiffusionModel(GenerativeModel):
         embedding = alike(params, jnp.asarray(schedule(self.train_steps).embedding[times]))
         by_row, by_step = jnp.sum(delta, axis=0), jnp.sum(delta, axis=1)
         return Denoiser(
-            noisy, nets.product(embedding.T, by_step), nets.product(x.T, by_row), jnp.sum(by_row, axis=0), out
+            noisy, networks.product(embedding.T, by_step), networks.product(x.T, by_row), jnp.sum(by_row, axis=0), out
         )
 
 
@@ -272,18 +272,18 @@ class Diffusion(GenerativeModelSpec):
 
 def _by_products(
     params: Denoiser, given: Array, steps: tuple[Array, Array, Array], visited: Array, slope: Array
-) -> tuple[Array, nets.Dense, Float[Array, "steps rows 128"]]:
+) -> tuple[Array, networks.Dense, Float[Array, "steps rows 128"]]:
     """Gradients of ``noisy`` and ``out``, and those of the hidden layer summed over the scenarios, step by step."""
 
-    def step(carry: tuple[Array, Array, nets.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
+    def step(carry: tuple[Array, Array, networks.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
         slope, noisy, out = carry
         (keep, add, clock), c = now
-        before = nets.product(c, params.noisy) + (given + clock)
+        before = networks.product(c, params.noisy) + (given + clock)
         gate = jax.nn.sigmoid(before)
         error = add * slope
-        out = nets.Dense(out.weight + _summed(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
-        delta = nets.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
-        slope = keep * slope + nets.product(delta, params.noisy.T)
+        out = networks.Dense(out.weight + _summed(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
+        delta = networks.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
+        slope = keep * slope + networks.product(delta, params.noisy.T)
         return (slope, noisy + _summed(c, delta), out), jnp.sum(delta, axis=0)
 
     zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
@@ -293,4 +293,4 @@ def _by_products(
 
 def _summed(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
     """``Σ h δᵀ`` over scenarios and rows: a weight's gradient."""
-    return nets.product(h.reshape(-1, h.shape[-1]).T, delta.reshape(-1, delta.shape[-1]))
+    return networks.product(h.reshape(-1, h.shape[-1]).T, delta.reshape(-1, delta.shape[-1]))

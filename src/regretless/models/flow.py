@@ -16,8 +16,8 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 from pydantic import Field
 
-from regretless import nets
 from regretless.errors import SettingsError
+from regretless.models import networks
 from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
 from regretless.types import Context, Cost, Key
 
@@ -52,15 +52,15 @@ class Coupling(NamedTuple):
     passed: Float[Array, "passed both"]
     context: Float[Array, "p both"]
     bias: Float[Array, " both"]
-    scale: nets.Dense
-    shift: nets.Dense
+    scale: networks.Dense
+    shift: networks.Dense
 
     def condition(self, x: Context, passed: Float[Array, "k passed"]) -> tuple[Array, Array]:
         """Log-scale and shift of the changed coordinates; the context's part is the same for all rows."""
-        hidden = jax.nn.relu(nets.product(passed, self.passed) + (nets.product(x, self.context) + self.bias))
+        hidden = jax.nn.relu(networks.product(passed, self.passed) + (networks.product(x, self.context) + self.bias))
         width = len(self.scale.weight)
-        log_scale = nets.product(hidden[..., :width], self.scale.weight) + self.scale.bias
-        shift = nets.product(hidden[..., width:], self.shift.weight) + self.shift.bias
+        log_scale = networks.product(hidden[..., :width], self.scale.weight) + self.scale.bias
+        shift = networks.product(hidden[..., width:], self.shift.weight) + self.shift.bias
         return jnp.clip(log_scale, -CLAMP, CLAMP), shift
 
 
@@ -77,13 +77,13 @@ class Couplings(Transform):
         for layer, (passed, changed) in enumerate([(odd, even), (even, odd)][:LAYERS]):
             wide, out = jax.random.split(jax.random.fold_in(key, layer))
             fan_in = self.dim + self.features
-            first = nets.uniform_layer(wide, passed + self.features, 2 * self.width, fan_in)
-            both = nets.uniform_layer(out, self.width, 2 * changed, self.width)
+            first = networks.uniform_layer(wide, passed + self.features, 2 * self.width, fan_in)
+            both = networks.uniform_layer(out, self.width, 2 * changed, self.width)
             layers.append(
                 Coupling(
                     first.weight[:passed], first.weight[passed:], first.bias,
-                    nets.Dense(both.weight[:, :changed], both.bias[:changed]),
-                    nets.Dense(both.weight[:, changed:], both.bias[changed:]),
+                    networks.Dense(both.weight[:, :changed], both.bias[:changed]),
+                    networks.Dense(both.weight[:, changed:], both.bias[changed:]),
                 )
             )  # fmt: skip
         return single(layers)
@@ -117,22 +117,22 @@ class RowMaps(Transform):
     Their composition is one affine map, computed once for all scenarios.
     """
 
-    def init(self, key: Key) -> list[nets.Layers]:
+    def init(self, key: Key) -> list[networks.Layers]:
         sizes = (self.features, self.width, 2)
-        return single([nets.init_uniform(jax.random.fold_in(key, layer), sizes) for layer in range(LAYERS)])
+        return single([networks.init_uniform(jax.random.fold_in(key, layer), sizes) for layer in range(LAYERS)])
 
-    def forward(self, params: list[nets.Layers], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
+    def forward(self, params: list[networks.Layers], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
         log_scale, shift = self._composed(params, context)
         return z * jnp.exp(log_scale) + shift
 
-    def inverse(self, params: list[nets.Layers], context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
+    def inverse(self, params: list[networks.Layers], context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
         log_scale, shift = self._composed(params, context)
         return (cost - shift) * jnp.exp(-log_scale), jnp.sum(log_scale)
 
-    def _composed(self, params: list[nets.Layers], context: Context) -> tuple[Cost, Cost]:
+    def _composed(self, params: list[networks.Layers], context: Context) -> tuple[Cost, Cost]:
         log_scale, shift = jnp.zeros((2, self.dim), context.dtype)
         for layers in params:
-            raw, add = nets.apply(layers, context).T
+            raw, add = networks.apply(layers, context).T
             clamped = jnp.clip(raw, -CLAMP, CLAMP)
             log_scale, shift = log_scale + clamped, shift * jnp.exp(clamped) + add
         return log_scale, shift

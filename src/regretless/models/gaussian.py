@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 from pydantic import Field
 
-from regretless import draws, nets
+from regretless import draws
+from regretless.models import networks
 from regretless.models.base import Params, PointModel, PointModelSpec
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
@@ -74,12 +75,12 @@ class GaussianNNModel(GaussianModel):
 
     width: int = eqx.field(static=True, default=128)
 
-    def init(self, key: Key) -> nets.Layers:
+    def init(self, key: Key) -> networks.Layers:
         outputs = self.dim if len(self.context_shape) == 1 else 1
-        return nets.init_he(key, (self.context_shape[-1], self.width, outputs))
+        return networks.init_he(key, (self.context_shape[-1], self.width, outputs))
 
     def mean(self, params: Any, context: Context) -> Cost:
-        return nets.apply(params, context).reshape(self.dim)
+        return networks.apply(params, context).reshape(self.dim)
 
 
 class GaussianNN(PointModelSpec):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless import nets
+from regretless.models import networks
 from regretless.problem import Problem
 from regretless.registry import Registry
 from regretless.schedules import RateSpec, shifted_inverse
@@ -51,8 +51,8 @@ class Nuisance(eqx.Module):
 class MLPState(eqx.Module):
     """Weights and Adam's moments."""
 
-    layers: nets.Layers
-    adam: nets.AdamState
+    layers: networks.Layers
+    adam: networks.AdamState
 
 
 class MLPNuisanceModel(Nuisance):
@@ -73,8 +73,8 @@ class MLPNuisanceModel(Nuisance):
 
     def init(self, key: Key) -> MLPState:
         outputs = self.dim if len(self.context_shape) == 1 else 1
-        layers = self._cast(nets.init_uniform(key, (self.context_shape[-1], self.width, self.width, outputs)))
-        return MLPState(layers, nets.adam_init(layers))
+        layers = self._cast(networks.init_uniform(key, (self.context_shape[-1], self.width, self.width, outputs)))
+        return MLPState(layers, networks.adam_init(layers))
 
     def predict(self, state: MLPState, context: Context) -> Cost:
         return self._forward(state.layers, self._cast(context))[0]
@@ -93,21 +93,21 @@ class MLPNuisanceModel(Nuisance):
             cotangent = jnp.take(cotangent, rows, fill_value=0.0)
         if len(self.context_shape) == 2:
             cotangent = cotangent[:, None]
-        factors = nets.backward(state.layers, inputs, cotangent)
+        factors = networks.backward(state.layers, inputs, cotangent)
         if len(self.context_shape) == 1:
             # One sample: ‖h δᵀ‖ = ‖h‖‖δ‖, so that the gradient itself never has to be stored.
             norm = jnp.sqrt(sum(jnp.sum(jnp.square(d)) * (1.0 + jnp.sum(jnp.square(h))) for h, d in factors))
-            grads = [nets.gradient(factor) for factor in factors]
+            grads = [networks.gradient(factor) for factor in factors]
         else:
-            grads = [nets.gradient(factor) for factor in factors]
-            norm = nets.tree_norm(grads)
+            grads = [networks.gradient(factor) for factor in factors]
+            norm = networks.tree_norm(grads)
         count = state.adam.count + 1
         rate = self._cast(shifted_inverse(jnp.asarray(self.lr), count, self.rate_offset, self.rate_start))
-        scale = nets.clip_factor(norm, self._cast(self.clip))
+        scale = networks.clip_factor(norm, self._cast(self.clip))
         if self.optimiser == "sgd":
             layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
-            return prediction, MLPState(layers, nets.AdamState(state.adam.first, state.adam.second, count)), norm
-        layers, adam = nets.adam_step(state.layers, state.adam, grads, rate, scale)
+            return prediction, MLPState(layers, networks.AdamState(state.adam.first, state.adam.second, count)), norm
+        layers, adam = networks.adam_step(state.layers, state.adam, grads, rate, scale)
         return prediction, MLPState(layers, adam), norm
 
     def _cast(self, tree: Any) -> Any:
@@ -123,7 +123,7 @@ class MLPNuisanceModel(Nuisance):
         return jnp.nonzero(w, size=self.support, fill_value=self.dim)[0]
 
     def _predict_rows(
-        self, layers: nets.Layers, context: Context, rows: Int[Array, " support"] | None, whole: Bool[Array, ""]
+        self, layers: networks.Layers, context: Context, rows: Int[Array, " support"] | None, whole: Bool[Array, ""]
     ) -> tuple[Cost, list[Array]]:
         """Return the prediction (unless ``whole``, only for ``rows``), and the inputs of each layer for ``rows``."""
         if rows is None:
@@ -139,9 +139,9 @@ class MLPNuisanceModel(Nuisance):
 
         return jax.lax.cond(whole, all_rows, chosen_rows)
 
-    def _forward(self, layers: nets.Layers, context: Context) -> tuple[Cost, list[Array]]:
+    def _forward(self, layers: networks.Layers, context: Context) -> tuple[Cost, list[Array]]:
         """Return the prediction, in the program's precision, and the inputs of each layer."""
-        output, inputs = nets.forward(layers, context)
+        output, inputs = networks.forward(layers, context)
         return output.reshape(-1).astype(jnp.result_type(float)), inputs
 
 
@@ -176,9 +176,9 @@ class LinearNuisanceModel(Nuisance):
         count = state.count + 1
         step = self.lr / count if self.rule == "adaptive" else self.lr
         phi = state.phi - step * grad
-        norm = nets.tree_norm(phi)
+        norm = networks.tree_norm(phi)
         phi = phi * jnp.minimum(1.0, self.radius / jnp.maximum(norm, 1e-30))
-        return LinearState(phi, count), nets.tree_norm(grad)
+        return LinearState(phi, count), networks.tree_norm(grad)
 
 
 REGISTRY: Registry[type["NuisanceSpec"]] = Registry(

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from regretless import nets
+from regretless.models import networks
 
 
 def product(a: Float[Array, "... n"], b: Float[Array, "n m"]) -> Float[Array, "... m"]:
     """``a @ b`` where ``n`` or ``m`` is one."""
-    return jax.lax.platform_dependent(a, b, cpu=nets.product, default=_summed)
+    return jax.lax.platform_dependent(a, b, cpu=networks.product, default=_summed)
 
 
 def _summed(a: Array, b: Array) -> Array:
@@ -25,7 +25,7 @@ def _summed(a: Array, b: Array) -> Array:
 def by_sums(
     params: Any, given: Float[Array, "rows n"], steps: tuple[Array, Array, Array], visited: Float[Array, "s k rows 1"],
     slope: Float[Array, "k rows 1"],
-) -> tuple[Float[Array, "1 n"], nets.Dense, Float[Array, "s rows n"]]:  # fmt: skip
+) -> tuple[Float[Array, "1 n"], networks.Dense, Float[Array, "s rows n"]]:  # fmt: skip
     """Back-propagation in two passes: the slopes along the chain, then the gradients of all its steps from them."""
     into, out_of = params.noisy[0], params.out.weight[:, 0]
 
@@ -48,5 +48,5 @@ def by_sums(
 
     _, slopes = jax.lax.scan(back, slope, (steps, visited), reverse=True)
     noisy, weight, delta, bias = jax.lax.map(gradients, (steps, visited, slopes))
-    out = nets.Dense(jnp.sum(weight, axis=(0, 1))[:, None], jnp.sum(bias)[None])
+    out = networks.Dense(jnp.sum(weight, axis=(0, 1))[:, None], jnp.sum(bias)[None])
     return jnp.sum(noisy, axis=(0, 1))[None], out, delta

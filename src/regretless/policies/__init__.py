@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regretless.policies.adaptive.building import Adaptive
     from regretless.policies.adaptive.ensemble import Ensemble
     from regretless.policies.building import Unscaled, build_policy
-    from regretless.policies.dfhpg.auto_settings import DFHPGAuto
+    from regretless.policies.dfhpg.auto import DFHPGAuto
     from regretless.policies.dfhpg.specs import DFHPG, DFHPG0, DFHPG1, GenerativeTerm
     from regretless.policies.linear_thompson import LinearThompson
     from regretless.policies.regression import EpsilonGreedy, Greedy, Thompson
@@ -59,7 +59,7 @@ _LOCATIONS = {
     "DFHPG": "regretless.policies.dfhpg.specs:DFHPG",
     "DFHPG0": "regretless.policies.dfhpg.specs:DFHPG0",
     "DFHPG1": "regretless.policies.dfhpg.specs:DFHPG1",
-    "DFHPGAuto": "regretless.policies.dfhpg.auto_settings:DFHPGAuto",
+    "DFHPGAuto": "regretless.policies.dfhpg.auto:DFHPGAuto",
     "Ensemble": "regretless.policies.adaptive.ensemble:Ensemble",
     "EpsilonGreedy": "regretless.policies.regression:EpsilonGreedy",
     "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",

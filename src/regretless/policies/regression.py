@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless import draws, nets
+from regretless import draws
 from regretless.errors import SettingsError
+from regretless.models import networks
 from regretless.models.base import PointModel, PointModelSpec
 from regretless.models.gaussian import GaussianLinear
 from regretless.policies.base import Policy, PolicySpec
@@ -69,10 +70,10 @@ class RegressionPolicy(Policy):
     ) -> tuple[RegressionState, Info]:
         prediction = self.model.mean(state.theta, decision.context)
         grad = self.model.pullback(state.theta, decision.context, self._slope(prediction, decision, feedback))
-        norm = nets.tree_norm(grad)
+        norm = networks.tree_norm(grad)
         version = state.version + 1
         rate = shifted_inverse(self.rate, version, self.rate_offset, self.rate_start)
-        theta = nets.sgd_step(state.theta, grad, rate, self.clip)
+        theta = networks.sgd_step(state.theta, grad, rate, self.clip)
         y = feedback.total()
         info = Info(y - prediction @ decision.w, y, feedback.complete(), jnp.isfinite(norm), {"gradient_norm": norm})
         return RegressionState(theta, version), info

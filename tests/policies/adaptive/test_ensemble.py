@@ -65,10 +65,10 @@ def test_the_loss_is_relative():
     policy = build()
     state = policy.init(jax.random.key(0))
     weights = jnp.zeros_like(state.weights[0])
-    rows = replay.Seen(jnp.zeros((1, 3)), jnp.ones((1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
+    rows = replay.MeasuredRound(jnp.zeros((1, 3)), jnp.ones((1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
     # nothing is predicted: (4 / (4 + 0 + 0.3 · 2))²
     np.testing.assert_allclose(policy._loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)
-    nothing = replay.Seen(rows.context, rows.weights, jnp.zeros((1, 1)), rows.used)
+    nothing = replay.MeasuredRound(rows.context, rows.weights, jnp.zeros((1, 1)), rows.used)
     assert np.all(jax.grad(policy._loss)(weights, nothing, jnp.zeros(())) == 0)
 
 

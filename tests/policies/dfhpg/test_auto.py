@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import Problem, nets, oracles, policies, replay
-from regretless.bypass import Bypassed
-from regretless.policies.dfhpg.actor import size_of
-from regretless.policies.dfhpg.ensemble import NetworkEnsemble
+from regretless import Problem, oracles, policies, replay
+from regretless.models import networks
+from regretless.models.networks import BypassNetwork
+from regretless.policies.dfhpg.auto import NetworkEnsemble, size_of
 from regretless.studies.experiment import Experiment
 from regretless.studies.settling import settle
 from toys import DIM, cheapest_two
@@ -16,17 +16,17 @@ PROBLEM = Problem(oracles.top_k(DIM, 2), (3,), "bandit")
 
 
 def test_a_fresh_network_says_nothing_and_its_linear_part_moves_faster():
-    net = Bypassed(DIM, (3,), width=8)
+    net = BypassNetwork(DIM, (3,), width=8)
     weights = net.init(jax.random.key(0))
     assert np.array_equal(net.apply(weights, jnp.ones((2, 3))), np.zeros((2, DIM)))
     assert np.any(np.asarray(weights) != 0)
     ones = jnp.ones_like(weights)
-    moved, _ = net.adam_step(weights, nets.adam_init(weights), ones, 0.01, 0.0, 5.0)
+    moved, _ = net.adam_step(weights, networks.adam_init(weights), ones, 0.01, 0.0, 5.0)
     step = np.asarray(weights - moved)
     linear = 3 * DIM + DIM  # A and b come last
     assert np.allclose(step[:-linear], 0.01, rtol=1e-3)
     assert np.allclose(step[-linear:], 0.05, rtol=1e-3)
-    shrunk, _ = net.adam_step(ones, nets.adam_init(ones), 0.0 * ones, 0.01, 0.5, 1.0)
+    shrunk, _ = net.adam_step(ones, networks.adam_init(ones), 0.0 * ones, 0.01, 0.5, 1.0)
     assert np.allclose(np.unique(np.asarray(shrunk)), [1 - 0.01 * 0.5, 1.0])  # biases keep their size
 
 
@@ -58,10 +58,10 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
     slopes, x = rng.normal(size=(DIM, 3)), rng.normal(size=(200, 3))
     w = np.array([cheapest_two(rng.normal(size=(1, DIM)))[0] for _ in x])
     costs = 5.0 + x @ slopes.T
-    record = replay.Seen(*(jnp.asarray(each, jnp.float32) for each in (x, w, np.sum(w * costs, axis=1)[:, None])),
+    record = replay.MeasuredRound(*(jnp.asarray(each, jnp.float32) for each in (x, w, np.sum(w * costs, axis=1)[:, None])),
                          jnp.ones((200, 1), bool))  # fmt: skip
     memory = replay.Replay(record, jnp.int32(200))
-    net = Bypassed(DIM, (3,), width=8)
+    net = BypassNetwork(DIM, (3,), width=8)
     nuisance = NetworkEnsemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
     state = nuisance.init(jax.random.key(0))
     after = jax.jit(lambda *given: nuisance.train(*given))(jax.random.key(1), state, memory, jnp.int32(400))

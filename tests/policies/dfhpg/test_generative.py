@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import models, nets, oracles, policies
+from regretless import models, oracles, policies
 from regretless.errors import SettingsError
-from regretless.policies.dfhpg import generative, scenarios
+from regretless.models import networks
+from regretless.policies.dfhpg import gradients, variants
 from regretless.simulation.simulator import simulate
 from toys import DIM, Toy, make
 
@@ -46,9 +47,9 @@ def test_the_step_is_adam_on_the_mixed_gradient(model):
     policy = build(model=model, **{"alpha.max": 0.3, "alpha.min": 0.3, "surrogate": "spo_plus"})
     before, decision, seen, after, info = one_round(policy)
     score, branch, mixed, expected, moments = expected_step(policy, before, decision, seen)
-    assert float(info.more["plug_in_norm"]) == pytest.approx(float(nets.tree_norm(branch)), rel=1e-4)
-    assert float(info.more["score_norm"]) == pytest.approx(float(nets.tree_norm(score)), rel=1e-4)
-    assert float(info.more["mixed_norm"]) == pytest.approx(float(nets.tree_norm(mixed)), rel=1e-4)
+    assert float(info.more["plug_in_norm"]) == pytest.approx(float(networks.tree_norm(branch)), rel=1e-4)
+    assert float(info.more["score_norm"]) == pytest.approx(float(networks.tree_norm(score)), rel=1e-4)
+    assert float(info.more["mixed_norm"]) == pytest.approx(float(networks.tree_norm(mixed)), rel=1e-4)
     jax.tree.map(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-6), after.optimiser.first, moments.first
     )
@@ -69,16 +70,18 @@ def expected_step(policy, before, decision, seen):
     fold = lambda purpose: jax.random.fold_in(key, purpose)  # noqa: E731
     target = new_prediction(policy, before, seen)
     loss = lambda cost, purpose: jax.grad(model.loss)(theta, X, cost, model.draw_loss(fold(purpose)))  # noqa: E731
-    score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, generative.SCORE))
-    noise = jax.random.normal(fold(generative.SCENARIOS), (6, DIM))
+    score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, variants.SCORE))
+    noise = jax.random.normal(fold(variants.SCENARIOS), (6, DIM))
     costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
     plan = "own", 1.0
-    queries, asked = scenarios.questions(policy.surrogate, None, costs, target, fold(generative.SURROGATE), *plan)
-    each, _ = scenarios.slopes(policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, None, 6, *plan)
-    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, generative.REGULARISER))
-    unit = lambda tree: jax.tree.map(lambda g: g / nets.tree_norm(tree), tree)  # noqa: E731
+    queries, asked = gradients.scenario_queries(policy.surrogate, None, costs, target, fold(variants.SURROGATE), *plan)
+    each, _ = gradients.scenario_cotangents(
+        policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, None, 6, *plan
+    )
+    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, variants.REGULARISER))
+    unit = lambda tree: jax.tree.map(lambda g: g / networks.tree_norm(tree), tree)  # noqa: E731
     mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))
-    return score, branch, mixed, *nets.adam_step(theta, nets.adam_init(theta), mixed, jnp.float32(0.05))
+    return score, branch, mixed, *networks.adam_step(theta, networks.adam_init(theta), mixed, jnp.float32(0.05))
 
 
 @functools.cache
@@ -130,9 +133,9 @@ def test_semi_bandit_puts_what_was_seen_into_the_target_and_full_needs_no_nuisan
         target = seen.overwrite(costs)
         chosen = np.asarray(decision.w) > 0 if mode == "semi_bandit" else slice(None)
         assert np.array_equal(np.asarray(target)[chosen], np.asarray(COST)[chosen])
-        noise = jax.random.normal(jax.random.fold_in(jax.random.key(2), generative.SCENARIOS), (1, DIM))
+        noise = jax.random.normal(jax.random.fold_in(jax.random.key(2), variants.SCENARIOS), (1, DIM))
         sampled, pull = policy.model.scenarios(before.theta, X, noise)
-        expected = nets.tree_norm(pull(3.0 * 2.0 * (sampled - target)))
+        expected = networks.tree_norm(pull(3.0 * 2.0 * (sampled - target)))
         assert float(info.more["plug_in_norm"]) == pytest.approx(float(expected), rel=1e-4)
 
 

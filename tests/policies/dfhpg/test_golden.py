@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import benchmarks, nets, policies
+from regretless import benchmarks, policies
+from regretless.models import networks
 
 # Largest deviation allowed, relative to the largest value of the quantity in the trace: what is computed in float64 on both
 # sides is held to 1e-9, what inherits the recorded nuisance's float32 to the tolerances that came with the values.
@@ -77,7 +78,7 @@ def follow(name, mode, trace, rounds=None, **settings):
     state = eqx.tree_at(lambda s: s.theta, policy.init(jax.random.key(0)), jnp.asarray(trace["theta"]))
     if policy.nuisance is not None:
         layers = [
-            nets.Dense(jnp.asarray(trace[f"nuisance_w{i}"].T, float), jnp.asarray(trace[f"nuisance_b{i}"], float))
+            networks.Dense(jnp.asarray(trace[f"nuisance_w{i}"].T, float), jnp.asarray(trace[f"nuisance_b{i}"], float))
             for i in (1, 2, 3)
         ]
         state = eqx.tree_at(lambda s: s.phi.layers, state, layers)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regretless import oracles, surrogates
-from regretless.policies.dfhpg import scenarios
+from regretless.policies.dfhpg import gradients
 
 ORACLE = oracles.top_k(6, 2)
 COUNT = 5
@@ -37,9 +37,9 @@ def slopes(surrogate, memory, variant="own", orientation="minimise", costs=COSTS
 
 
 def whole(surrogate, memory, variant, sign, costs, target):
-    queries, seen = scenarios.questions(surrogate, memory, costs, target, KEY, variant, sign)
+    queries, seen = gradients.scenario_queries(surrogate, memory, costs, target, KEY, variant, sign)
     solved = surrogate.oracle.solve(queries).w if len(queries) else queries
-    return scenarios.slopes(surrogate, memory, seen, solved, None, None, COUNT, variant, sign)
+    return gradients.scenario_cotangents(surrogate, memory, seen, solved, None, None, COUNT, variant, sign)
 
 
 compiled = eqx.filter_jit(whole)

@@ -1,1 +1,1 @@
-"""Parts for regretless; pyproject.toml lists them as entry points, so nothing needs to be imported here."""
+"""Parts for regretless, which pyproject.toml lists as entry points."""

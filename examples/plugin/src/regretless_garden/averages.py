@@ -1,4 +1,4 @@
-"""A simple policy: it remembers what things have cost, and nothing else."""
+"""A simple policy: it remembers average costs and ignores contexts."""
 
 from typing import ClassVar
 
@@ -13,31 +13,39 @@ from regretless.types import Info, Sample
 
 
 class AveragesState(eqx.Module):
-    """The state of ``AveragesPolicy``."""
+    """Average costs and the number of learning steps."""
 
     cost: Float[Array, " d"]
-    version: Int[Array, ""]  # learning steps so far: every state has it
+    version: Int[Array, ""]  # every state has it
 
 
 class AveragesPolicy(rg.Policy):
-    """Play the cheapest by a running average of the costs, plus noise that fades; contexts do not matter."""
+    """Play ``w*`` of the average costs plus noise that fades."""
 
     curiosity: Float[Array, ""]
 
     def init(self, key):
-        return AveragesState(jnp.zeros(self.problem.dim), jnp.zeros((), jnp.int32))
+        zeros = jnp.zeros(self.problem.dim)
+        return AveragesState(zeros, jnp.zeros((), jnp.int32))
 
     def sample(self, key, state, context, instance):
         noise = draws.normal(key, (self.problem.dim,))
-        return Sample(state.cost + self.curiosity * noise / jnp.sqrt(1.0 + state.version), state.version)
+        fading = self.curiosity / jnp.sqrt(1.0 + state.version)
+        return Sample(state.cost + fading * noise, state.version)
 
     def learn(self, key, state, decision, feedback):
-        seen = feedback.operator  # H(w), whatever the regime: its rows are what was measured
-        error = jnp.where(feedback.used(), feedback.values - seen.matvec(state.cost), 0.0)
-        step = seen.rmatvec(error / jnp.maximum(seen.row_squares(), 1.0))
+        rows = feedback.operator  # H(w), whatever the regime
+        error = feedback.values - rows.matvec(state.cost)
+        error = jnp.where(feedback.used(), error, 0.0)
+        step = rows.rmatvec(error / jnp.maximum(rows.row_squares(), 1.0))
         cost = state.cost + step / jnp.sqrt(1.0 + state.version)
         total = feedback.total()
-        info = Info(total - state.cost @ decision.w, total, feedback.complete(), jnp.all(jnp.isfinite(cost)))
+        info = Info(
+            residual=total - state.cost @ decision.w,
+            total=total,
+            complete=feedback.complete(),
+            finite=jnp.all(jnp.isfinite(cost)),
+        )
         return AveragesState(cost, state.version + 1), info
 
     def mean(self, state, context):
@@ -45,11 +53,19 @@ class AveragesPolicy(rg.Policy):
 
 
 class Averages(rg.policies.PolicySpec):
-    """A running average of the costs, plus noise that fades; contexts do not matter."""
+    """Average costs plus noise that fades; contexts do not matter.
+
+    Parameters
+    ----------
+    curiosity : float, default 1.0
+        Size of the noise in the first round.
+    """
 
     search_space: ClassVar = {"curiosity": ("log", 0.01, 10.0)}
 
-    curiosity: float = Field(default=1.0, ge=0, description="size of the noise in the first round")
+    curiosity: float = Field(
+        default=1.0, ge=0, description="size of the noise at first"
+    )
 
     def build(self, problem):
         """Return the policy for a problem."""

@@ -1,4 +1,4 @@
-"""A feedback regime: bills come for two neighbours together."""
+"""A feedback regime: one bill for two neighbours together."""
 
 import jax.numpy as jnp
 
@@ -6,7 +6,7 @@ from regretless.feedback import Measurement, Rows
 
 
 class PairSums(Measurement):
-    """The cost of what was chosen is seen in sums of two neighbouring coordinates."""
+    """Show the cost of what was chosen in sums of two coordinates."""
 
     @property
     def name(self):

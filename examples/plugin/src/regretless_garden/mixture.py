@@ -1,4 +1,4 @@
-"""A mixture of two policies: a coin says which of them decides, and both learn from every round."""
+"""A mixture of two policies, which both learn from every round."""
 
 from typing import Any
 
@@ -10,7 +10,13 @@ from pydantic import Field
 
 import regretless as rg
 from regretless import draws
-from regretless.policies.base import Answer, AskingPolicy, Question, answer, ask
+from regretless.policies.base import (
+    Answer,
+    AskingPolicy,
+    Question,
+    answer,
+    ask,
+)
 from regretless.spec import number
 from regretless.types import NOT_SAMPLED, Info
 
@@ -28,68 +34,114 @@ class MixtureState(eqx.Module):
 
 
 class MixturePolicy(AskingPolicy):
-    """``second`` decides with probability ``share``, ``first`` otherwise."""
+    """Let ``second`` decide with probability ``share``, else ``first``."""
 
     first: rg.Policy
     second: rg.Policy
     share: Float[Array, ""]
 
     def init(self, key):
-        return MixtureState(*(each.init(k) for each, k in zip(self._members, jax.random.split(key), strict=True)))
+        keys = jax.random.split(key)
+        first, second = self.first.init(keys[0]), self.second.init(keys[1])
+        return MixtureState(first, second)
 
     def sample(self, key, state, context, instance):
         coin, *keys = jax.random.split(key, 3)
-        first = self.first.sample(keys[0], state.first, context, instance).filled()
-        second = self.second.sample(keys[1], state.second, context, instance).filled()
+        first = self.first.sample(keys[0], state.first, context, instance)
+        second = self.second.sample(
+            keys[1], state.second, context, instance
+        )
         index = (draws.uniform(coin) < self.share).astype(jnp.int32)
-        drawn = jax.tree.map(lambda a, b: jnp.where(index == 0, a, b), first, second)
-        return eqx.tree_at(lambda sample: sample.member, drawn, 2 * drawn.member + index)
+        drawn = jax.tree.map(
+            lambda a, b: jnp.where(index == 0, a, b),
+            first.filled(),
+            second.filled(),
+        )
+        member = 2 * drawn.member + index
+        return eqx.tree_at(lambda sample: sample.member, drawn, member)
 
     def ask(self, key, state, decision, feedback):
         keys = jax.random.split(key)
-        first = ask(self.first, keys[0], state.first, _seen_by(0, decision), feedback)
-        second = ask(self.second, keys[1], state.second, _seen_by(1, decision), feedback)
-        costs = jnp.concatenate([first.costs, second.costs])
-        points = jnp.concatenate([first.points, second.points])
-        return Question(costs, points, decision.instance, (first, second, decision.member % 2))
+        view = member_view(0, decision)
+        first = ask(self.first, keys[0], state.first, view, feedback)
+        view = member_view(1, decision)
+        second = ask(self.second, keys[1], state.second, view, feedback)
+        return Question(
+            jnp.concatenate([first.costs, second.costs]),
+            jnp.concatenate([first.points, second.points]),
+            decision.instance,
+            (first, second, decision.member % 2),
+        )
 
     def answer(self, question, given):
         first, second, index = question.rest
         costs, points = len(first.costs), len(first.points)
-        one, told = answer(self.first, first, Answer(given.w[:costs], given.feasible[:points]))
-        other, heard = answer(self.second, second, Answer(given.w[costs:], given.feasible[points:]))
-        residual = jnp.where(index == 0, told.residual, heard.residual)
-        return MixtureState(one, other), Info(residual, told.total, told.complete, told.finite & heard.finite)
+        head = Answer(given.w[:costs], given.feasible[:points])
+        tail = Answer(given.w[costs:], given.feasible[points:])
+        first_state, info = answer(self.first, first, head)
+        second_state, other = answer(self.second, second, tail)
+        info = Info(
+            residual=jnp.where(index == 0, info.residual, other.residual),
+            total=info.total,
+            complete=info.complete,
+            finite=info.finite & other.finite,
+        )
+        return MixtureState(first_state, second_state), info
 
     def mean(self, state, context):
-        first, second = self.first.mean(state.first, context), self.second.mean(state.second, context)
+        first = self.first.mean(state.first, context)
+        second = self.second.mean(state.second, context)
         return (1.0 - self.share) * first + self.share * second
-
-    @property
-    def _members(self):
-        return self.first, self.second
 
 
 class Mixture(rg.policies.PolicySpec):
-    """Two policies of which a coin chooses the one that decides; both learn from every round."""
+    """A coin chooses which of two policies decides; both learn.
 
-    first: rg.policies.PolicySpec = Field(default=rg.policies.Greedy(), description="one policy")
-    second: rg.policies.PolicySpec = Field(default=rg.policies.LinearThompson(), description="the other one")
-    share: float = Field(default=0.3, ge=0, le=1, description="probability that the second decides")
+    Parameters
+    ----------
+    first, second : PolicySpec
+        The policies, or their names.
+    share : float, default 0.3
+        Probability that the second decides.
+    """
+
+    first: rg.policies.PolicySpec = Field(
+        default=rg.policies.Greedy(), description="one policy"
+    )
+    second: rg.policies.PolicySpec = Field(
+        default=rg.policies.LinearThompson(), description="another one"
+    )
+    share: float = Field(
+        default=0.3, ge=0, le=1, description="how often the second decides"
+    )
 
     def unused(self, problem):
         members = {"first": self.first, "second": self.second}
-        return {f"{key}.{name}": why for key in members for name, why in members[key].unused(problem).items()}
+        return {
+            f"{name}.{setting}": reason
+            for name, spec in members.items()
+            for setting, reason in spec.unused(problem).items()
+        }
 
     def build(self, problem):
         """Return the policy for a problem."""
-        return MixturePolicy(problem, self.first.build(problem), self.second.build(problem), number(self.share))
+        first, second = (
+            self.first.build(problem),
+            self.second.build(problem),
+        )
+        return MixturePolicy(problem, first, second, number(self.share))
 
 
-def _seen_by(index, decision):
-    """The decision as one member sees it: what the other one drew is a decision that nobody sampled."""
-    mine = decision.member % 2 == index
-    version = jnp.where(mine, decision.version, NOT_SAMPLED)
-    density = jnp.where(mine, decision.log_density, jnp.nan)
-    places = lambda d: (d.version, d.log_density, d.member)  # noqa: E731
-    return eqx.tree_at(places, decision, (version, density, decision.member // 2))
+def member_view(index, decision):
+    """Return the decision as one member sees it.
+
+    A decision that the other one drew is one that was not sampled.
+    """
+    drawn = decision.member % 2 == index
+    version = jnp.where(drawn, decision.version, NOT_SAMPLED)
+    density = jnp.where(drawn, decision.log_density, jnp.nan)
+    return eqx.tree_at(
+        lambda d: (d.version, d.log_density, d.member),
+        decision,
+        (version, density, decision.member // 2),
+    )

@@ -11,14 +11,20 @@ from regretless.types import SOLVED, Solution
 
 
 class OneOfEach(rg.oracles.MaskedOracle):
-    """``S``: exactly one of ``size`` neighbouring items in each of ``groups`` groups; an instance masks what is to be had."""
+    """``S``: exactly one of ``size`` items in each of ``groups`` groups.
+
+    An instance is a mask of the available items.
+    """
 
     groups: int = eqx.field(static=True)
     size: int = eqx.field(static=True)
 
     def __init__(self, groups=3, size=2):
         if groups < 1 or size < 1:
-            raise SettingsError(f"one of each: expected at least one group of one item, got {groups} of {size}")
+            raise SettingsError(
+                "one of each: expected at least one group of one item, "
+                f"got {groups} of {size}"
+            )
         self.dim, self.groups, self.size = groups * size, groups, size
 
     @property
@@ -26,13 +32,19 @@ class OneOfEach(rg.oracles.MaskedOracle):
         return self.groups
 
     def minimise(self, cost, instance):
-        there = jnp.ones(self.dim, bool) if instance is None else jnp.asarray(instance, bool)
-        prices = jnp.where(there, cost, jnp.inf).reshape(self.groups, self.size)
-        w = jax.nn.one_hot(jnp.argmin(prices, axis=1), self.size, dtype=cost.dtype).reshape(-1)
-        lacking = jnp.any(jnp.all(jnp.isinf(prices), axis=1))
-        return Solution(w, jnp.where(lacking, INFEASIBLE, SOLVED))
+        prices = jnp.where(self._mask(instance), cost, jnp.inf)
+        prices = prices.reshape(self.groups, self.size)
+        best = jnp.argmin(prices, axis=1)
+        w = jax.nn.one_hot(best, self.size, dtype=cost.dtype)
+        empty = jnp.any(jnp.all(jnp.isinf(prices), axis=1))
+        return Solution(w.reshape(-1), jnp.where(empty, INFEASIBLE, SOLVED))
 
     def feasible(self, w, instance=None):
-        there = True if instance is None else jnp.asarray(instance, bool)
-        once = jnp.sum(w.reshape(self.groups, self.size), axis=1) == 1
-        return jnp.all(once) & jnp.all((w == 0) | ((w == 1) & there))
+        sums = jnp.sum(w.reshape(self.groups, self.size), axis=1)
+        allowed = (w == 0) | ((w == 1) & self._mask(instance))
+        return jnp.all(sums == 1) & jnp.all(allowed)
+
+    def _mask(self, instance):
+        if instance is None:
+            return jnp.ones(self.dim, bool)
+        return jnp.asarray(instance, bool)

@@ -1,4 +1,4 @@
-"""A policy that keeps the last 256 rounds and learns from some of them again in every round."""
+"""A policy that learns from the last 256 rounds again and again."""
 
 from typing import Any
 
@@ -9,55 +9,76 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 import regretless as rg
-from regretless import nets
+from regretless.models import networks
 from regretless.spec import number
 from regretless.types import Context, Feedback, Info, Sample
 
-KEPT, CLIP = 256, 10.0
+CAPACITY, MAX_NORM = 256, 10.0
 
 
 class ReplayState(eqx.Module):
-    """The model's parameters and the last rounds, oldest overwritten first."""
+    """Parameters and the last rounds, the oldest overwritten first."""
 
     theta: Any
-    contexts: Context  # KEPT of them
+    contexts: Context  # CAPACITY of them
     feedback: Feedback
     version: Int[Array, ""]
 
 
 class ReplayPolicy(rg.Policy):
-    """Fit a point model of the cost by stochastic gradient steps on remembered rounds; play ``w*(ĉ)`` of a sample."""
+    """Fit a model by gradient steps on remembered rounds."""
 
     model: rg.models.PointModel
     rate: Float[Array, ""]
     batch: int = eqx.field(static=True)
 
     def init(self, key):
-        many = lambda leaf: jnp.zeros((KEPT, *leaf.shape), leaf.dtype)  # noqa: E731
-        rounds = jax.tree.map(many, (self.problem.example_context(), self.problem.example_feedback()))
-        return ReplayState(self.model.init(key), *rounds, jnp.zeros((), jnp.int32))
+        def buffer(leaf):
+            return jnp.zeros((CAPACITY, *leaf.shape), leaf.dtype)
+
+        context = self.problem.example_context()
+        feedback = self.problem.example_feedback()
+        rounds = jax.tree.map(buffer, (context, feedback))
+        theta = self.model.init(key)
+        return ReplayState(theta, *rounds, jnp.zeros((), jnp.int32))
 
     def sample(self, key, state, context, instance):
         noise = self.model.draw(key)
         cost = self.model.sample(state.theta, context, noise)
-        return Sample(cost, state.version, noise, self.model.log_density(state.theta, context, cost))
+        density = self.model.log_density(state.theta, context, cost)
+        return Sample(cost, state.version, noise, density)
 
     def learn(self, key, state, decision, feedback):
-        arrived = jnp.where(feedback.used(), feedback.values, 0.0)  # keep nothing that was not seen
-        new = (decision.context, eqx.tree_at(lambda told: told.values, feedback, arrived))
-        place = state.version % KEPT
-        rounds = jax.tree.map(lambda old, leaf: old.at[place].set(leaf), (state.contexts, state.feedback), new)
-        drawn = jax.random.randint(key, (self.batch,), 0, jnp.minimum(state.version + 1, KEPT)).at[0].set(place)
-        gradients = jax.vmap(self._gradient, in_axes=(None, 0))(state.theta, jax.tree.map(lambda x: x[drawn], rounds))
-        gradient = jax.tree.map(lambda leaf: jnp.mean(leaf, axis=0), gradients)
-        theta = nets.sgd_step(state.theta, gradient, self.rate, CLIP)
+        # Values that did not arrive must not be remembered.
+        arrived = jnp.where(feedback.used(), feedback.values, 0.0)
+        feedback = eqx.tree_at(lambda f: f.values, feedback, arrived)
+        place = state.version % CAPACITY
+        rounds = jax.tree.map(
+            lambda old, new: old.at[place].set(new),
+            (state.contexts, state.feedback),
+            (decision.context, feedback),
+        )
+        count = jnp.minimum(state.version + 1, CAPACITY)
+        drawn = jax.random.randint(key, (self.batch,), 0, count)
+        drawn = drawn.at[0].set(place)
+        batch = jax.tree.map(lambda leaf: leaf[drawn], rounds)
+        gradients = jax.vmap(self._gradient, (None, 0))(state.theta, batch)
+        gradient = jax.tree.map(lambda g: jnp.mean(g, axis=0), gradients)
+        theta = networks.sgd_step(
+            state.theta, gradient, self.rate, MAX_NORM
+        )
         total = feedback.total()
-        residual = total - self.mean(state, decision.context) @ decision.w
-        info = Info(residual, total, feedback.complete(), jnp.isfinite(nets.tree_norm(theta)))
+        info = Info(
+            residual=total
+            - self.mean(state, decision.context) @ decision.w,
+            total=total,
+            complete=feedback.complete(),
+            finite=jnp.isfinite(networks.tree_norm(theta)),
+        )
         return ReplayState(theta, *rounds, state.version + 1), info
 
     def _gradient(self, theta, remembered):
-        """Of half the mean squared error of what was seen in one round."""
+        """Return that of half the mean squared error in one round."""
         context, feedback = remembered
         error = feedback.loss_gradient(self.model.mean(theta, context))
         return self.model.pullback(theta, context, error)
@@ -67,14 +88,32 @@ class ReplayPolicy(rg.Policy):
 
 
 class Replay(rg.policies.PolicySpec):
-    """A point model of the cost, trained by stochastic gradient steps on remembered rounds."""
+    """A model of the cost, trained on remembered rounds.
 
-    rate: float = Field(default=0.1, gt=0, description="size of a gradient step")
-    noise: float = Field(default=0.1, gt=0, description="standard deviation of the samples around the mean")
-    batch: int = Field(default=16, ge=1, le=KEPT, description="remembered rounds in a gradient step")
-    model: rg.models.PointModelSpec = Field(default=rg.models.GaussianLinear(), description="model of the cost")
+    Parameters
+    ----------
+    rate : float, default 0.1
+        Size of a gradient step.
+    noise : float, default 0.1
+        Standard deviation of the samples around the mean.
+    batch : int, default 16
+        Remembered rounds in a gradient step.
+    model : PointModelSpec, default GaussianLinear()
+        Model of the cost.
+    """
+
+    rate: float = Field(default=0.1, gt=0, description="size of a step")
+    noise: float = Field(default=0.1, gt=0, description="of the samples")
+    batch: int = Field(
+        default=16, ge=1, le=CAPACITY, description="rounds in a step"
+    )
+    model: rg.models.PointModelSpec = Field(
+        default=rg.models.GaussianLinear(), description="of the cost"
+    )
 
     def build(self, problem):
         """Return the policy for a problem."""
-        model = self.model.build(problem.dim, problem.context_shape, self.noise)
+        model = self.model.build(
+            problem.dim, problem.context_shape, self.noise
+        )
         return ReplayPolicy(problem, model, number(self.rate), self.batch)

@@ -1,4 +1,4 @@
-"""A surrogate: half of SPO+ with a reach of its own."""
+"""A surrogate: half of SPO+ with an adjustable reach."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -13,17 +13,28 @@ class HalfSPOSurrogate(rg.surrogates.Surrogate):
     reach: Float[Array, ""]
 
     def queries(self, memory, prediction, target, noise):
-        return jnp.stack([target, prediction + self.reach * (prediction - target)])
+        beyond = prediction + self.reach * (prediction - target)
+        return jnp.stack([target, beyond])
 
-    def gradient(self, memory, prediction, target, noise, solutions, instance):
+    def gradient(
+        self, memory, prediction, target, noise, solutions, instance
+    ):
         best, pessimistic = solutions
         return best - pessimistic
 
 
 class HalfSPO(rg.surrogates.SurrogateSpec):
-    """Half the subgradient of SPO+ where the reach r is 1: ``w*(c) − w*(ĉ + r (ĉ − c))``."""
+    """Half the subgradient of SPO+ where the reach r is 1.
 
-    reach: float = Field(default=1.0, gt=0, description="r, how far beyond the prediction the pessimist looks")
+    Parameters
+    ----------
+    reach : float, default 1.0
+        r, how far beyond the prediction the second solve is.
+    """
+
+    reach: float = Field(
+        default=1.0, gt=0, description="r, how far beyond the prediction"
+    )
 
     def build(self, oracle):
         """Return the gradient on a feasible set."""

@@ -1,4 +1,4 @@
-"""A benchmark: what to plant in each bed, when the trouble that each plant makes depends on the weather."""
+"""A benchmark: what to plant in each bed, depending on the weather."""
 
 import equinox as eqx
 import jax
@@ -12,19 +12,19 @@ from regretless_garden.oracles import OneOfEach
 
 
 class WeatherBenchmark(rg.benchmarks.Benchmark):
-    """Costs that are linear in the weather and noisy; now and then a plant is sold out."""
+    """Costs linear in the weather with noise; one plant is sold out."""
 
     noise: float = eqx.field(static=True)
 
-    def __init__(self, settings):
+    def __init__(self, spec):
         super().__init__(
             name="weather",
-            oracle=OneOfEach(settings.beds, settings.plants),
+            oracle=OneOfEach(spec.beds, spec.plants),
             context_shape=(2,),
             horizon=500,
             regret_on_mean=False,
         )
-        self.noise = settings.noise
+        self.noise = spec.noise
 
     def environment(self, key):
         return draws.normal(key, (self.oracle.dim, 2))
@@ -37,20 +37,33 @@ class WeatherBenchmark(rg.benchmarks.Benchmark):
         return Round(weather, cost, mean, self._in_stock(stock))
 
     def _in_stock(self, key):
-        """One plant is sold out in each round, as long as its bed has others."""
-        gone = jax.random.randint(key, (), 0, self.oracle.dim)
-        return (jnp.arange(self.oracle.dim) != gone) | (self.oracle.size == 1)
+        """Mark the available plants: all but one, if a bed has others."""
+        sold_out = jax.random.randint(key, (), 0, self.oracle.dim)
+        others = jnp.arange(self.oracle.dim) != sold_out
+        return others | (self.oracle.size == 1)
 
     def context(self, environment, observation):
         return observation
 
 
 class Weather(rg.benchmarks.BenchmarkSpec):
-    """One plant per bed, when the trouble that each plant makes depends on the weather."""
+    """One plant per bed, whose cost depends on the weather.
 
-    beds: int = Field(default=3, ge=1, description="beds, one plant for each")
-    plants: int = Field(default=2, ge=1, description="plants to choose from for each bed")
-    noise: float = Field(default=0.3, ge=0, description="standard deviation of the costs given the weather")
+    Parameters
+    ----------
+    beds : int, default 3
+        Beds, with one plant each.
+    plants : int, default 2
+        Plants to choose from for each bed.
+    noise : float, default 0.3
+        Standard deviation of the costs given the weather.
+    """
+
+    beds: int = Field(default=3, ge=1, description="with one plant each")
+    plants: int = Field(default=2, ge=1, description="to choose from")
+    noise: float = Field(
+        default=0.3, ge=0, description="deviation of the costs"
+    )
 
     def build(self):
         """Return the benchmark."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regretless.keys import DECIDE, STREAM, purpose_key
-from regretless.policies.dfhpg import point
+from regretless.policies.dfhpg import variants
 from regretless.report.theory import theory_figure
 from regretless.simulation import programs
 from regretless_dfhpg.theory import check as theory
@@ -79,10 +79,10 @@ def test_what_needs_no_long_run_holds_and_nothing_exceeds_its_bound(small):
 
 def test_a_flipped_sign_is_noticed(monkeypatch, float64):
     """The score's sign, and that of the surrogate as the paper's appendix prints it."""
-    honest = point.score_gradient
-    monkeypatch.setattr(point, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
-    printed = surrogate.FullPool.slope
-    monkeypatch.setattr(surrogate.FullPool, "slope", lambda *words: -printed(*words))
+    honest = variants.score_gradient
+    monkeypatch.setattr(variants, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
+    printed = surrogate.FullPoolSurrogate.slope
+    monkeypatch.setattr(surrogate.FullPoolSurrogate, "slope", lambda *words: -printed(*words))
     theta, phi = estimators.point(0)
     gradients = [world.gradient(jnp.asarray(theta)), surrogate.surrogate_gradient(*map(jnp.asarray, (phi, theta)))]
     monkeypatch.setattr(

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless import draws, nets, replay
-from regretless.bypass import Bypassed, Weights
+from regretless import draws, replay
+from regretless.models import networks
+from regretless.models.networks import BypassNetwork, Weights
 from regretless.policies.adaptive.base import Learning
 from regretless.policies.base import PolicySpec
 from regretless.problem import Problem
@@ -37,7 +38,7 @@ class EnsembleState(eqx.Module):
     """Networks, Adam's moments and the memory."""
 
     weights: Float[Array, "members n"]
-    adam: nets.AdamState
+    adam: networks.AdamState
     memory: replay.Replay
     size: Float[Array, ""]
     version: Int[Array, ""]
@@ -49,7 +50,7 @@ class EnsemblePolicy(Learning):
     lr: Float[Array, ""]
     decay: Float[Array, ""]
     floor: Float[Array, ""]
-    net: Bypassed
+    net: BypassNetwork
     members: int = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     early_steps: int = eqx.field(static=True)
@@ -62,12 +63,12 @@ class EnsemblePolicy(Learning):
         example = self._seen(problem.example_decision(), problem.example_feedback())
         memory = replay.empty(example, self.capacity)
         size, version = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
-        return EnsembleState(weights, nets.adam_init(weights), memory, size, version)
+        return EnsembleState(weights, networks.adam_init(weights), memory, size, version)
 
     def restarted(self, key: Key, state: EnsembleState, anew: Bool[Array, ""]) -> EnsembleState:
         """The state, or if ``anew`` one with fresh networks and an empty memory."""
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
-        fresh = weights, nets.adam_init(weights), jnp.zeros_like(state.memory.added)
+        fresh = weights, networks.adam_init(weights), jnp.zeros_like(state.memory.added)
         own = state.weights, state.adam, state.memory.added
         weights, adam, added = jax.tree.map(lambda fresh, own: jnp.where(anew, fresh, own), fresh, own)
         return EnsembleState(weights, adam, replay.Replay(state.memory.records, added), state.size, state.version)
@@ -91,11 +92,11 @@ class EnsemblePolicy(Learning):
         size = state.size + jnp.where(arrived, value - state.size, 0.0) / jnp.clip(memory.added, 1, WINDOW)
         size = size.astype(state.size.dtype)
 
-        def step(i: Array, carry: tuple[Array, nets.AdamState]) -> tuple[Array, nets.AdamState]:
+        def step(i: Array, carry: tuple[Array, networks.AdamState]) -> tuple[Array, networks.AdamState]:
             weights, adam = carry
             places = jax.random.randint(jax.random.fold_in(key, i), (self.members, self.batch), 0, memory.size)
             grads = jax.vmap(lambda w, drawn: jax.grad(self._loss)(w, drawn, size))(weights, memory.at(places))
-            return nets.adam_step((1.0 - self.lr * self.decay) * weights, adam, grads, self.lr)
+            return networks.adam_step((1.0 - self.lr * self.decay) * weights, adam, grads, self.lr)
 
         weights, adam = jax.lax.fori_loop(0, self._steps_after(memory.added), step, (state.weights, state.adam))
         finite = jnp.isfinite(jnp.sum(weights))
@@ -108,12 +109,12 @@ class EnsemblePolicy(Learning):
             return self.steps
         return jnp.clip(2 * EARLY * self.early_steps // (rounds + EARLY), self.steps, self.early_steps)
 
-    def _seen(self, decision: Decision, feedback: Feedback) -> replay.Seen:
-        return replay.seen_of(self.problem.feedback, self.oracle.support, decision, feedback)
+    def _seen(self, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
+        return replay.measured_round(self.problem.feedback, self.oracle.support, decision, feedback)
 
-    def _loss(self, weights: Weights, drawn: replay.Seen, size: Float[Array, ""]) -> Float[Array, ""]:
+    def _loss(self, weights: Weights, drawn: replay.MeasuredRound, size: Float[Array, ""]) -> Float[Array, ""]:
         """Mean relative squared error of the measured rows."""
-        told = jax.vmap(lambda seen, costs: seen.measured(costs))(drawn, self.net.apply(weights, drawn.context))
+        told = jax.vmap(lambda record, costs: record.measure(costs))(drawn, self.net.apply(weights, drawn.context))
         scale = jnp.abs(drawn.values) + jnp.abs(told) + self.floor * size
         scale = jnp.where(scale > 0, scale, 1.0)  # nothing but zeros so far: the gradient is zero, too
         errors = jnp.where(drawn.used, jnp.square((told - drawn.values) / scale), 0.0)
@@ -165,7 +166,7 @@ class Ensemble(PolicySpec):
         """Return the policy for a problem."""
         numbers = {name: number(getattr(self, name)).astype(jnp.float32) for name in ("lr", "decay", "floor")}
         sizes = {name: getattr(self, name) for name in ("members", "steps", "early_steps", "batch")}
-        net = Bypassed(problem.dim, problem.context_shape, self.width)
+        net = BypassNetwork(problem.dim, problem.context_shape, self.width)
         smallest = EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=1)
         record = jax.eval_shape(lambda: smallest.init(jax.random.key(0)).memory.records)
         size = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))

@@ -1,1 +1,1 @@
-"""DFHPG, Algorithm 1 of the paper, with its organs: gradients, baselines, scenarios, and its settings."""
+"""DFHPG, Algorithm 1 of the paper: specifications, algorithm, gradients, and the version without presets."""

@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless import nets
+from regretless.models import networks
 from regretless.models.base import Model, Noise, Params
 from regretless.models.nuisance import Nuisance
 from regretless.policies.base import Answer, AskingPolicy, Question
-from regretless.policies.dfhpg import control_variates
-from regretless.policies.dfhpg.gradients import hybrid, trust_in_score
+from regretless.policies.dfhpg.gradients import hybrid, moving_average, nuisance_induced, trust_in_score
 from regretless.schedules import Mixing, MixingState, shifted_inverse
 from regretless.surrogates.base import Surrogate
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -22,7 +21,7 @@ Scalar = Float[Array, ""]
 
 
 class DFHPGState(eqx.Module):
-    """What the next round needs."""
+    """The state of DFHPG between rounds."""
 
     theta: Any  # θ, the policy
     phi: Any  # φ, the nuisance with its optimiser
@@ -30,14 +29,14 @@ class DFHPGState(eqx.Module):
     average: Float[Array, ""]  # moving average of y
     memory: Any  # the surrogate's pool or scale
     version: Int[Array, ""]  # learning steps so far
-    optimiser: nets.AdamState | None = None  # θ's moments; none for SGD
+    optimiser: networks.AdamState | None = None  # θ's moments; none for SGD
 
 
-class Halfway(eqx.Module):
-    """What ``answer`` needs to know of the first half of a learning step."""
+class PendingUpdate(eqx.Module):
+    """What ``answer`` needs from the first half of a learning step."""
 
     key: Key
-    state: DFHPGState  # with φ_{t+1} in place of φ_t, which is not needed any more
+    state: DFHPGState  # with φ_{t+1} in place of φ_t, which is no longer needed
     decision: Decision
     feedback: Feedback
     before: Cost  # f_φ(x) with the old φ
@@ -47,10 +46,10 @@ class Halfway(eqx.Module):
 
 
 class DFHPGPolicy(AskingPolicy):
-    """Plays ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)`` and learns ``θ`` from a score term and a decision-focused plug-in term.
+    """Play ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)``; learn ``θ`` from a score term and a decision-focused plug-in term.
 
-    ``surrogate`` None makes it the plug-in variant; ``nuisance`` None says that none is needed, because the whole cost is
-    seen or because ``score_only`` (α ≡ 1 with a moving average). Numbers: policy rate ``rate`` (η_0), mixing weight ``mixing``
+    Without a ``surrogate`` it is the plug-in variant; without a ``nuisance`` the whole cost is seen, or ``score_only`` holds
+    (α ≡ 1 with a moving average). Numbers: policy rate ``rate`` (η_0), mixing weight ``mixing``
     (α), and ``late_clip``, ``late_limit`` for feedback on decisions of earlier parameters. What depends on the kind of model is
     left to ``PointDFHPG`` and ``GenerativeDFHPG``.
     """
@@ -76,23 +75,30 @@ class DFHPGPolicy(AskingPolicy):
 
     @abc.abstractmethod
     def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
-        """``weight · ∇_θ log p_θ(ĉ|x)``."""
+        """Return ``weight · ∇_θ log p_θ(ĉ|x)``."""
 
     @abc.abstractmethod
     def open_branch(
         self, key: Key, surrogate: Surrogate, memory: Any, theta: Params, decision: Decision, target: Cost
     ) -> tuple[Float[Array, "q d"], Any]:
-        """The costs that the decision-focused term needs solved, and what ``close_branch`` has to know about them."""
+        """Return the costs that the decision-focused term needs solved, and the arguments of ``close_branch``."""
 
     @abc.abstractmethod
     def close_branch(
-        self, key: Key, surrogate: Surrogate, memory: Any, theta: Params, decision: Decision, branch: Any,
-        solutions: Float[Array, "q d"], feasible: Bool[Array, " n"] | None,
-    ) -> tuple[Params, Any]:  # fmt: skip
-        """``(∇_θ ĉ)ᵀ ∇_ĉ ℓ^sur`` and the surrogate's memory afterwards."""
+        self,
+        key: Key,
+        surrogate: Surrogate,
+        memory: Any,
+        theta: Params,
+        decision: Decision,
+        branch: Any,
+        solutions: Float[Array, "q d"],
+        feasible: Bool[Array, " n"] | None,
+    ) -> tuple[Params, Any]:
+        """Return ``(∇_θ ĉ)ᵀ ∇_ĉ ℓ^sur`` and the surrogate's memory afterwards."""
 
     def start(self, key: Key, optimiser: bool) -> DFHPGState:
-        """The state before the first round; with ``optimiser``, θ is trained by Adam."""
+        """Return the state before the first round; with ``optimiser``, θ is trained by Adam."""
         theta_key, phi_key = jax.random.split(key)
         theta = self.model.init(theta_key)
         return DFHPGState(
@@ -102,7 +108,7 @@ class DFHPGPolicy(AskingPolicy):
             average=jnp.zeros(()),
             memory=None if self.surrogate is None else self.surrogate.init(),
             version=jnp.zeros((), jnp.int32),
-            optimiser=nets.adam_init(theta) if optimiser else None,
+            optimiser=networks.adam_init(theta) if optimiser else None,
         )
 
     def describe(self, state: DFHPGState) -> dict[str, Array]:
@@ -112,7 +118,7 @@ class DFHPGPolicy(AskingPolicy):
         return self.sample_with(self.model.draw(key), state, context)
 
     def sample_with(self, noise: Noise, state: DFHPGState, context: Context) -> Sample:
-        """The sample that this noise leads to."""
+        """Return the sample of this noise."""
         cost = self.model.sample(state.theta, context, noise)  # ĉ_t ~ p_θ(·|x_t), to be played as w_t = w*(ĉ_t)
         return Sample(cost, state.version, noise, self.model.log_density(state.theta, context, cost))
 
@@ -134,22 +140,20 @@ class DFHPGPolicy(AskingPolicy):
                 points = self.surrogate.points(state.memory)
         if self.baseline == "nuisance_induced":
             costs = jnp.concatenate([before[None], costs.astype(before.dtype)])
-        stepped = DFHPGState(
-            theta, phi, state.mixing, state.average, state.memory, state.version, state.optimiser
-        )  # fmt: skip
-        halfway = Halfway(key, stepped, decision, feedback, before, phi_norm, after, branch)
-        return Question(costs, points, decision.instance, halfway)
+        stepped = DFHPGState(theta, phi, state.mixing, state.average, state.memory, state.version, state.optimiser)
+        pending = PendingUpdate(key, stepped, decision, feedback, before, phi_norm, after, branch)
+        return Question(costs, points, decision.instance, pending)
 
     def answer(self, question: Question, answer: Answer) -> tuple[DFHPGState, Info]:
-        half: Halfway = question.rest
-        key, state, decision, feedback = half.key, half.state, half.decision, half.feedback
+        pending: PendingUpdate = question.rest
+        key, state, decision, feedback = pending.key, pending.state, pending.decision, pending.feedback
         w, theta, solutions = decision.w, state.theta, answer.w
         y, known = feedback.total(), feedback.complete()  # y_t = e(w_t)·v_t
         alpha = state.mixing.alpha  # α_t, of the rounds before this one
-        residual = y - half.before @ w
+        residual = y - pending.before @ w
         b = jnp.zeros(())
         if self.baseline == "nuisance_induced":
-            b, solutions = control_variates.nuisance_induced(half.before, solutions[0]), solutions[1:]
+            b, solutions = nuisance_induced(pending.before, solutions[0]), solutions[1:]
         elif self.baseline == "moving_average":
             b = state.average
 
@@ -159,11 +163,13 @@ class DFHPGPolicy(AskingPolicy):
         if self.score_only:
             plug_in = jax.tree.map(jnp.zeros_like, score)
         elif self.surrogate is None:
-            plug_in = self.score(key, theta, decision, half.after @ w - (b if self.plug_in_baseline else 0.0), age == 0)
+            plug_in = self.score(
+                key, theta, decision, pending.after @ w - (b if self.plug_in_baseline else 0.0), age == 0
+            )
         else:
             feasible = answer.feasible if self.problem.has_instances else None
             plug_in, memory = self.close_branch(
-                key, self.surrogate, memory, theta, decision, half.branch, solutions, feasible
+                key, self.surrogate, memory, theta, decision, pending.branch, solutions, feasible
             )
 
         trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
@@ -172,25 +178,25 @@ class DFHPGPolicy(AskingPolicy):
         rate = self.rate
         if not self.constant_rate:
             rate = shifted_inverse(rate, version, self.rate_offset, self.rate_start)
-        theta, optimiser = nets.clipped_step(theta, state.optimiser, g, rate, self.clip)  # policy update: θ_{t+1}
+        theta, optimiser = networks.clipped_step(theta, state.optimiser, g, rate, self.clip)  # policy update: θ_{t+1}
 
         mixing = state.mixing
         if self.nuisance is not None:
             mixing = _where(known, self.mixing.update(mixing, residual, y), mixing)
-        average = jnp.where(known, control_variates.moving_average(state.average, y, self.momentum), state.average)
-        finite = jnp.isfinite(norms["mixed_norm"] + half.phi_norm + residual)
-        more = {"alpha": alpha, "baseline": b, "nuisance_norm": half.phi_norm, "trust": trust, **norms}
+        average = jnp.where(known, moving_average(state.average, y, self.momentum), state.average)
+        finite = jnp.isfinite(norms["mixed_norm"] + pending.phi_norm + residual)
+        more = {"alpha": alpha, "baseline": b, "nuisance_norm": pending.phi_norm, "trust": trust, **norms}
         after = DFHPGState(theta, state.phi, mixing, average, memory, version, optimiser)
         return after, Info(residual, y, known, finite, more)
 
     def _needs_all(self) -> Bool[Array, ""]:
-        """Whether ``f_φ(x)`` of the old φ is needed beyond what was chosen: its baseline has no say where α stays at 0."""
+        """Return whether ``f_φ(x)`` of the old φ is needed beyond what was chosen, for the nuisance-induced baseline."""
         if self.nuisance_at == "before":
             return jnp.asarray(True)
         return (self.mixing.max > 0) & (self.baseline == "nuisance_induced")
 
     def _costs(self, phi: Any, context: Context, feedback: Feedback) -> Cost:
-        """``f_φ(x)``; without a nuisance, what was seen of the cost (all of it under full feedback)."""
+        """Return ``f_φ(x)``; without a nuisance, what was seen of the cost (all of it under full feedback)."""
         if self.nuisance is None:
             return feedback.overwrite(jnp.zeros(self.problem.dim))
         return self.nuisance.predict(phi, context)

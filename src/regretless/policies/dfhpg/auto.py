@@ -1,39 +1,153 @@
-"""DFHPG without presets: Algorithm 1 with a nuisance trained on replay and a policy in units of its own.
+"""DFHPG without presets: Algorithm 1 with a nuisance trained on replay and a policy in units of the predicted costs.
 
 A decision depends on the direction of a cost vector only, ``w*(s c) = w*(c)`` for every ``s > 0``. So the policy's network
 learns ``f_φ(x) / s(x)``, with ``s(x)`` the root mean square of ``f_φ(x)``, whatever the size of a round's costs, and explores
-by a share of their spread. `docs/dfhpg-auto.md` says line by line what differs from the published algorithm.
+by a share of their spread. `docs/dfhpg-auto.md` lists what differs from the published algorithm.
 """
 
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+from pydantic import Field
 
-from regretless import nets, replay
-from regretless.bypass import Weights
+from regretless import replay
+from regretless.models import networks
 from regretless.models.base import single
-from regretless.policies.base import Answer, AskingPolicy, Question
-from regretless.policies.dfhpg import control_variates
-from regretless.policies.dfhpg.actor import Actor, size_of
-from regretless.policies.dfhpg.ensemble import NetworkEnsemble, NetworkEnsembleState, repeat
-from regretless.policies.dfhpg.gradients import hybrid, score_gradient, trust_in_score
-from regretless.schedules import Mixing, MixingState
-from regretless.surrogates.base import Surrogate
+from regretless.models.gaussian import GaussianModel
+from regretless.models.networks import BypassNetwork, Weights
+from regretless.policies.base import Answer, AskingPolicy, PolicySpec, Question
+from regretless.policies.dfhpg.gradients import hybrid, moving_average, nuisance_induced, score_gradient, trust_in_score
+from regretless.problem import Problem
+from regretless.schedules import Mixing, MixingState, MixingWeight
+from regretless.spec import number
+from regretless.surrogates.base import Surrogate, SurrogateSpec
+from regretless.surrogates.direct import SPOPlus
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 Scalar = Float[Array, ""]
 NUISANCE, CONTEXTS, SURROGATE, ANCHOR = range(4)
+"""Purposes of the keys of one learning step."""
+
+MIN_SIZE = 1e-6
+"""Size of predicted costs, in cost units, below which they count as zero."""
+
+MIN_SPREAD = 0.01
+"""The least spread of predicted costs, relative to their size, that exploration assumes."""
+
+
+class Actor(GaussianModel):
+    """``N(s μ_θ(x), (s σ)² I)`` with a network ``μ_θ``: ``size`` is s, ``scale`` is s σ, both of the present context."""
+
+    size: Scalar
+    net: BypassNetwork
+
+    def init(self, key: Key) -> Weights:
+        return self.net.init(key)
+
+    def mean(self, params: Weights, context: Context) -> Cost:
+        return self.size * self.net.apply(params, context[None])[0].astype(jnp.result_type(float))
+
+    def around(self, expected: Cost, share: Scalar) -> "Actor":
+        """Return the distribution where costs ``expected`` (f_φ(x)) are predicted; σ is this ``share`` of their spread."""
+        size = size_of(expected)[0]
+        spread = jnp.maximum(jnp.std(expected / size), MIN_SPREAD)
+        return Actor(self.dim, self.context_shape, size * share * spread, size, self.net)
+
+
+def size_of(expected: Float[Array, "*k d"]) -> Float[Array, "*k 1"]:
+    """Return ``s(x)``, the root mean square of the predicted costs."""
+    return jnp.sqrt(jnp.mean(jnp.square(expected), axis=-1, keepdims=True)) + MIN_SIZE
+
+
+MIN_RATE = 0.3
+"""Share of its first value below which the rate does not fall, so that changes can always be followed."""
+
+
+class NetworkEnsembleState(eqx.Module):
+    """Weights and Adam's moments; every leaf has a leading axis of members."""
+
+    members: Float[Array, "count n"]
+    adam: networks.AdamState
+
+
+class NetworkEnsemble(eqx.Module):
+    """``count`` networks of ``width`` units, trained by Adam on batches of ``batch`` rounds each.
+
+    Loss of a measured row ``h``: ``((h·f − v) / (|v| + |h·f| + floor ‖h‖))²``, an error relative to the size of what was seen,
+    so that a few large costs do not dominate. After ``n`` steps the rate is ``rate √(S/(S + n))`` with ``rate_steps`` S,
+    and at least 0.3 of ``rate``. ``decay`` pulls weights (not biases) to zero at each step; the linear
+    bypass moves ``linear_speed`` times as fast as the rest.
+    """
+
+    rate: Float[Array, ""]
+    rate_steps: Float[Array, ""]
+    decay: Float[Array, ""]
+    linear_speed: Float[Array, ""]
+    floor: Float[Array, ""]
+    net: BypassNetwork
+    count: int = eqx.field(static=True)
+    batch: int = eqx.field(static=True)
+
+    def init(self, key: Key) -> NetworkEnsembleState:
+        """Return members that differ in their hidden layers and predict zero."""
+        members = jax.vmap(self.net.init)(jax.random.split(key, self.count))
+        return NetworkEnsembleState(members, jax.vmap(networks.adam_init)(members))
+
+    def predict(self, state: NetworkEnsembleState, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
+        """Return ``f_φ`` of several contexts: the members' mean."""
+        predictions = jax.vmap(self.net.apply, in_axes=(0, None))(state.members, contexts)
+        return jnp.mean(predictions, axis=0).astype(jnp.result_type(float))
+
+    def predict_one(self, state: NetworkEnsembleState, context: Context) -> Cost:
+        """Return ``f_φ(x)``."""
+        return self.predict(state, context[None])[0]
+
+    def train(
+        self, key: Key, state: NetworkEnsembleState, memory: replay.Replay, steps: Int[Array, ""]
+    ) -> NetworkEnsembleState:
+        """Take ``steps`` steps of each member on rounds drawn from the memory."""
+
+        def one(i: Array, state: NetworkEnsembleState) -> NetworkEnsembleState:
+            drawn = memory.draw(jax.random.fold_in(key, i), (self.count, self.batch))
+            return jax.vmap(self._step)(state, drawn)
+
+        return repeat(steps, one, state)
+
+    def _step(self, state: NetworkEnsembleState, drawn: replay.MeasuredRound) -> NetworkEnsembleState:
+        grads = jax.grad(self._loss)(state.members, drawn)
+        return NetworkEnsembleState(*self.step(state.members, state.adam, grads))
+
+    def step(self, weights: Weights, adam: networks.AdamState, gradient: Weights) -> tuple[Weights, networks.AdamState]:
+        """Take one optimiser step of one network."""
+        fall = jnp.sqrt(self.rate_steps / (self.rate_steps + adam.count))
+        rate = self.rate * jnp.maximum(fall, MIN_RATE)
+        return self.net.adam_step(weights, adam, gradient, rate, self.decay, self.linear_speed)
+
+    def _loss(self, weights: Weights, drawn: replay.MeasuredRound) -> Float[Array, ""]:
+        predictions = self.net.apply(weights, drawn.context)
+        predicted = jax.vmap(lambda record, f: record.measure(f))(drawn, predictions)
+        norms = jax.vmap(lambda record: record.row_norms())(drawn)
+        size = jnp.abs(drawn.values) + jnp.abs(predicted) + jnp.asarray(self.floor, jnp.float32) * norms
+        error = jnp.where(drawn.used, (predicted - drawn.values) / jnp.where(drawn.used, size, 1.0), 0.0)
+        return jnp.sum(jnp.square(error)) / jnp.maximum(jnp.sum(drawn.used), 1)
+
+
+def repeat(steps: Int[Array, ""], one: Callable[[Array, Any], Any], start: Any) -> Any:
+    """Apply ``one`` ``steps`` times; vectorised replications stop when none of them needs more."""
+    more = lambda carry: carry[0] < steps  # noqa: E731
+    return jax.lax.while_loop(more, lambda carry: (carry[0] + 1, one(*carry)), (jnp.zeros_like(steps), start))[1]
 
 
 class AutoState(eqx.Module):
-    """What the next round needs."""
+    """The state of ``AutoDFHPG`` between rounds."""
 
     theta: Weights  # θ, the policy
-    optimiser: nets.AdamState  # moments of the hybrid gradient
-    anchoring: nets.AdamState  # moments of the regression on f_φ
+    optimiser: networks.AdamState  # moments of the hybrid gradient
+    anchoring: networks.AdamState  # moments of the regression on f_φ
     phi: NetworkEnsembleState  # φ, the nuisance
     rounds: replay.Replay  # what past rounds showed
     contexts: replay.Replay  # past contexts
@@ -43,8 +157,8 @@ class AutoState(eqx.Module):
     version: Int[Array, ""]  # learning steps so far
 
 
-class Halfway(eqx.Module):
-    """What ``answer`` needs to know of the first half of a learning step."""
+class PendingAutoUpdate(eqx.Module):
+    """What ``answer`` needs from the first part of a learning step."""
 
     key: Key
     state: AutoState  # with φ_{t+1}, and this round remembered
@@ -58,7 +172,7 @@ class Halfway(eqx.Module):
 
 
 class AutoDFHPG(AskingPolicy):
-    """Plays ``w*(ĉ)`` with ``ĉ ~ N(s μ_θ(x), (s σ)² I)``; φ learns from replay, θ from the hybrid gradient and from ``f_φ``."""
+    """Play ``w*(ĉ)`` with ``ĉ ~ N(s μ_θ(x), (s σ)² I)``; φ learns from replay, θ from the hybrid gradient and from ``f_φ``."""
 
     model: Actor
     nuisance: NetworkEnsemble
@@ -87,11 +201,11 @@ class AutoDFHPG(AskingPolicy):
         theta_key, phi_key = jax.random.split(key)
         theta = self.model.init(theta_key)
         problem = self.problem
-        example = self._seen(problem.example_decision(), problem.example_feedback())
+        example = self._measured(problem.example_decision(), problem.example_feedback())
         return AutoState(
             theta=theta,
-            optimiser=nets.adam_init(theta),
-            anchoring=nets.adam_init(theta),
+            optimiser=networks.adam_init(theta),
+            anchoring=networks.adam_init(theta),
             phi=self.nuisance.init(phi_key),
             rounds=replay.empty(example, self.kept_rounds),
             contexts=replay.empty(problem.example_context().astype(jnp.float32), self.kept_contexts),
@@ -102,7 +216,7 @@ class AutoDFHPG(AskingPolicy):
         )
 
     def describe(self, state: AutoState) -> dict[str, Array]:
-        return {"alpha": state.mixing.alpha, "exploration": self._share(state)}
+        return {"alpha": state.mixing.alpha, "exploration": self._exploration(state)}
 
     def mean(self, state: AutoState, context: Context) -> Cost:
         return self._policy(state, self.nuisance.predict_one(state.phi, context)).mean(state.theta, context)
@@ -116,7 +230,7 @@ class AutoDFHPG(AskingPolicy):
     def ask(self, key: Key, state: AutoState, decision: Decision, feedback: Feedback) -> Question:
         x, problem = decision.context, self.problem
         before = self.nuisance.predict_one(state.phi, x)  # f_φ(x) with the old φ
-        rounds = state.rounds.add(self._seen(decision, feedback), jnp.any(feedback.used()))
+        rounds = state.rounds.add(self._measured(decision, feedback), jnp.any(feedback.used()))
         contexts = state.contexts.add(x)
         phi = self.nuisance.train(self._key(key, NUISANCE), state.phi, rounds, self._steps(state))  # φ_{t+1}, on replay
 
@@ -133,63 +247,73 @@ class AutoDFHPG(AskingPolicy):
             costs = jnp.concatenate([before[None], costs])
         points = self.surrogate.points(state.memory) if problem.has_instances else jnp.zeros((0, problem.dim))
         stepped = eqx.tree_at(lambda s: (s.phi, s.rounds, s.contexts), state, (phi, rounds, contexts))
-        halfway = Halfway(key, stepped, decision, feedback, before, shown, predictions, targets, noise)
-        return Question(costs, points, decision.instance, halfway)
+        pending = PendingAutoUpdate(key, stepped, decision, feedback, before, shown, predictions, targets, noise)
+        return Question(costs, points, decision.instance, pending)
 
     def answer(self, question: Question, answer: Answer) -> tuple[AutoState, Info]:
-        half: Halfway = question.rest
-        state, decision, feedback, theta = half.state, half.decision, half.feedback, half.state.theta
+        pending: PendingAutoUpdate = question.rest
+        state, decision, feedback, theta = pending.state, pending.decision, pending.feedback, pending.state.theta
         y, known, solutions = feedback.total(), feedback.complete(), answer.w
         alpha = state.mixing.alpha  # α_t, of the rounds before this one
-        residual = y - half.before @ decision.w
+        residual = y - pending.before @ decision.w
         b = jnp.zeros(())
         if self.baseline == "nuisance_induced":
-            b, solutions = control_variates.nuisance_induced(half.before, solutions[0]), solutions[1:]
+            b, solutions = nuisance_induced(pending.before, solutions[0]), solutions[1:]
         elif self.baseline == "moving_average":
             b = state.average
 
         age = state.version - decision.version
-        policy = self._policy(state, half.before)  # the very distribution of a decision that was made just now
+        policy = self._policy(state, pending.before)  # the very distribution of a decision that was made just now
         score = score_gradient(policy, theta, decision, y - b, age == 0)
-        plug_in, memory = self._plug_in(half, solutions, answer)
+        plug_in, memory = self._plug_in(pending, solutions, answer)
         trust = trust_in_score(policy, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, True, trust)
-        theta, optimiser = nets.adam_step(theta, state.optimiser, single(g), jnp.float32(self.rate))  # θ_{t+1}
-        theta, anchoring = self._anchored(half, theta)
+        theta, optimiser = networks.adam_step(theta, state.optimiser, single(g), jnp.float32(self.rate))  # θ_{t+1}
+        theta, anchoring = self._anchored(pending, theta)
 
         mixing = _where(known, self.mixing.update(state.mixing, residual, y), state.mixing)
-        average = jnp.where(known, control_variates.moving_average(state.average, y, self.momentum), state.average)
-        finite = jnp.isfinite(norms["mixed_norm"] + residual + nets.tree_norm((theta, state.phi.members)))
-        more = {"alpha": alpha, "baseline": b, "trust": trust, "exploration": self._share(state), **norms}
+        average = jnp.where(known, moving_average(state.average, y, self.momentum), state.average)
+        finite = jnp.isfinite(norms["mixed_norm"] + residual + networks.tree_norm((theta, state.phi.members)))
+        more = {"alpha": alpha, "baseline": b, "trust": trust, "exploration": self._exploration(state), **norms}
         after = AutoState(
-            theta, optimiser, anchoring, state.phi, state.rounds, state.contexts, mixing, average, memory,
+            theta,
+            optimiser,
+            anchoring,
+            state.phi,
+            state.rounds,
+            state.contexts,
+            mixing,
+            average,
+            memory,
             state.version + 1,
-        )  # fmt: skip
+        )
         return after, Info(residual, y, known, finite, more)
 
-    def _plug_in(self, half: Halfway, solutions: Float[Array, "n d"], answer: Answer) -> tuple[Any, Any]:
-        """``(∇_θ μ)ᵀ ∇_ĉ ℓ^sur`` on average over the contexts, and the surrogate's memory after all of them."""
-        instance = half.decision.instance
+    def _plug_in(self, pending: PendingAutoUpdate, solutions: Float[Array, "n d"], answer: Answer) -> tuple[Any, Any]:
+        """Return ``(∇_θ μ)ᵀ ∇_ĉ ℓ^sur`` on average over the contexts, and the surrogate's memory after all of them."""
+        instance = pending.decision.instance
         feasible = answer.feasible if self.problem.has_instances else None
-        solved = solutions.reshape(len(half.contexts), -1, self.problem.dim)
+        solved = solutions.reshape(len(pending.contexts), -1, self.problem.dim)
 
         def one(memory: Any, each: Any) -> tuple[Any, Cost]:
             prediction, target, noise, w = each
             slope, memory = self.surrogate.finish(memory, prediction, target, noise, w, instance, feasible)
             return memory, slope
 
-        memory, slopes = jax.lax.scan(one, half.state.memory, (half.predictions, half.targets, half.noise, solved))
-        pullback = jax.vjp(lambda theta: self._network(theta, half.contexts), half.state.theta)[1]
+        memory, slopes = jax.lax.scan(
+            one, pending.state.memory, (pending.predictions, pending.targets, pending.noise, solved)
+        )
+        pullback = jax.vjp(lambda theta: self._network(theta, pending.contexts), pending.state.theta)[1]
         return pullback(slopes / len(slopes))[0], memory
 
-    def _anchored(self, half: Halfway, theta: Weights) -> tuple[Weights, nets.AdamState]:
-        """θ after some steps of regression of ``μ_θ(x)`` on ``f_φ(x) / s(x)`` at past contexts."""
-        state, key = half.state, self._key(half.key, ANCHOR)
+    def _anchored(self, pending: PendingAutoUpdate, theta: Weights) -> tuple[Weights, networks.AdamState]:
+        """Return θ after some steps of regression of ``μ_θ(x)`` on ``f_φ(x) / s(x)`` at past contexts."""
+        state, key = pending.state, self._key(pending.key, ANCHOR)
 
         def loss(theta: Weights, contexts: Array, targets: Array) -> Array:
             return jnp.mean(jnp.square(self._network(theta, contexts) - targets)).astype(jnp.float32)
 
-        def one(i: Array, now: tuple[Weights, nets.AdamState]) -> tuple[Weights, nets.AdamState]:
+        def one(i: Array, now: tuple[Weights, networks.AdamState]) -> tuple[Weights, networks.AdamState]:
             theta, adam = now
             contexts = state.contexts.draw(jax.random.fold_in(key, i), (self.context_batch,))
             expected = self.nuisance.predict(state.phi, contexts)
@@ -199,24 +323,24 @@ class AutoDFHPG(AskingPolicy):
         return repeat(self._steps(state), one, (theta, state.anchoring))
 
     def _policy(self, state: AutoState, expected: Cost) -> Actor:
-        """The distribution in a context where these costs are expected."""
-        return self.model.around(expected, self._share(state))
+        """Return the distribution in a context where these costs are expected."""
+        return self.model.around(expected, self._exploration(state))
 
-    def _share(self, state: AutoState) -> Scalar:
-        """How far it explores now."""
+    def _exploration(self, state: AutoState) -> Scalar:
+        """Return σ now, as a share of the spread of predicted costs."""
         fall = self.exploration_rounds / (self.exploration_rounds + state.version)
         return self.exploration * jnp.sqrt(fall)
 
     def _steps(self, state: AutoState) -> Int[Array, ""]:
-        """Training steps of this round."""
+        """Return the training steps of this round."""
         return jnp.where(state.version < self.early_rounds, self.early_steps, self.steps).astype(jnp.int32)
 
     def _network(self, theta: Weights, contexts: Float[Array, "k ..."]) -> Float[Array, "k d"]:
-        """``μ_θ`` of several contexts."""
+        """Return ``μ_θ`` of several contexts."""
         return self.model.net.apply(theta, contexts).astype(jnp.result_type(float))
 
-    def _seen(self, decision: Decision, feedback: Feedback) -> replay.Seen:
-        return replay.seen_of(self.problem.feedback, self.oracle.support, decision, feedback)
+    def _measured(self, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
+        return replay.measured_round(self.problem.feedback, self.oracle.support, decision, feedback)
 
     def _key(self, key: Key, purpose: int) -> Key:
         return jax.random.fold_in(key, purpose)
@@ -224,3 +348,168 @@ class AutoDFHPG(AskingPolicy):
 
 def _where(condition: Array, new: Any, old: Any) -> Any:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
+
+
+ROW_EXPLORATION = 1 / 3
+"""Share of ``exploration`` with feature rows: the few coefficients that all of them share are soon known."""
+
+SEARCH_SPACE = {
+    "exploration": ("log", 0.01, 1.0),
+    "rate": ("log", 3e-4, 3e-3),
+    "hybrid_rate": ("log", 1e-4, 1e-2),
+    "decay": ("uniform", 0.0, 0.3),
+}
+"""What tuning searches."""
+
+
+class DFHPGAuto(PolicySpec):
+    """DFHPG without presets: a nuisance trained on replay, a policy in units of the predicted costs.
+
+    One configuration for every problem, in units of scaled contexts and costs.
+
+    Parameters
+    ----------
+    surrogate : SurrogateSpec, default SPOPlus()
+        Surrogate loss of the decision-focused branch.
+    alpha : MixingWeight
+        Weight α of the score term and its schedule.
+    baseline : {"moving_average", "nuisance_induced", "none"}, default "nuisance_induced"
+        B of the score term.
+    baseline_momentum : float, default 0.95
+        Ψ of the moving-average baseline.
+    late_clip : float, default 10.0
+        Largest density ratio of a late score term.
+    late_limit : float, default 100.0
+        Age in learning steps beyond which a score term is left out.
+    exploration : float, default 0.3
+        Σ at the start, as a share of the predicted costs' spread; a third of it with feature rows.
+    exploration_rounds : float, default 100.0
+        Τ of σ's fall, √(τ / (τ + t)), in rounds.
+    width : int, default 64
+        Units of both hidden layers of every network.
+    members : int, default 5
+        Networks of the nuisance.
+    memory : int, default 2048
+        Past rounds that are kept to train the nuisance on.
+    contexts : int, default 256
+        Past contexts that are kept to train the policy on.
+    steps : int, default 2
+        Training steps of the nuisance and of the policy's anchor per round.
+    early_steps : int, default 8
+        The same in the first rounds.
+    early_rounds : int, default 100
+        How many rounds are the first.
+    batch : int, default 64
+        Rounds per training step of each network.
+    context_batch : int, default 32
+        Contexts per training step of the policy's anchor.
+    rows_batch : int, default 512
+        Feature rows per training step, where every coordinate has its own: fewer rounds then.
+    replayed : int, default 1
+        Past contexts in addition to the present one in the decision-focused term.
+    rate : float, default 1e-3
+        Adam's rate for the nuisance and for the policy's anchor.
+    rate_steps : float, default 500.0
+        S of its fall, √(S / (S + steps)), to 0.3 of itself.
+    hybrid_rate : float, default 1e-3
+        Adam's rate for the hybrid gradient.
+    decay : float, default 0.1
+        Weight decay of all networks.
+    linear_speed : float, default 3.0
+        How much faster the linear part of every network moves.
+    error_floor : float, default 0.3
+        Cost units added to the size that errors are relative to.
+    """
+
+    by_default: ClassVar[bool] = False
+    presets: ClassVar[bool] = False
+    search_space: ClassVar[Mapping[str, Any] | None] = SEARCH_SPACE
+
+    surrogate: SurrogateSpec = Field(default=SPOPlus(), description="surrogate loss of the decision-focused branch")
+    alpha: MixingWeight = MixingWeight()
+    baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
+        default="nuisance_induced", description="b of the score term"
+    )
+    baseline_momentum: float = Field(default=0.95, ge=0, lt=1, description="ψ of the moving-average baseline")
+    late_clip: float = Field(default=10.0, gt=0, description="largest density ratio of a late score term")
+    late_limit: float = Field(
+        default=100.0, ge=0, description="age in learning steps beyond which a score term is left out"
+    )
+    exploration: float = Field(
+        default=0.3,
+        gt=0,
+        description="σ at the start, as a share of the predicted costs' spread; a third of it with feature rows",
+    )
+    exploration_rounds: float = Field(default=100.0, gt=0, description="τ of σ's fall, √(τ / (τ + t)), in rounds")
+    width: int = Field(default=64, ge=1, description="units of both hidden layers of every network")
+    members: int = Field(default=5, ge=1, description="networks of the nuisance")
+    memory: int = Field(default=2048, ge=1, description="past rounds that are kept to train the nuisance on")
+    contexts: int = Field(default=256, ge=1, description="past contexts that are kept to train the policy on")
+    steps: int = Field(
+        default=2, ge=1, description="training steps of the nuisance and of the policy's anchor per round"
+    )
+    early_steps: int = Field(default=8, ge=1, description="the same in the first rounds")
+    early_rounds: int = Field(default=100, ge=0, description="how many rounds are the first")
+    batch: int = Field(default=64, ge=1, description="rounds per training step of each network")
+    context_batch: int = Field(default=32, ge=1, description="contexts per training step of the policy's anchor")
+    rows_batch: int = Field(
+        default=512,
+        ge=1,
+        description="feature rows per training step, where every coordinate has its own: fewer rounds then",
+    )
+    replayed: int = Field(
+        default=1, ge=0, description="past contexts in addition to the present one in the decision-focused term"
+    )
+    rate: float = Field(default=1e-3, gt=0, description="Adam's rate for the nuisance and for the policy's anchor")
+    rate_steps: float = Field(default=500.0, gt=0, description="S of its fall, √(S / (S + steps)), to 0.3 of itself")
+    hybrid_rate: float = Field(default=1e-3, gt=0, description="Adam's rate for the hybrid gradient")
+    decay: float = Field(default=0.1, ge=0, description="weight decay of all networks")
+    linear_speed: float = Field(default=3.0, gt=0, description="how much faster the linear part of every network moves")
+    error_floor: float = Field(
+        default=0.3, gt=0, description="cost units added to the size that errors are relative to"
+    )
+
+    def unused(self, problem: Problem) -> dict[str, str]:
+        moving = self.baseline == "moving_average"
+        return {} if moving else {"baseline_momentum": f"baseline is {self.baseline!r}"}
+
+    def build(self, problem: Problem) -> AutoDFHPG:
+        """Return the policy for a problem."""
+        rows = len(problem.context_shape) == 2
+        measured = 1 if not rows else problem.oracle.support if problem.feedback.sparse else problem.dim
+        net = BypassNetwork(problem.dim, problem.context_shape, self.width)
+        return AutoDFHPG(
+            problem,
+            model=Actor(problem.dim, problem.context_shape, scale=number(1.0), size=number(1.0), net=net),
+            nuisance=NetworkEnsemble(
+                rate=number(self.rate),
+                rate_steps=number(self.rate_steps),
+                decay=number(self.decay),
+                linear_speed=number(self.linear_speed),
+                floor=number(self.error_floor),
+                net=net,
+                count=self.members,
+                batch=_limit_batch(self.batch, self.rows_batch, measured),
+            ),
+            surrogate=self.surrogate.build(problem.oracle),
+            mixing=self.alpha.build(),
+            momentum=number(self.baseline_momentum),
+            late_clip=number(self.late_clip),
+            late_limit=number(self.late_limit),
+            exploration=number(self.exploration * (ROW_EXPLORATION if rows else 1.0)),
+            exploration_rounds=number(self.exploration_rounds),
+            rate=number(self.hybrid_rate),
+            baseline=self.baseline,
+            kept_rounds=self.memory,
+            kept_contexts=self.contexts,
+            replayed=self.replayed,
+            context_batch=_limit_batch(self.context_batch, self.rows_batch, problem.dim if rows else 1),
+            steps=number(self.steps),
+            early_steps=number(self.early_steps),
+            early_rounds=number(self.early_rounds),
+        )
+
+
+def _limit_batch(batch: int, rows: int, rows_each: int) -> int:
+    """Return the batch size whose feature rows are at most ``rows``, at least 4."""
+    return min(batch, max(4, rows // rows_each))

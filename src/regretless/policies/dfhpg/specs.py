@@ -12,8 +12,8 @@ from regretless.models.gaussian import GaussianLinear
 from regretless.models.nuisance import MLPNuisance, NuisanceSpec
 from regretless.policies.base import PolicySpec
 from regretless.policies.dfhpg.algorithm import DFHPGPolicy
-from regretless.policies.dfhpg.point import PointDFHPG
-from regretless.policies.dfhpg.scenarios import Orientation, Variant
+from regretless.policies.dfhpg.gradients import Orientation, ScenarioGradient
+from regretless.policies.dfhpg.variants import GenerativeDFHPG, PointDFHPG
 from regretless.problem import Problem
 from regretless.schedules import MixingWeight, RateSpec
 from regretless.spec import Spec, number
@@ -49,7 +49,7 @@ class GenerativeTerm(Spec):
     namespace: ClassVar[str] = "rg.policies."
 
     scenarios: int = Field(default=32, ge=1, description="K, scenarios per round")
-    scenario_gradient: Variant = Field(
+    scenario_gradient: ScenarioGradient = Field(
         default="own",
         description="each scenario keeps its surrogate gradient, all take the average, or one call at their mean",
     )
@@ -123,8 +123,6 @@ class ScoreTermSpec(PolicySpec, RateSpec):
             point = self.model.build(problem.dim, problem.context_shape, self.exploration_scale)
             return PointDFHPG(model=point, at=at, **common)
         assert isinstance(self.model, GenerativeModelSpec)
-        from regretless.policies.dfhpg.generative import GenerativeDFHPG
-
         term = self.generative
         return GenerativeDFHPG(
             model=self.model.build(problem.dim, problem.context_shape),

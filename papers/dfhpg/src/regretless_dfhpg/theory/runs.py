@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Int
 
 from regretless.policies.base import Policy
 from regretless.policies.dfhpg.gradients import score_gradient
-from regretless.policies.dfhpg.point import PointDFHPG
 from regretless.policies.dfhpg.specs import DFHPG
+from regretless.policies.dfhpg.variants import PointDFHPG
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress, Replicas
 from regretless.simulation.stream import SimulationSpec

@@ -6,8 +6,8 @@ import numpy as np
 import optax
 import pytest
 
-from regretless import feedback, nets, oracles
-from regretless.models import LinearNuisance, MLPNuisance
+from regretless import feedback, oracles
+from regretless.models import LinearNuisance, MLPNuisance, networks
 from regretless.problem import Problem
 from regretless.types import Feedback
 
@@ -40,7 +40,7 @@ def test_step_is_adam_on_the_clipped_gradient_of_the_stated_loss(mode, shape):
         context, got = jax.random.normal(jax.random.key(t), shape), seen(rule, shape, t)
 
         def loss(layers, context=context, got=got):
-            prediction = nets.apply(layers, context).reshape(DIM)
+            prediction = networks.apply(layers, context).reshape(DIM)
             error = jnp.where(got.used(), got.operator.matvec(prediction) - got.values, 0.0)
             return 0.5 * jnp.sum(jnp.square(error)) / jnp.sum(got.used())
 
@@ -107,4 +107,4 @@ def test_linear_class_takes_projected_gradient_steps(shape, rule):
     np.testing.assert_allclose(state.phi, phi, rtol=1e-9)
     bounded = built(LinearNuisance, shape, lr=0.01, radius=0.5, rule=rule)
     state, _ = bounded.step(bounded.init(jax.random.key(0)), jnp.ones(shape), seen(feedback.Full(), shape, 0))
-    assert float(nets.tree_norm(state.phi)) == pytest.approx(0.5)
+    assert float(networks.tree_norm(state.phi)) == pytest.approx(0.5)

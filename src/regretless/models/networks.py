@@ -1,4 +1,4 @@
-"""Small dense networks written out by hand, and the two optimiser steps that train them.
+"""Small dense networks with their gradients written out, a network with a linear bypass, and the optimiser steps.
 
 A layer is the pair ``(weight [in, out], bias [out])``; a network is a list of layers with a ReLU between them. For one sample
 the gradient of a weight is the outer product ``h δᵀ`` of the layer's input and its output's cotangent. Keeping those two
@@ -7,11 +7,13 @@ factors instead of the product makes the gradient's norm ``‖h‖‖δ‖`` and
 """
 
 import itertools
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regretless import draws
@@ -34,10 +36,12 @@ class Factors(NamedTuple):
 
 Layers = list[Dense]
 Norm = Float[Array, ""]
+Weights = Float[Array, " n"]
+"""All weights of a ``BypassNetwork``."""
 
 
 def init_uniform(key: Key, sizes: tuple[int, ...]) -> Layers:
-    """Weights and biases uniform on ``±1/√fan_in``."""
+    """Draw weights and biases uniformly on ``±1/√fan_in``."""
     return [
         uniform_layer(jax.random.fold_in(key, i), fan_in, fan_out, fan_in)
         for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes))
@@ -45,7 +49,7 @@ def init_uniform(key: Key, sizes: tuple[int, ...]) -> Layers:
 
 
 def uniform_layer(key: Key, rows: int, columns: int, fan_in: int) -> Dense:
-    """One layer with weights and biases uniform on ``±1/√fan_in``, whether or not all of its ``fan_in`` inputs have a row."""
+    """Draw one layer uniformly on ``±1/√fan_in``, whether or not all of its ``fan_in`` inputs have a row."""
     bound = fan_in**-0.5
     weight_key, bias_key = jax.random.split(key)
     weight = draws.uniform(weight_key, (rows, columns), -bound, bound)
@@ -53,7 +57,7 @@ def uniform_layer(key: Key, rows: int, columns: int, fan_in: int) -> Dense:
 
 
 def init_he(key: Key, sizes: tuple[int, ...]) -> Layers:
-    """Weights N(0, 2/fan_in), biases zero."""
+    """Draw weights from N(0, 2/fan_in); biases are zero."""
     layers = []
     for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
         weight = draws.normal(jax.random.fold_in(key, i), (fan_in, fan_out)) * (2.0 / fan_in) ** 0.5
@@ -62,7 +66,7 @@ def init_he(key: Key, sizes: tuple[int, ...]) -> Layers:
 
 
 def forward(layers: Layers, x: Float[Array, "*n in"]) -> tuple[Float[Array, "*n out"], list[Float[Array, "*n hidden"]]]:
-    """The network's output and the input of each layer (what ``backward`` needs)."""
+    """Return the network's output and the input of each layer, which ``backward`` needs."""
     inputs = []
     for layer in layers[:-1]:
         inputs.append(x)
@@ -72,12 +76,12 @@ def forward(layers: Layers, x: Float[Array, "*n in"]) -> tuple[Float[Array, "*n 
 
 
 def apply(layers: Layers, x: Float[Array, "*n in"]) -> Float[Array, "*n out"]:
-    """The network's output."""
+    """Return the network's output."""
     return forward(layers, x)[0]
 
 
 def backward(layers: Layers, inputs: list[Array], cotangent: Float[Array, "*n out"]) -> list[Factors]:
-    """Back-propagation of ``cotangent``: the gradient of every layer, as factors."""
+    """Return the gradient of every layer for the output's ``cotangent``, as factors."""
     factors = []
     for layer, h in zip(reversed(layers), reversed(inputs), strict=True):
         factors.append(Factors(h, cotangent))
@@ -86,7 +90,7 @@ def backward(layers: Layers, inputs: list[Array], cotangent: Float[Array, "*n ou
 
 
 def gradient(factors: Factors) -> Dense:
-    """The gradient that the factors stand for: ``Σ over rows of h δᵀ`` and ``Σ δ``."""
+    """Return the gradient of the factors: ``Σ over rows of h δᵀ`` and ``Σ δ``."""
     h, delta = factors
     if h.ndim == 1:
         return Dense(h[:, None] * delta[None, :], delta)
@@ -94,22 +98,22 @@ def gradient(factors: Factors) -> Dense:
 
 
 def product(a: Array, b: Array) -> Array:
-    """``a @ b`` in the full precision of its numbers, also on accelerators that would rather round them."""
+    """Return ``a @ b`` in full precision, also on accelerators that round by default."""
     return jnp.matmul(a, b, precision="highest")
 
 
 def tree_norm(tree: Any) -> Norm:
-    """L2 norm of all leaves together."""
+    """Return the L2 norm of all leaves together."""
     return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
 def clip_factor(norm: Norm, limit: Norm | float) -> Norm:
-    """The factor that brings a gradient of this norm down to ``limit``, 1 if it is within."""
+    """Return the factor that brings a gradient of this norm down to ``limit``; 1 if it is within."""
     return jnp.minimum(1.0, jnp.asarray(limit, norm.dtype) / jnp.maximum(norm, 1e-30))
 
 
 def sgd_step(params: Any, grads: Any, rate: Float[Array, ""], clip: Norm | float) -> Any:
-    """``θ − rate · g`` with ``g`` clipped to norm ``clip``."""
+    """Return ``θ − rate · g`` with ``g`` clipped to norm ``clip``."""
     step = rate * clip_factor(tree_norm(grads), clip)
     return jax.tree.map(lambda p, g: p - step * g, params, grads)
 
@@ -117,7 +121,7 @@ def sgd_step(params: Any, grads: Any, rate: Float[Array, ""], clip: Norm | float
 def clipped_step(
     params: Any, moments: "AdamState | None", grads: Any, rate: Float[Array, ""], clip: Norm | float
 ) -> tuple[Any, "AdamState | None"]:
-    """One step with ``g`` clipped to norm ``clip``: SGD, or Adam where there are moments to keep."""
+    """Take one step with ``g`` clipped to norm ``clip``: Adam if there are moments, else SGD."""
     if moments is None:
         return sgd_step(params, grads, rate, clip), None
     scale = clip_factor(tree_norm(grads), clip)
@@ -125,7 +129,7 @@ def clipped_step(
 
 
 class AdamState(eqx.Module):
-    """Adam's moment estimates and the number of steps they have seen."""
+    """Adam's moment estimates and the number of steps."""
 
     first: Any
     second: Any
@@ -133,7 +137,7 @@ class AdamState(eqx.Module):
 
 
 def adam_init(params: Any) -> AdamState:
-    """No moments yet."""
+    """Return the moments before the first step."""
     zeros = jax.tree.map(jnp.zeros_like, params)
     return AdamState(zeros, zeros, jnp.zeros((), jnp.int32))
 
@@ -148,11 +152,12 @@ def adam_step(
     beta2: float = 0.999,
     eps: float = 1e-8,
 ) -> tuple[Any, AdamState]:
-    """Adam (Kingma & Ba, 2015) on ``scale · grads``: ``θ − rate · m̂ / (√v̂ + eps)``.
+    """Take a step of Adam (Kingma & Ba, 2015) on ``scale · grads``: ``θ − rate · m̂ / (√v̂ + eps)``.
 
     The bias corrections ``m̂ = m/(1−β₁ᵗ)``, ``v̂ = v/(1−β₂ᵗ)`` are folded into the step size and ``eps``, which leaves one
     square root and one division per weight.
     """
+    # Not optax: the recorded runs are reproduced bit by bit, and optax orders these operations differently.
     count = state.count + 1
     root = jnp.sqrt(1.0 - beta2 ** count.astype(rate.dtype))
     step = rate * root / (1.0 - beta1 ** count.astype(rate.dtype))
@@ -161,3 +166,65 @@ def adam_step(
     second = jax.tree.map(lambda v, g: beta2 * v + (1.0 - beta2) * jnp.square(g), state.second, grads)
     params = jax.tree.map(lambda p, m, v: p - step * m / (jnp.sqrt(v) + eps * root), params, first, second)
     return params, AdamState(first, second, count)
+
+
+class BypassNetwork(eqx.Module):
+    """A network with a linear bypass: ``f(x) = A x + b + V silu(W₂ silu(W₁ x + b₁) + b₂)``, in single precision.
+
+    It predicts ``dim`` costs from contexts of ``context_shape``; feature rows share a net with one output. All weights are
+    one vector, so that an optimiser step is a handful of operations.
+    """
+
+    dim: int = eqx.field(static=True)
+    context_shape: tuple[int, ...] = eqx.field(static=True)
+    width: int = eqx.field(static=True)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of ``W₁, b₁, W₂, b₂, V, A, b``."""
+        inputs, width = self.context_shape[-1], self.width
+        outputs = self.dim if len(self.context_shape) == 1 else 1
+        return (inputs, width), (width,), (width, width), (width,), (width, outputs), (inputs, outputs), (outputs,)
+
+    def init(self, key: Key) -> Weights:
+        """Draw hidden weights and biases uniformly on ``±1/√fan_in``; everything else is zero.
+
+        A fresh network predicts zero, and linear relations are learned first.
+        """
+        fan_in = (self.context_shape[-1], self.context_shape[-1], self.width, self.width)
+        bounds = self._constant([*(size**-0.5 for size in fan_in), 0.0, 0.0, 0.0])
+        return (draws.uniform(key, bounds.shape, -1.0, 1.0) * bounds).astype(jnp.float32)
+
+    def init_output(self, key: Key) -> Weights:
+        """Draw all weights but the bypass uniformly on ``±1/√fan_in``; the bypass and all biases are zero."""
+        inputs, outputs = self.shapes[5]
+        w1, w2, v = (layer.weight for layer in init_uniform(key, (inputs, self.width, self.width, outputs)))
+        parts = (w1, jnp.zeros(self.width), w2, jnp.zeros(self.width), v, jnp.zeros((inputs + 1) * outputs))
+        return jnp.concatenate([part.ravel() for part in parts]).astype(jnp.float32)
+
+    def apply(self, weights: Weights, contexts: Float[Array, "*k p"]) -> Float[Array, "*k d"]:
+        """Return the costs of one context or of several."""
+        w1, b1, w2, b2, v, a, b = self._parts(weights)
+        x = jnp.asarray(contexts, jnp.float32)
+        h = jax.nn.silu(product(x, w1) + b1)
+        h = jax.nn.silu(product(h, w2) + b2)
+        out = product(h, v) + product(x, a) + b
+        return out if len(self.context_shape) == 1 else out[..., 0]
+
+    def adam_step(
+        self, weights: Weights, adam: AdamState, gradient: Weights, rate: Array, decay: Array, speed: Array
+    ) -> tuple[Weights, AdamState]:
+        """Take a step of Adam with decoupled decay of all but biases; the bypass takes ``speed`` times the step."""
+        rate, decay, speed = (jnp.asarray(each, jnp.float32) for each in (rate, decay, speed))
+        stepped, adam = adam_step(weights, adam, gradient, rate)
+        linear, decayed = self._constant([0, 0, 0, 0, 0, 1, 1]), self._constant([1, 0, 1, 0, 1, 1, 0])
+        factor = 1.0 + (speed - 1.0) * linear
+        return weights + factor * (stepped - weights) - rate * decay * decayed * weights, adam
+
+    def _parts(self, weights: Weights) -> list[Array]:
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        return [part.reshape(shape) for part, shape in zip(jnp.split(weights, ends[:-1]), self.shapes, strict=True)]
+
+    def _constant(self, values: list[float]) -> np.ndarray:
+        """Return one value for all weights of each part."""
+        return np.repeat(np.asarray(values, np.float32), [math.prod(shape) for shape in self.shapes])
