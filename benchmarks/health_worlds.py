@@ -133,7 +133,7 @@ def _run(policy: Any, game: stream.SimulationSpec, length: int, seed_key: Any) -
         decision, feedback = stream.act(policy, game, seed_key, environment, current, sample, solution, t)
         arrival = stream.arrive(game, carry, decision, feedback, t)
         state, info = policy.learn(purpose_key(seed_key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
-        carry, _ = stream.conclude(game, carry, arrival, state, info, current, least, t)
+        carry, _ = stream.finish_round(game, carry, arrival, state, info, current, least, t)
         known = info.complete & arrival.arrived
         return carry, (decision.w, jnp.where(known, arrival.decision.id, 0), info.residual, info.total)
 
