@@ -495,10 +495,10 @@ def _prometheus_text(health: Health, labels: Mapping[str, str]) -> str:
             )
     lines = []
     for name, kind, about, samples in _metrics(health):
-        known = [(own, value) for own, value in samples if value is not None and math.isfinite(value)]
+        known = [(sample, value) for sample, value in samples if value is not None and math.isfinite(value)]
         if known:
             lines += [f"# HELP {_PREFIX}{name} {about}", f"# TYPE {_PREFIX}{name} {kind}"]
-            lines += [f"{_PREFIX}{name}{_label_text({**labels, **own})} {value:.17g}" for own, value in known]
+            lines += [f"{_PREFIX}{name}{_label_text({**labels, **sample})} {value:.17g}" for sample, value in known]
     return "\n".join([*lines, ""])
 
 
@@ -507,7 +507,9 @@ def _metrics(health: Health) -> Iterator[tuple[str, str, str, list[_Sample]]]:
 
     def bounds(figures: Mapping[str, tuple[float, float, float]], label: str) -> list[_Sample]:
         names = ("mean", "low", "high")
-        return [({label: key, "bound": b}, v) for key, own in figures.items() for b, v in zip(names, own, strict=True)]
+        return [
+            ({label: key, "bound": b}, v) for key, values in figures.items() for b, v in zip(names, values, strict=True)
+        ]
 
     periods = {"recent": health.paid, "start": health.paid_since_start}
     paid = {period: mean[:3] for period, mean in periods.items() if mean is not None}

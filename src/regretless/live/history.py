@@ -5,7 +5,7 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, Self, overload
 
 import numpy as np
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 OBSERVED = {"totals": 1, "costs": 2, "values": 2, "times": 1, "propensities": 1}
 """Optional parts of a history with their number of axes; NaN means not known."""
 
-PROPENSITY, TIME, TOTAL = "propensity", "time", "total"
+SINGLE = {"totals": "total", "times": "time", "propensities": "propensity"}
+"""Parts with one number for each round, with the name of their column."""
 
 Names = str | Sequence[str]
 
@@ -153,17 +154,12 @@ class History:
         if isinstance(rows, int | np.integer):
             if not -len(self) <= rows < len(self):
                 raise IndexError(f"history: expected a row from 0 to {len(self) - 1}, got {rows}")
-            known = {name: None if (t := getattr(self, name)) is None else _known(t[rows]) for name in OBSERVED}
-            return HistoryRound(
-                self.contexts[rows],
-                self.decisions[rows],
-                known["totals"],
-                known["costs"],
-                known["values"],
-                self.instance(int(rows)),
-                known["times"],
-                known["propensities"],
-            )
+            known = {
+                SINGLE.get(part, part): None if (t := getattr(self, part)) is None else _known(t[rows])
+                for part in OBSERVED
+            }
+            context, decision = self.contexts[rows], self.decisions[rows]
+            return HistoryRound(context=context, decision=decision, instance=self.instance(int(rows)), **known)
         chosen = np.arange(len(self))[rows]
         parts: dict[str, Any] = {name: None if (t := getattr(self, name)) is None else t[chosen] for name in OBSERVED}
         instances = None if self.instances is None else [self.instances[i] for i in chosen]
@@ -254,7 +250,7 @@ class History:
             If a column is missing or a cell cannot be used; the message names row and column.
         """
         for name in unknown:
-            arguments = ("contexts", "decisions", TOTAL, "costs", "values", "instance", TIME, PROPENSITY, "sense")
+            arguments = ["contexts", "decisions", "costs", "values", "instance", *SINGLE.values(), "sense"]
             near = "instance" if name == "instances" else nearest(name, arguments)
             hint = f"did you mean {near!r}?" if near else f"expected {', '.join(arguments)}"
             raise SettingsError(f"history: unknown argument {name!r}; {hint}")
@@ -300,13 +296,7 @@ class History:
         -------
         History
         """
-        pandas = extras.require("pandas", extra="data")
-        try:
-            frame = pandas.read_csv(path)
-        except OSError as error:
-            raise SettingsError(f"history: cannot read {path}: {error.strerror or error}") from None
-        except ValueError as error:  # also text that is not UTF-8
-            raise SettingsError(f"history: {path} is not a CSV file with a line of column names: {error}") from None
+        frame = _load(extras.require("pandas", extra="data").read_csv, path, "CSV file with a line of column names")
         return cls.from_pandas(frame, **columns)
 
     @classmethod
@@ -324,14 +314,8 @@ class History:
         -------
         History
         """
-        pandas = extras.require("pandas", extra="data")
         extras.require("pyarrow", extra="data")
-        try:
-            frame = pandas.read_parquet(path)
-        except OSError as error:
-            raise SettingsError(f"history: cannot read {path}: {error.strerror or error}") from None
-        except Exception as error:  # pyarrow has its own errors
-            raise SettingsError(f"history: {path} is not a Parquet file: {error}") from None
+        frame = _load(extras.require("pandas", extra="data").read_parquet, path, "Parquet file")
         return cls.from_pandas(frame, **columns)
 
     @classmethod
@@ -383,7 +367,7 @@ class History:
         for part, name in (("costs", "cost"), ("values", "value")):
             if getattr(self, part) is not None:
                 parts |= _numbered(name, getattr(self, part))
-        for part, name in (("totals", TOTAL), ("times", TIME), ("propensities", PROPENSITY)):
+        for part, name in SINGLE.items():
             if getattr(self, part) is not None:
                 parts[name] = getattr(self, part)
         if self.instances is not None:
@@ -439,17 +423,20 @@ def _require_rows(name: str, wrong: np.ndarray, expected: str, shown: Mapping[st
 # Tables: columns by name, and errors that say which row and which column.
 
 
+def _load(read: Callable[..., Any], path: str | os.PathLike[str], kind: str) -> Any:
+    """Return the table in a file."""
+    try:
+        return read(path)
+    except OSError as error:
+        raise SettingsError(f"history: cannot read {path}: {error.strerror or error}") from None
+    except Exception as error:  # pandas and pyarrow have their own errors; also text that is not UTF-8
+        raise SettingsError(f"history: {path} is not a {kind}: {error}") from None
+
+
 def _standard_names(names: list[str]) -> dict[str, Any]:
     """Return the columns of each part by the names that ``to_pandas`` writes, whatever their order."""
-    single = {TOTAL: "totals", TIME: "times", PROPENSITY: "propensities"}
-    several = {
-        "context": "contexts",
-        "decision": "decisions",
-        "cost": "costs",
-        "value": "values",
-        "instance": "instances",
-    }
-    parts: dict[str, Any] = {part: name for name, part in single.items() if name in names}
+    single, several = list(SINGLE.values()), ("context", "decision", "cost", "value", "instance")
+    parts: dict[str, Any] = {part: name for part, name in SINGLE.items() if name in names}
     grouped: dict[str, dict[str, str]] = {}
     for name in names:
         head, _, tail = name.partition("_")
@@ -465,7 +452,7 @@ def _standard_names(names: list[str]) -> dict[str, Any]:
         if head == "instance" and not any(tail[0].isdigit() for tail in tails):
             parts["instances"] = _keyed_names(tails)
         else:
-            parts[several[head]] = _ordered_names(head, tails)
+            parts[f"{head}s"] = _ordered_names(head, tails)
     return parts
 
 
@@ -522,17 +509,17 @@ def _refuse_misspelled(name: str, known: Sequence[str]) -> None:
 def _read(frame: "pd.DataFrame", part: str, names: Any) -> Any:
     """Return a part of a history from its columns."""
     if part == "instances" and isinstance(names, Mapping):
-        arrays = {key: _read_columns(frame, part, own) for key, own in names.items()}
+        arrays = {key: _read_columns(frame, part, chosen) for key, chosen in names.items()}
         return [{key: array[row] for key, array in arrays.items()} for row in range(len(frame))]
-    single = part in ("totals", "times", "propensities")
+    single = part in SINGLE
     if single != isinstance(names, str):
-        argument = {"totals": TOTAL, "times": TIME, "propensities": PROPENSITY, "instances": "instance"}.get(part, part)
+        argument = {**SINGLE, "instances": "instance"}.get(part, part)
         expected = "the name of one column" if single else "a list of column names"
         raise SettingsError(f"history: {argument}: expected {expected}, got {short_repr(names)}")
-    if part == "contexts" and len(names) and not any(isinstance(own, str) for own in names):
-        if len({len(own) for own in names}) > 1:
+    if part == "contexts" and len(names) and not any(isinstance(name, str) for name in names):
+        if len({len(row) for row in names}) > 1:
             raise SettingsError("history: contexts: expected as many columns for every coordinate")
-        return np.stack([_read_columns(frame, part, own) for own in names], axis=1)
+        return np.stack([_read_columns(frame, part, row) for row in names], axis=1)
     return _read_columns(frame, part, names)
 
 
