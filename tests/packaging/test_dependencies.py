@@ -26,7 +26,6 @@ NOT_YET_OPTIONAL = {  # files that still import an extra's package directly; thi
     "studies/tuning/trials.py",
     "show/results.py",
     "report/page.py",
-    "benchmarks/energy/files.py",
     "studies/cell_files.py",
     "oracles/pyepo.py",
     "studies/engines/cluster.py",

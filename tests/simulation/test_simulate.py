@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, feedback, keys, policies
-from regretless.benchmarks import Round, references
+from regretless.benchmarks import Round
 from regretless.errors import SettingsError
 from regretless.keys import purpose_key
 from regretless.oracles import top_k
@@ -172,8 +172,8 @@ def test_reference_lines_are_what_they_say():
 
 def test_what_rounding_leaves_of_two_equal_sums_is_no_regret():
     best = np.array([1e5, 2e5])
-    total = references.Tally(best, best * (1 + 1e-15), best + np.array([0.0, 3.0]), None, {})
-    random, clairvoyant = references.references(TOY, total)
+    total = stream.ReferenceTally(best, best * (1 + 1e-15), best + np.array([0.0, 3.0]), None, {})
+    random, clairvoyant = stream.summarise_references(TOY, total)
     assert (random.mean, random.standard_error) == (0.0, 0.0)
     assert clairvoyant.mean == 1.5
 

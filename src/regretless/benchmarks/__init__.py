@@ -16,12 +16,10 @@ from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
     from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
-    from regretless.benchmarks.energy.benchmark import Energy
+    from regretless.benchmarks.energy import Energy
+    from regretless.benchmarks.polynomial import ShortestPath, TopK
     from regretless.benchmarks.pricing import Pricing
-    from regretless.benchmarks.shortest_path import ShortestPath
-    from regretless.benchmarks.topk import TopK
-    from regretless.benchmarks.worlds.rows import RowsWorld
-    from regretless.benchmarks.worlds.sets import AssignmentWorld, CoverWorld, GridWorld, TopKWorld
+    from regretless.benchmarks.worlds import AssignmentWorld, CoverWorld, GridWorld, RowsWorld, TopKWorld
 
 __all__ = [
     "REGISTRY",
@@ -45,15 +43,15 @@ __all__ = [
 
 _LOCATIONS = {
     "ArraysBenchmark": "regretless.benchmarks.arrays:ArraysBenchmark",
-    "AssignmentWorld": "regretless.benchmarks.worlds.sets:AssignmentWorld",
-    "CoverWorld": "regretless.benchmarks.worlds.sets:CoverWorld",
-    "Energy": "regretless.benchmarks.energy.benchmark:Energy",
-    "GridWorld": "regretless.benchmarks.worlds.sets:GridWorld",
+    "AssignmentWorld": "regretless.benchmarks.worlds:AssignmentWorld",
+    "CoverWorld": "regretless.benchmarks.worlds:CoverWorld",
+    "Energy": "regretless.benchmarks.energy:Energy",
+    "GridWorld": "regretless.benchmarks.worlds:GridWorld",
     "Pricing": "regretless.benchmarks.pricing:Pricing",
-    "RowsWorld": "regretless.benchmarks.worlds.rows:RowsWorld",
-    "ShortestPath": "regretless.benchmarks.shortest_path:ShortestPath",
-    "TopK": "regretless.benchmarks.topk:TopK",
-    "TopKWorld": "regretless.benchmarks.worlds.sets:TopKWorld",
+    "RowsWorld": "regretless.benchmarks.worlds:RowsWorld",
+    "ShortestPath": "regretless.benchmarks.polynomial:ShortestPath",
+    "TopK": "regretless.benchmarks.polynomial:TopK",
+    "TopKWorld": "regretless.benchmarks.worlds:TopKWorld",
     "from_arrays": "regretless.benchmarks.arrays:from_arrays",
 }
 

@@ -1,4 +1,4 @@
-"""Your own history as a benchmark: recorded contexts and costs, played again in their order."""
+"""Recorded contexts and costs as a benchmark, in their order."""
 
 import hashlib
 from typing import Any
@@ -15,7 +15,7 @@ from regretless.types import Context, Instance, Key
 
 
 class ArraysBenchmark(Benchmark):
-    """Round ``t`` is row ``t`` of the arrays: every replication meets the same rounds, only the policies' draws differ."""
+    """Round ``t`` is row ``t`` of the arrays in every replication; only the policies' draws differ."""
 
     contexts: np.ndarray  # [rounds, p] or [rounds, d, p]
     costs: np.ndarray  # [rounds, d]
@@ -31,7 +31,7 @@ class ArraysBenchmark(Benchmark):
         return self.horizon
 
     def environment(self, key: Key) -> None:
-        """Every replication meets the same rounds."""
+        """Return None: every replication meets the same rounds."""
 
     def round(self, key: Key, environment: None, t: Int[Array, ""]) -> Round:
         row = lambda array: _as_float(jnp.asarray(array)[t - 1])  # noqa: E731
@@ -57,11 +57,25 @@ def from_arrays(
     instances: Instance = None,
     name: str = "history",
 ) -> ArraysBenchmark:
-    """A benchmark of recorded rounds: contexts ``[rounds, p]`` or ``[rounds, d, p]``, cost vectors ``[rounds, d]``.
+    """Return a benchmark of recorded rounds.
 
-    Policies see of the costs what their feedback shows. ``means`` are the conditional means ``E[c|x]`` where they are known
-    (they give the clairvoyant line), the leaves of ``instances`` have a leading axis of rounds.
+    Parameters
+    ----------
+    contexts : array of shape (rounds, p) or (rounds, d, p)
+        What was known in each round.
+    costs : array of shape (rounds, d)
+        All costs of each round; policies see what their feedback shows.
+    oracle : Oracle
+        The feasible set.
+    means : array of shape (rounds, d), optional
+        Conditional means ``E[c|x]`` if they are known; they give the clairvoyant reference line.
+    instances : pytree, optional
+        What changes in the feasible set, with a leading axis of rounds in every leaf.
+    name : str, default "history"
+        Its name in tables.
 
+    Examples
+    --------
     >>> import numpy as np, regretless as rg
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(50, 3))
@@ -84,21 +98,21 @@ def from_arrays(
     mean = None if means is None else _numbers("means", means)
     if mean is not None and mean.shape != c.shape:
         raise SettingsError(f"history: expected means of shape {c.shape} like the costs, got {mean.shape}")
-    own = jax.tree.map(np.asarray, instances)
-    for leaf in jax.tree.leaves(own):
+    recorded = jax.tree.map(np.asarray, instances)
+    for leaf in jax.tree.leaves(recorded):
         if leaf.shape[:1] != (len(x),):
             raise SettingsError(f"history: expected instances with a leading axis of {len(x)} rounds, got {leaf.shape}")
-    return ArraysBenchmark(name, oracle, x.shape[1:], len(x), False, x, c, mean, own)
+    return ArraysBenchmark(name, oracle, x.shape[1:], len(x), False, x, c, mean, recorded)
 
 
-def _numbers(what: str, values: Any) -> np.ndarray:
+def _numbers(name: str, values: Any) -> np.ndarray:
     try:
         array = np.array(values, np.float64)
     except (TypeError, ValueError):
-        raise SettingsError(f"history: expected numbers in {what}, all rows of one length") from None
+        raise SettingsError(f"history: expected numbers in {name}, all rows of one length") from None
     if not np.all(np.isfinite(array)):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise SettingsError(f"history: expected finite numbers in {what}, got {array[place]} at {place}")
+        raise SettingsError(f"history: expected finite numbers in {name}, got {array[place]} at {place}")
     return array
 
 

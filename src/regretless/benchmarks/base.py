@@ -1,4 +1,4 @@
-"""What a benchmark is: a stream of (context, cost) that no policy can influence, with its oracle."""
+"""The interface of benchmarks: a stream of (context, cost) that no policy can influence, with its oracle."""
 
 import abc
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from regretless.types import Context, Cost, Instance, Key
 
 
 class Round(eqx.Module):
-    """One round of the stream; ``observation`` is what ``Benchmark.context`` makes the context of."""
+    """One round of the stream; ``Benchmark.context`` makes the context from ``observation``."""
 
     observation: PyTree
     cost: Cost  # realised
@@ -26,60 +26,82 @@ class Round(eqx.Module):
 
 
 class Benchmark(eqx.Module):
-    """A sequential decision problem. Numbers that differ between replications live in the environment."""
+    """A sequential decision problem; numbers that differ between replications are in the environment.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables.
+    oracle : Oracle
+        The feasible set.
+    context_shape : tuple of int
+        ``(p,)``, or ``(d, p)`` for a row per cost coordinate.
+    horizon : int
+        The default number of rounds.
+    regret_on_mean : bool
+        Whether regret is counted on the conditional mean instead of the realised cost.
+    """
 
     name: str = eqx.field(static=True)
     oracle: Oracle
     context_shape: tuple[int, ...] = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
-    regret_on_mean: bool = eqx.field(static=True)  # regret of the conditional mean instead of the realised cost
+    regret_on_mean: bool = eqx.field(static=True)
 
     @abc.abstractmethod
     def environment(self, key: Key) -> PyTree:
-        """What a replication draws once and keeps."""
+        """Return what a replication draws once and keeps."""
 
     @abc.abstractmethod
     def round(self, key: Key, environment: PyTree, t: Int[Array, ""]) -> Round:
-        """Round ``t = 1, 2, …``; ``key`` is that round's own."""
+        """Return round ``t = 1, 2, …``; every round has its own ``key``."""
 
     @abc.abstractmethod
     def context(self, environment: PyTree, observation: PyTree) -> Context:
-        """The context that policies see."""
+        """Return the context that policies see."""
 
     def measurement(self, name: str) -> Measurement:
-        """The feedback regime called ``name``, as it is on this benchmark."""
+        """Return the feedback regime called ``name`` on this benchmark."""
         return regime(name)
 
     def problem(self, feedback: str | Measurement = "bandit", *, may_miss: bool | None = None) -> Problem:
-        """What policies are built for to be played on this benchmark."""
+        """Return the problem that policies for this benchmark are built for.
+
+        Parameters
+        ----------
+        feedback : str or Measurement, default "bandit"
+            What a decision reveals.
+        may_miss : bool, optional
+            Whether rows of the feedback may fail to arrive.
+        """
         rule = self.measurement(feedback) if isinstance(feedback, str) else feedback
         first = lambda key: self.round(key, self.environment(key), jnp.int32(1)).instance  # noqa: E731
         instance = jax.eval_shape(first, jax.random.key(0))
         return Problem(self.oracle, self.context_shape, rule, may_miss=may_miss, instance=instance)
 
     def judged(self, played: Round) -> Cost:
-        """The cost that regret is counted on."""
+        """Return the cost that regret is counted on."""
         if self.regret_on_mean:
             assert played.mean is not None
             return played.mean
         return played.cost
 
     def predictions(self, environment: PyTree, played: Round) -> dict[str, Cost]:
-        """Predicted costs that reference lines play by, by name; they must depend on what the round shows, not on policies."""
+        """Return predicted costs of further reference lines by name; they may depend on the round, not on policies."""
         return {}
 
     @property
     def data(self) -> str | None:
-        """``real`` or ``synthetic`` where the rounds are read from data; None where they are drawn."""
+        """``"real"``, ``"synthetic"`` or ``"recorded"`` if the rounds are read from data; None if they are drawn."""
         return None
 
     @property
     def longest(self) -> int | None:
-        """At most how many rounds there are; None for no limit."""
+        """Largest number of rounds; None without a limit."""
         return None
 
     def describe(self) -> dict[str, Any]:
-        """What tells this benchmark from another, apart from its settings: its name, a digest of the data that it reads."""
+        """Return what identifies this benchmark apart from its settings, as JSON data: name and digest of its data."""
         return {"name": self.name}
 
 
@@ -87,15 +109,15 @@ REGISTRY: Registry[type["BenchmarkSpec"]] = Registry(
     "benchmark",
     "benchmarks",
     {
-        "topk": "regretless.benchmarks.topk:TopK",
-        "shortest_path": "regretless.benchmarks.shortest_path:ShortestPath",
+        "topk": "regretless.benchmarks.polynomial:TopK",
+        "shortest_path": "regretless.benchmarks.polynomial:ShortestPath",
         "pricing": "regretless.benchmarks.pricing:Pricing",
-        "energy": "regretless.benchmarks.energy.benchmark:Energy",
-        "world_topk": "regretless.benchmarks.worlds.sets:TopKWorld",
-        "world_rows": "regretless.benchmarks.worlds.rows:RowsWorld",
-        "world_assignment": "regretless.benchmarks.worlds.sets:AssignmentWorld",
-        "world_grid": "regretless.benchmarks.worlds.sets:GridWorld",
-        "world_cover": "regretless.benchmarks.worlds.sets:CoverWorld",
+        "energy": "regretless.benchmarks.energy:Energy",
+        "world_topk": "regretless.benchmarks.worlds:TopKWorld",
+        "world_rows": "regretless.benchmarks.worlds:RowsWorld",
+        "world_assignment": "regretless.benchmarks.worlds:AssignmentWorld",
+        "world_grid": "regretless.benchmarks.worlds:GridWorld",
+        "world_cover": "regretless.benchmarks.worlds:CoverWorld",
     },
     ("registry", "build"),
     "a subclass of regretless.benchmarks.BenchmarkSpec",

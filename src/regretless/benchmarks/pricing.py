@@ -17,7 +17,33 @@ from regretless.types import Context, Key
 
 
 class Pricing(BenchmarkSpec):
-    """The paper's sizes, prices and demand."""
+    """Price 20 products at 4 levels, the 2 lowest of them promotions, with at most 10 promotions; the paper's sizes.
+
+    Mean demand is ``softplus(min(|b_i·x|^degree + (1 − price)^degree, demand_cap))``, at least 1e-6; the cap is not
+    in the paper, and a tenth of the entries reach it at degree 8. Demand is Poisson around it, with one shock
+    ``exp(0.1 ζ − 0.005)`` a round. Feedback is realised revenue.
+
+    Parameters
+    ----------
+    degree : int, default 8
+        Degree of the demand.
+    products, levels : int
+        Number of products, and of prices for each.
+    promotions, budget : int
+        How many of the lowest prices are promotions, and how many promotions are allowed at once.
+    features : int, default 25
+        Length of the context ``x`` that all products share.
+    lowest_price, highest_price : float
+        Prices are evenly spaced between these.
+    shock_scale : float, default 0.1
+        Standard deviation of the round's common log-demand.
+    demand_cap : float, default 50
+        Limit of the growth of mean demand.
+    regret : {"mean", "realised"}
+        Count regret on conditional means, or on realised costs as the paper writes.
+    context : {"rows", "vector"}
+        Policies see a row of 60 features per (product, price), or ``x`` alone as the paper writes.
+    """
 
     degree: int = Field(default=8, ge=1, le=100, description="of the demand")
     products: int = Field(default=20, ge=1, le=10**5, description="to be priced")
@@ -42,13 +68,7 @@ class Pricing(BenchmarkSpec):
 
 
 class PricingBenchmark(Benchmark):
-    """20 products at 4 prices, the 2 lowest of them promotions, at most 10 promotions, 25 context features.
-
-    Mean demand ``softplus(min(|b_i·x|^degree + (1 − price)^degree, 50))``, at least 1e-6; the cap is not in the paper, and a
-    tenth of the entries reach it at degree 8. Demand is Poisson around it, with one shock ``exp(0.1 ζ − 0.005)`` a round.
-    Feedback is realised revenue; regret is counted on conditional means, unless ``regret`` says otherwise. ``context`` is one
-    row of 60 features per (product, price), or the 25 numbers of ``x`` alone.
-    """
+    """The stream of ``Pricing``."""
 
     settings: Pricing = eqx.field(static=True)
 
@@ -88,32 +108,32 @@ class PricingBenchmark(Benchmark):
     def context(
         self, environment: Float[Array, "products features"], observation: Float[Array, " features"]
     ) -> Context:
-        """``x``, or one feature row per (product, level).
+        """Return ``x``, or one feature row per (product, level).
 
         Its columns: x, b_i, b_i·x, |b_i·x|^degree, price, (1 − price)^degree, promotion, level, 1.
         """
-        own, x, n = self.settings, observation, self.oracle.dim
-        if own.context == "vector":
+        settings, x, n = self.settings, observation, self.oracle.dim
+        if settings.context == "vector":
             return x
         match = environment @ x
         by_product = jnp.concatenate(
             [environment, match[:, None], (jnp.abs(match) ** self.settings.degree)[:, None]], axis=1
         )
-        level, steepness = np.arange(own.levels), (1.0 - self.prices) ** own.degree
+        level, steepness = np.arange(settings.levels), (1.0 - self.prices) ** settings.degree
         by_level = np.concatenate(
             [
                 self.prices[:, None],
                 steepness[:, None],
-                (level < own.promotions)[:, None],
-                np.eye(own.levels),
+                (level < settings.promotions)[:, None],
+                np.eye(settings.levels),
             ],
             axis=1,
         )
         return jnp.concatenate(
             [
-                jnp.broadcast_to(x, (n, own.features)),
-                jnp.repeat(by_product, own.levels, axis=0),
-                jnp.asarray(np.tile(by_level, (own.products, 1)), x.dtype),
+                jnp.broadcast_to(x, (n, settings.features)),
+                jnp.repeat(by_product, settings.levels, axis=0),
+                jnp.asarray(np.tile(by_level, (settings.products, 1)), x.dtype),
                 jnp.ones((n, 1), x.dtype),
             ],
             axis=1,

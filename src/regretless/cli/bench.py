@@ -145,7 +145,7 @@ def oracle(
     """
     with clear_errors():
         configure("cpu", compilation_cache=False)
-        from regretless.benchmarks.energy.benchmark import INSTANCES
+        from regretless.benchmarks.energy import INSTANCES
         from regretless.studies.speed import oracle as measure
         from regretless.studies.speed.simulations import machine
 

@@ -31,21 +31,21 @@ def fetch(
     Files that are there already and whole stay as they are. Exit code 1 if the origin cannot be reached.
     """
     with clear_errors():
-        from regretless.benchmarks.energy import files as energy_files
+        from regretless.benchmarks import energy_data
         from regretless.errors import SettingsError
         from regretless.registry import require_known
 
         require_known("data", what, ["energy"])
-        folder = data_dir or energy_files.cached()
+        folder = data_dir or energy_data.cache_folder()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
         try:
-            paths = energy_files.fetch(folder, origin or energy_files.ORIGIN, console.log)
+            paths = energy_data.fetch(folder, origin or energy_data.ORIGIN, console.log)
         except (OSError, ValueError) as error:
             console.complain(
-                f"{error}\nWithout a network, copy {', '.join(energy_files.FILES)} into a folder and name it with "
+                f"{error}\nWithout a network, copy {', '.join(energy_data.FILES)} into a folder and name it with "
                 "--data-dir or REGRETLESS_DATA; without the files, energy plays on synthetic data."
             )
             raise typer.Exit(1) from None

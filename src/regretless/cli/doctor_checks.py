@@ -66,10 +66,10 @@ def cache() -> Iterator[Finding]:
 
 def data() -> Iterator[Finding]:
     """The files of the energy benchmark: there, and as they were published?"""
-    from regretless.benchmarks.energy import files
+    from regretless.benchmarks import energy_data
 
     try:
-        folder = files.find()
+        folder = energy_data.find_folder()
     except SettingsError as error:
         yield Finding(str(error))
         return
@@ -79,9 +79,9 @@ def data() -> Iterator[Finding]:
         )
         yield Finding(words, wrong=False)
         return
-    for name in files.FILES:
+    for name in energy_data.FILES:
         try:
-            files.verify(folder / name)
+            energy_data.verify(folder / name)
         except SettingsError as error:
             yield Finding(str(error))
         except OSError as error:

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.benchmarks.references import Tally
 from regretless.errors import OracleError, SettingsError
 from regretless.policies.base import Policy
 from regretless.simulation import stream
@@ -28,7 +27,7 @@ from regretless.simulation.programs import (
     play_on_host,
     solve_stream,
 )
-from regretless.simulation.stream import SimulationSpec
+from regretless.simulation.stream import ReferenceTally, SimulationSpec
 from regretless.types import SOLVED
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class ChunkOutcome(NamedTuple):
     """The outcome of a chunk of replications."""
 
     outcomes: dict[str, PolicyOutcome]
-    tally: Tally
+    tally: ReferenceTally
 
 
 @dataclass(eq=False)
@@ -115,11 +114,11 @@ class Chunk:
     carries: list[Any] = field(default_factory=list)  # by group; empty before the first segment and after the last one
     diverged_at: list[np.ndarray] = field(default_factory=list)  # by group
     records: list[list[SegmentData]] = field(default_factory=list)  # by group, one entry per segment
-    tallies: list[Tally] = field(default_factory=list)  # one entry per segment
+    tallies: list[ReferenceTally] = field(default_factory=list)  # one entry per segment
     totals: list[np.ndarray] = field(default_factory=list)  # regret so far, by group
 
     def add(
-        self, records: Sequence[SegmentData], tally: Tally, carries: list[Any], diverged_at: list[np.ndarray]
+        self, records: Sequence[SegmentData], tally: ReferenceTally, carries: list[Any], diverged_at: list[np.ndarray]
     ) -> None:
         """Add a segment that all groups have finished."""
         self.records = self.records or [[] for _ in records]

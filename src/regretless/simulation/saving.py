@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from regretless.array_files import canonical, read_arrays, write_arrays
-from regretless.benchmarks.references import Tally
 from regretless.errors import CheckpointError, DamagedError, SettingsError
 from regretless.results import PACKAGES
 from regretless.simulation.run import Chunk, SegmentData
+from regretless.simulation.stream import ReferenceTally
 from regretless.trees import named, restored
 
 KIND = "simulation"
@@ -112,7 +112,7 @@ def _chunk(
     sums, predicted = _below(f"{place}/tally/", arrays), _below(f"{place}/predicted/", arrays)
     pick: Any = lambda i, name: sums[name][i] if name in sums else None  # noqa: E731
     chunk.tallies = [
-        Tally(
+        ReferenceTally(
             best=sums["best"][i],
             random=sums["random"][i],
             clairvoyant=pick(i, "clairvoyant"),

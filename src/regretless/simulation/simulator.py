@@ -19,7 +19,6 @@ import numpy as np
 from regretless import benchmarks, policies
 from regretless import feedback as feedbacks
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec
-from regretless.benchmarks.references import references
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, check_linkage
 from regretless.oracles.base import Oracle
@@ -31,7 +30,7 @@ from regretless.simulation import stream
 from regretless.simulation.programs import Progress
 from regretless.simulation.run import PLAY, Callback, Run, group_policies
 from regretless.simulation.saving import Saving
-from regretless.simulation.stream import SimulationSpec
+from regretless.simulation.stream import SimulationSpec, summarise_references
 from regretless.spec import Spec
 
 SEGMENT_ROUNDS = 250
@@ -234,7 +233,7 @@ def simulate(
         request = {"seeds": list(chosen), "horizon": rounds, "precision": execution.precision}
         saving = None if execution.save is None else Saving(execution.save, {**request, **run.describe()})
         chunks, played = run.play(chosen, monitor.callback, monitor.every, saving)
-        lines = tuple(references(benchmark, _concatenated([chunk.tally for chunk in chunks])))
+        lines = tuple(summarise_references(benchmark, _concatenated([chunk.tally for chunk in chunks])))
     world = {
         "benchmark": {**describe_part(world_spec), **benchmark.describe()},
         "horizon": rounds,

@@ -10,15 +10,76 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
-from regretless.benchmarks.references import Tally, questions, tally
 from regretless.errors import SettingsError
 from regretless.keys import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, START, STREAM, purpose_key
 from regretless.policies.base import Policy
-from regretless.results import DIAGNOSTICS_EVERY
+from regretless.results import DIAGNOSTICS_EVERY, Reference
 from regretless.types import Decision, Feedback, Info, Key, Sample, Solution
+
+REFERENCE_ROUNDING = 1e-12
+"""Relative difference of two sums that is attributed to rounding."""
+
+
+class ReferenceTally(NamedTuple):
+    """Sums over the rounds of one replication's segment, from which its reference lines are computed."""
+
+    best: Float[Array, ""]  # Σ min_w c·w
+    random: Float[Array, ""]  # Σ c·w*(N(0, I))
+    clairvoyant: Float[Array, ""] | None  # Σ c·w*(E[c|x])
+    cost: Float[Array, " d"] | None  # Σ c, for the best fixed decision; None if the feasible set changes
+    predicted: dict[str, Float[Array, ""]]  # Σ c·w*(prediction), for each prediction that the benchmark has
+
+
+def reference_costs(
+    benchmark: Benchmark, key: Key, environment: PyTree, rounds: Round
+) -> Float[Array, "lines rounds d"]:
+    """Return the costs to solve for the reference lines: judged, random, conditional means if known, predictions."""
+    costs = jax.vmap(benchmark.judged)(rounds)
+    predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
+    lines = [costs, draws.normal(key, costs.shape)]
+    lines += [] if rounds.mean is None else [rounds.mean]
+    return jnp.stack([*lines, *predictions.values()])
+
+
+def tally_references(
+    benchmark: Benchmark, rounds: Round, costs: Float[Array, "rounds d"], w: Float[Array, "lines rounds d"]
+) -> ReferenceTally:
+    """Return the sums of one replication; ``w`` solves the costs of ``reference_costs``."""
+    best, random, *others = jnp.sum(costs * w, axis=(1, 2))
+    clairvoyant = None if rounds.mean is None else others.pop(0)
+    first = jax.tree.map(lambda leaf: leaf[0], rounds)
+    names = jax.eval_shape(lambda: benchmark.predictions(benchmark.environment(jax.random.key(0)), first))
+    return ReferenceTally(
+        best=best,
+        random=random,
+        clairvoyant=clairvoyant,
+        cost=jnp.sum(costs, axis=0) if rounds.instance is None else None,
+        predicted=dict(zip(names, others, strict=True)),
+    )
+
+
+def summarise_references(benchmark: Benchmark, total: ReferenceTally) -> list[Reference]:
+    """Return the reference lines from the tally of the whole horizon, float64 with a leading axis of replications."""
+    total = jax.tree.map(np.asarray, total)
+    lines = [_reference_line("random", total.random, total.best)]
+    if total.cost is not None:
+        fixed = np.asarray(benchmark.oracle.answer(np.asarray(total.cost, np.float64), None).w, np.float64)
+        lines.append(_reference_line("best_fixed", np.sum(total.cost * fixed, axis=1), total.best))
+    if total.clairvoyant is not None:
+        lines.append(_reference_line("clairvoyant", total.clairvoyant, total.best))
+    return [*lines, *(_reference_line(name, spent, total.best) for name, spent in total.predicted.items())]
+
+
+def _reference_line(name: str, spent: Any, best: Any) -> Reference:
+    """Return the line of one decision maker; a difference of two sums within rounding is no regret."""
+    regret = np.where(np.isclose(spent, best, rtol=REFERENCE_ROUNDING, atol=0.0), 0.0, spent - best)
+    error = float(np.std(regret, ddof=1) / len(regret) ** 0.5) if len(regret) > 1 else float("nan")
+    return Reference(name, float(np.mean(regret)), error)
 
 
 class SimulationSpec(eqx.Module):
@@ -46,7 +107,7 @@ class StreamSegment(NamedTuple):
     environment: PyTree
     rounds: Round
     best: Float[Array, " length"]  # min c·w of each round
-    tally: Tally
+    tally: ReferenceTally
     unusable: Int[Array, ""]
 
 
@@ -60,14 +121,14 @@ def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
         finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
-    costs = questions(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds)
+    costs = reference_costs(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds)
     return StreamBatch(environment, rounds, costs, unusable)
 
 
 def solve_references(spec: SimulationSpec, batch: StreamBatch, w: Float[Array, "lines length d"]) -> StreamSegment:
     """Return the segment with the solutions of its reference lines."""
     costs = jax.vmap(spec.benchmark.judged)(batch.rounds)
-    sums = tally(spec.benchmark, batch.rounds, costs, w)
+    sums = tally_references(spec.benchmark, batch.rounds, costs, w)
     return StreamSegment(batch.environment, batch.rounds, jnp.sum(costs * w[0], axis=1), sums, batch.unusable)
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.benchmarks.energy.benchmark import Energy
+from regretless.benchmarks.energy import Energy
 from regretless.errors import OracleError
 from regretless.oracles import Plant
 from regretless.oracles.schedule_solver import schedule_solver

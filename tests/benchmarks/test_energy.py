@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks
-from regretless.benchmarks.energy import files as energy_files
+from regretless.benchmarks import energy_data
 from regretless.errors import SettingsError
 from regretless.feedback import check_linkage
 from regretless.simulation.simulator import simulate
@@ -35,7 +35,7 @@ def real_files() -> Path:
     if not REAL:
         assert not os.environ.get("CI"), "needs REGRETLESS_DATA with the energy files"
         pytest.skip("needs REGRETLESS_DATA with the energy files")
-    return energy_files.find(REAL)
+    return energy_data.find_folder(REAL)
 
 
 @pytest.mark.usefixtures("nowhere")
@@ -50,19 +50,19 @@ def test_without_data_everything_is_synthetic_and_says_so():
 
 
 def test_data_are_looked_for_in_order(nowhere, monkeypatch):
-    assert energy_files.find() is None
-    cached = energy_files.cached()
+    assert energy_data.find_folder() is None
+    cached = energy_data.cache_folder()
     by_name, inside = nowhere / "named" / "energy", nowhere / "direct"
     for folder in (cached, by_name, inside):
         folder.mkdir(parents=True)
-        (folder / energy_files.PRICES).touch()
-    assert energy_files.find() == cached
+        (folder / energy_data.PRICES).touch()
+    assert energy_data.find_folder() == cached
     monkeypatch.setenv("REGRETLESS_DATA", str(nowhere / "named"))
-    assert energy_files.find() == by_name
-    assert energy_files.find(str(inside)) == inside
+    assert energy_data.find_folder() == by_name
+    assert energy_data.find_folder(str(inside)) == inside
     monkeypatch.setenv("REGRETLESS_DATA", str(nowhere / "cache"))
     with pytest.raises(SettingsError, match=r"no energy data in .*cache: .*REGRETLESS_DATA, or download"):
-        energy_files.find()
+        energy_data.find_folder()
 
 
 def test_altered_and_truncated_files_are_refused(nowhere):
@@ -70,7 +70,7 @@ def test_altered_and_truncated_files_are_refused(nowhere):
     shutil.copytree(real_files(), copy)
     for path in (copy, *copy.iterdir()):
         path.chmod(0o755)
-    prices = copy / energy_files.PRICES
+    prices = copy / energy_data.PRICES
     whole = prices.read_text()
     prices.write_text(whole.replace("54.32", "54.33", 1))
     with pytest.raises(SettingsError, match=r"prices2013\.dat: the file was altered: expected sha256 c8086b6b"):
@@ -131,11 +131,11 @@ def origin(tmp_path, monkeypatch):
     """A server with files of the right names and known checksums."""
     served = tmp_path / "served"
     known = {}
-    for name, (place, _) in energy_files.FILES.items():
+    for name, (place, _) in energy_data.FILES.items():
         (served / place).parent.mkdir(parents=True, exist_ok=True)
         (served / place).write_text(f"content of {name}")
-        known[name] = (place, energy_files.sha256(served / place))
-    monkeypatch.setattr(energy_files, "FILES", known)
+        known[name] = (place, energy_data.sha256(served / place))
+    monkeypatch.setattr(energy_data, "FILES", known)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(served))
     monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *words: None)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -148,24 +148,24 @@ def test_fetch_downloads_verifies_and_mends(tmp_path, origin):
     address, served = origin
     folder = tmp_path / "mine"
     told = []
-    paths = energy_files.fetch(folder, address, told.append)
-    assert [path.read_text() for path in paths] == [f"content of {name}" for name in energy_files.FILES]
+    paths = energy_data.fetch(folder, address, told.append)
+    assert [path.read_text() for path in paths] == [f"content of {name}" for name in energy_data.FILES]
     assert all("downloading" in line for line in told)
     (folder / "load1.txt").write_text("altered")
     told.clear()
-    energy_files.fetch(folder, address, told.append)
+    energy_data.fetch(folder, address, told.append)
     assert [line for line in told if "downloading" in line] == ["load1.txt: downloading"]
     assert (folder / "load1.txt").read_text() == "content of load1.txt"
-    (served / energy_files.FILES["load2.txt"][0]).write_text("something else")
+    (served / energy_data.FILES["load2.txt"][0]).write_text("something else")
     (folder / "load2.txt").unlink()
     with pytest.raises(ValueError, match="hash"):
-        energy_files.fetch(folder, address)
+        energy_data.fetch(folder, address)
     assert not (folder / "load2.txt").exists()
-    (served / energy_files.FILES["load2.txt"][0]).unlink()
+    (served / energy_data.FILES["load2.txt"][0]).unlink()
     with pytest.raises(OSError, match=r"cannot download .*load2.* 404"):
-        energy_files.fetch(folder, address)
+        energy_data.fetch(folder, address)
     with pytest.raises(OSError, match=r"cannot download .*: the server cannot be reached"):
-        energy_files.fetch(folder, "http://127.0.0.1:9/")
+        energy_data.fetch(folder, "http://127.0.0.1:9/")
 
 
 def test_fetch_does_not_wait_for_ever_for_a_server_that_drips(tmp_path, origin, monkeypatch):
@@ -181,6 +181,6 @@ def test_fetch_does_not_wait_for_ever_for_a_server_that_drips(tmp_path, origin, 
 
     monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "do_GET", drip)
     with pytest.raises(OSError, match=r"cannot download .*prices2013.dat: it takes more than 0.5 seconds"):
-        energy_files.fetch(tmp_path, address, seconds=0.5)
+        energy_data.fetch(tmp_path, address, seconds=0.5)
     gone.set()
     assert [path.name for path in tmp_path.iterdir()] == ["served"]

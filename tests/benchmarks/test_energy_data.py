@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from regretless.benchmarks.energy import data as energy_data
-from regretless.benchmarks.energy import synthetic as energy_synthetic
-from regretless.benchmarks.energy.data import FEATURES, INTENSITY, Series, prepare, read_prices
-from regretless.benchmarks.energy.instance import read_plant
+from regretless.benchmarks import energy_data
+from regretless.benchmarks.energy import read_plant
+from regretless.benchmarks.energy_data import FEATURES, INTENSITY, PriceSeries, prepare, read_prices
 from regretless.errors import SettingsError
 from regretless.oracles import Plant, PlantTask
 
@@ -82,14 +81,14 @@ def test_cleaning():
     features[0, 47, INTENSITY], features[1, 0, INTENSITY] = 0.0, np.nan
     features[0, 46, INTENSITY], features[1, 1, INTENSITY] = 4.0, 7.0
     features[2, 5, 3] = np.nan
-    kept = prepare(Series(features, prices))
+    kept = prepare(PriceSeries(features, prices))
     assert np.array_equal(kept.prices, prices[[0, 1, 3]])
     flat = kept.features.reshape(-1, 8)
     np.testing.assert_allclose(flat.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(flat.std(axis=0), 1, rtol=1e-12)
     four, five, six, seven = kept.features[[0, 0, 1, 1], [46, 47, 0, 1], INTENSITY]
     np.testing.assert_allclose([five - four, six - four], np.array([1, 2]) / 3 * (seven - four), rtol=1e-9)
-    broken = Series(features, np.where(np.arange(4)[:, None] == 1, np.nan, prices))
+    broken = PriceSeries(features, np.where(np.arange(4)[:, None] == 1, np.nan, prices))
     assert np.array_equal(prepare(broken).prices, prices[[0, 3]])
 
 
@@ -102,8 +101,8 @@ def test_least_squares_recovers_a_linear_price():
 
 
 def test_synthetic_prices_have_the_shape_and_the_habits_of_real_ones():
-    series = energy_synthetic.generate()
-    again = energy_synthetic.generate()
+    series = energy_data.generate_series()
+    again = energy_data.generate_series()
     assert all(np.array_equal(*pair) for pair in zip(series, again, strict=True))
     assert series.features.shape == (792, 48, len(FEATURES))
     days = prepare(series)
@@ -115,7 +114,7 @@ def test_synthetic_prices_have_the_shape_and_the_habits_of_real_ones():
     assert prices.min() < 0, "and negative prices"
     forecast = series.features[..., FEATURES.index("SMPEA")]
     assert 0.4 < np.corrcoef(forecast.ravel(), prices.ravel())[0, 1] < 0.98, "the forecast is good, not perfect"
-    assert not np.array_equal(energy_synthetic.generate(seed=1).prices, series.prices)
+    assert not np.array_equal(energy_data.generate_series(seed=1).prices, series.prices)
 
 
 INSTANCE = ["30", "2", "1", "0 150 0.1 0.1", "5 6", "2", "0 3 1 9 4.5", "2 1", "1 48 0 48 2", "5 5.5"]
@@ -133,13 +132,13 @@ def test_reads_an_instance(tmp_path):
     [
         (1, "31", "line 1: expected slots that divide a day of 1440 minutes, got 31 minutes"),
         (1, "half", "line 1: expected the minutes per slot, got 'half'"),
-        (2, "0", "line 2: expected the number of resources, a whole number of at least 1, got 0"),
+        (2, "0", "line 2: expected the number of resources, an integer of at least 1, got 0"),
         (4, "0 150 0.1", r"line 4: expected machine 0: id idle up down \(4 numbers\), got 3"),
         (5, "5", r"line 5: expected the capacities of machine 0 \(2 numbers\), got 1"),
         (6, "3", "line 11: expected task 2: id duration earliest latest power, but the file ends: truncated"),
         (6, "1", "line 9: expected the end of the file after 1 tasks, got '1 48 0 48 2'"),
         (7, "0 9 1 9 4.5", "line 7: task 0: 9 slots do not fit between slot 1 and slot 9"),
-        (7, "0 3.5 1 9 4.5", "line 7: task 0: expected duration, earliest and latest in whole slots"),
+        (7, "0 3.5 1 9 4.5", "line 7: task 0: expected duration, earliest and latest as integers"),
         (7, "0 3 1 49 4.5", "line 7: task 0: expected 0 ≤ earliest < latest ≤ 48 slots"),
         (8, "2 7", r"line 8: task 0: its usage \[2.0, 7.0\] fits no machine"),
         (8, "2 x", "line 8: expected the usages of task 0, got '2 x'"),

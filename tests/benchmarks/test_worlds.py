@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks
-from regretless.benchmarks.references import references
-from regretless.benchmarks.worlds.noise import NOISES
-from regretless.benchmarks.worlds.shapes import draw_coefficients, mean_costs
+from regretless.benchmarks.worlds import NOISES, draw_coefficients, mean_costs
 from regretless.errors import SettingsError
 from regretless.keys import ENVIRONMENT, STREAM, purpose_key
-from regretless.simulation.stream import SimulationSpec, draw_and_solve
+from regretless.simulation.stream import SimulationSpec, draw_and_solve, summarise_references
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -90,7 +88,7 @@ def test_seasons_alternate_and_coins_have_two_sides():
     regimes = world.environment(jax.random.key(0))
     bases = [np.asarray(world.coefficients(regimes, jnp.int32(t)).base) for t in (1, 10, 11, 20, 21)]
     assert [np.array_equal(base, regimes.last.base) for base in bases] == [False, False, True, True, False]
-    assert set(np.unique(world.drawn(jax.random.key(1)))) == {-1.0, 1.0}
+    assert set(np.unique(world.draw_features(jax.random.key(1)))) == {-1.0, 1.0}
 
 
 def test_odd_and_irrelevant_columns_stand_beside_the_features():
@@ -134,7 +132,7 @@ def test_reference_lines_are_those_of_a_plain_loop():
     settings = {"items": 6, "k": 2, "rounds": 12}
     world = benchmarks.parse("world_topk", settings).build()
     drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(SimulationSpec(world), key, jnp.int32(0), 12)))
-    lines = references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
+    lines = summarise_references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
     fixed = []
     for seed in range(2):
         means = np.array([each.mean for each in played(settings, 12, seed=seed)[1]])
@@ -152,7 +150,7 @@ def test_refuses_settings_that_make_no_world():
         benchmarks.parse("world_topk", {"shape": "linn"}).build()
     with pytest.raises(SettingsError, match="unknown noise 'gauss'"):
         benchmarks.parse("world_topk", {"noise": "gauss"}).build()
-    with pytest.raises(SettingsError, match="expected k ≤ the 15 items that are there at a time, got k = 16"):
+    with pytest.raises(SettingsError, match="expected k ≤ the 15 items that are available at a time, got k = 16"):
         benchmarks.parse("world_topk", {"k": 16, "available": 0.5}).build()
     with pytest.raises(SettingsError, match="no effect on feature rows"):
         benchmarks.parse("world_rows", {"irrelevant": 3}).build()
