@@ -1,0 +1,255 @@
+"""Read a store for a report: the newest campaign of every study and the results that are there."""
+
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from regretless.errors import DamagedError, SettingsError
+from regretless.experiments.campaign import Z_LIMIT
+from regretless.experiments.extension import Published, find_published
+from regretless.experiments.report.content import file_names
+from regretless.experiments.store import Campaign, ResultStore
+from regretless.experiments.study import Cell, Panel, Study
+from regretless.formatting import unique_name
+from regretless.plots import Palette, RegretCurve, regret_curve
+from regretless.results import Result, Results
+
+SIMPLE_BASELINE = "linear_thompson"
+"""The strong simple policy that charts show in addition to their own arms."""
+MIN_REPLICATIONS = 10
+"""Replications from which on the lowest mean of a table is marked."""
+
+
+class PublishedComparison(NamedTuple):
+    """An arm compared with its published value, on a second range of seeds too where that was needed."""
+
+    published: Published
+    z: float
+    second: tuple[float, float] | None = None  # mean and standard error
+    second_z: float | None = None
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether one of the ranges is within three standard errors of the difference."""
+        return abs(self.z) <= Z_LIMIT or (self.second_z is not None and abs(self.second_z) <= Z_LIMIT)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        if abs(self.z) <= Z_LIMIT:
+            return "reproduced"
+        if self.second_z is None:
+            return "second range of seeds missing"
+        return "reproduced on the second range" if self.reproduced else "not reproduced"
+
+
+@dataclasses.dataclass(frozen=True)
+class CellView:
+    """A cell of a panel with its stored results.
+
+    Parameters
+    ----------
+    label : str
+        Its name in the panel.
+    results : Results
+        The results that are there, by arm.
+    curves : dict of str to RegretCurve
+        Average regret per round.
+    published : dict of str to PublishedComparison
+        Arms with a published value for exactly this configuration.
+    addresses : dict of str to str
+        Where the results are stored.
+    """
+
+    label: str
+    results: Results
+    curves: dict[str, RegretCurve]
+    published: dict[str, PublishedComparison]
+    addresses: dict[str, str]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of its longest run."""
+        return max((result.regret.shape[1] for result in self.results.values()), default=0)
+
+    @property
+    def replications(self) -> int:
+        """The largest number of replications of an arm."""
+        return max((len(result.seeds) for result in self.results.values()), default=0)
+
+    @property
+    def seeds(self) -> list[int]:
+        """All seeds."""
+        return sorted({seed for result in self.results.values() for seed in result.seeds})
+
+    def best(self) -> str | None:
+        """Return the arm with the lowest mean; None if there are no finite means."""
+        means = {label: result.mean() for label, result in self.results.items() if math.isfinite(result.mean())}
+        return min(means, key=means.__getitem__) if means else None
+
+
+@dataclasses.dataclass
+class Page:
+    """Everything that a report shows.
+
+    Parameters
+    ----------
+    store : ResultStore
+        Where the results are.
+    campaigns : dict of str to Campaign
+        The campaign that is shown for every study, by the study's name.
+    studies : list of Study
+        The studies, those of a publication first.
+    """
+
+    store: ResultStore
+    campaigns: dict[str, Campaign]
+    studies: list[Study]
+    written: float = dataclasses.field(default_factory=time.time)
+    palette: Palette = dataclasses.field(default_factory=Palette)
+    _known: dict[str, Result | None] = dataclasses.field(default_factory=dict)
+
+    def load(self, address: str) -> Result | None:
+        """Return a stored result; None if it is missing or damaged."""
+        if address not in self._known:
+            try:
+                self._known[address] = self.store.load(address)
+            except (FileNotFoundError, DamagedError):
+                self._known[address] = None
+        return self._known[address]
+
+    def view(self, cell: Cell) -> CellView | None:
+        """Return a cell with the results that are there; None if there are none."""
+        results = {label: result for label, address in cell.arms if (result := self.load(address)) is not None}
+        if not results:
+            return None
+        second = {label: result for label, address in cell.second if (result := self.load(address)) is not None}
+        curves = {label: c for label, r in results.items() if r.regret.size and (c := regret_curve(r)) is not None}
+        compared = {label: _compare_published(result, second.get(label)) for label, result in results.items()}
+        return CellView(
+            cell.label,
+            Results([dataclasses.replace(result, label=label) for label, result in results.items()]),
+            curves,
+            {label: comparison for label, comparison in compared.items() if comparison is not None},
+            {label: address for label, address in cell.arms if label in results},
+        )
+
+    def views(self, panel: Panel) -> list[CellView]:
+        """Return the cells of a panel that have results."""
+        return [view for cell in panel.cells if (view := self.view(cell)) is not None]
+
+    def all_views(self) -> Iterator[tuple[Study, Panel, CellView]]:
+        """Iterate over all cells with results."""
+        for study in self.studies:
+            for panel in study.panels:
+                for view in self.views(panel):
+                    yield study, panel, view
+
+    def shown(self) -> dict[str, Result]:
+        """Return every result that is shown, by address."""
+        addresses = dict.fromkeys(a for study in self.studies for cell in study.cells() for _, a in cell.arms)
+        return {address: result for address in addresses if (result := self.load(address)) is not None}
+
+    def missing(self, study: Study) -> list[str]:
+        """Return the names of results of a study that are not there."""
+        names = self.campaigns[study.name].names
+        addresses = dict.fromkeys(address for cell in study.cells() for _, address in cell.arms)
+        return [names.get(address, address[:12]) for address in addresses if self.load(address) is None]
+
+    def places(self) -> dict[str, str]:
+        """Return a name of every study that is safe in file names and addresses."""
+        names = [study.name for study in self.studies]
+        return dict(zip(names, file_names(names, "study"), strict=True))
+
+    def tally(self) -> tuple[int, int]:
+        """Return how many published values are reproduced, and how many were compared."""
+        compared = {view.addresses[label]: c for _, _, view in self.all_views() for label, c in view.published.items()}
+        return sum(comparison.reproduced for comparison in compared.values()), len(compared)
+
+    def tunings(self) -> list[dict[str, Any]]:
+        """Return the records of finished tunings in the store; unreadable ones are left out."""
+        records = []
+        for path in sorted(self.store.folder.glob("tuning/*.json")):
+            try:
+                record = json.loads(path.read_text(encoding="utf-8"))
+                record["trials"], record["best"]["value"], record["benchmark"]  # what is shown
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+                continue
+            records.append(record)
+        return records
+
+
+def _compare_published(result: Result, second: Result | None) -> PublishedComparison | None:
+    """Return the comparison with a published value of exactly this configuration; None without one."""
+    policy, benchmark = result.config.get("policy"), result.config.get("benchmark")
+    if not result.extra.get("standard") or not isinstance(policy, Mapping) or not isinstance(benchmark, Mapping):
+        return None
+    known = find_published(str(benchmark.get("name")), str(result.config.get("feedback")), str(policy.get("name")))
+    mean, error = result.mean(), result.standard_error()
+    if known is None or not math.isfinite(mean) or not math.isfinite(error):
+        return None
+    comparison = PublishedComparison(known, known.z(mean, error))
+    if second is None or abs(comparison.z) <= Z_LIMIT:
+        return comparison
+    again = second.mean(), second.standard_error()
+    return comparison._replace(second=again, second_z=known.z(*again))
+
+
+def panel_arms(views: list[CellView]) -> dict[str, tuple[CellView, str]]:
+    """Return the arms of all cells by label; with several cells the labels name the cell."""
+    if len(views) == 1:
+        return {label: (views[0], label) for label in views[0].results}
+    shared = set.intersection(*(set(view.results) for view in views)) if views else set()
+    alone = {SIMPLE_BASELINE} if sum(SIMPLE_BASELINE in view.results for view in views) == 1 else set()
+    arms: dict[str, tuple[CellView, str]] = {}
+    for view in views:
+        for label in view.results:
+            if label in alone or not view.label:
+                name = label
+            else:
+                name = view.label if shared == {label} else f"{view.label}, {label}"
+            arms[unique_name(name, arms)] = (view, label)
+    return arms
+
+
+def read_page(store: ResultStore) -> Page:
+    """Read a store.
+
+    Parameters
+    ----------
+    store : ResultStore
+        A folder of results.
+
+    Returns
+    -------
+    Page
+        All studies of its campaigns; of a study in several campaigns the newest code, then full runs rather than short
+        ones, then the latest.
+
+    Raises
+    ------
+    SettingsError
+        If the store has no campaign.
+    """
+    campaigns = store.read_campaigns()
+    chosen: dict[str, tuple[Campaign, Study]] = {}
+    latest = {study.name: campaign.code for campaign in campaigns for study in campaign.studies}
+
+    def rank(campaign: Campaign, name: str) -> tuple[bool, bool, float]:
+        return campaign.code == latest[name], campaign.scale.horizon is None, campaign.written
+
+    for campaign in campaigns:
+        for study in campaign.studies:
+            known = chosen.get(study.name)
+            if study.panels and (known is None or rank(campaign, study.name) >= rank(known[0], study.name)):
+                chosen[study.name] = campaign, study
+    if not chosen:
+        raise SettingsError(
+            f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' and "
+            "give DIR as --store; campaigns of other versions are not read, the same command writes them again"
+        )
+    ordered = sorted(chosen.values(), key=lambda pair: (not pair[1].collection, pair[1].order, pair[0].written))
+    return Page(store, {study.name: campaign for campaign, study in ordered}, [study for _, study in ordered])

@@ -1,0 +1,440 @@
+"""Kinds of panels: functions that turn the results of a panel into cards."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from regretless.experiments.arena_scores import OverallScore, Score, overall_scores, score
+from regretless.experiments.extension import REPORT
+from regretless.experiments.report.content import (
+    Block,
+    Card,
+    Chart,
+    Note,
+    Table,
+    Value,
+    mean_value,
+    number_value,
+    row,
+)
+from regretless.experiments.report.gather import (
+    MIN_REPLICATIONS,
+    SIMPLE_BASELINE,
+    CellView,
+    Page,
+    PublishedComparison,
+    panel_arms,
+)
+from regretless.experiments.study import Panel, Study
+from regretless.formatting import display_name, format_mean, format_number, unique_name
+from regretless.plots import EMPTY, Axis, HeatMap, Line, Plot, curve_plot, fit_axis
+from regretless.registry import require_known
+from regretless.results import Reference, Result
+
+BENCHMARK_NAMES = {"topk": "Top-k", "shortest_path": "Shortest path", "pricing": "Pricing", "energy": "Energy"}
+
+
+@dataclasses.dataclass(frozen=True)
+class PanelContext:
+    """A panel with its results, as a function that shows it receives it.
+
+    Parameters
+    ----------
+    page : Page
+        The page, with its store and palette.
+    study, panel : Study and Panel
+        What is shown.
+    views : list of CellView
+        The cells that have results, at least one.
+    name : str
+        A name of the panel that is safe in file names and addresses.
+    """
+
+    page: Page
+    study: Study
+    panel: Panel
+    views: list[CellView]
+    name: str
+
+    @property
+    def title(self) -> str:
+        """The title of the panel; a benchmark is shown by its printed name."""
+        return BENCHMARK_NAMES.get(self.panel.title, self.panel.title)
+
+    @property
+    def kind(self) -> str:
+        """How it is shown."""
+        return self.panel.kind or self.study.kind
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The reference lines of the first cell with finite values."""
+        return tuple(line for line in self.views[0].results.references if math.isfinite(line.mean))
+
+    def arms(self) -> dict[str, tuple[CellView, str]]:
+        """Return the arms of all cells by label, and the simple baseline from companion cells."""
+        arms = panel_arms(self.views)
+        companions = (self.page.view(cell) for cell in self.panel.companions)
+        for view in (*self.views, *companions):
+            if view is not None and SIMPLE_BASELINE in view.results:
+                arms.setdefault(SIMPLE_BASELINE, (view, SIMPLE_BASELINE))
+        return arms
+
+    def chart(self, plot: Plot | HeatMap, part: str = "") -> list[Block]:
+        """Return a chart with a note on what it leaves out; a note alone if there is nothing to draw."""
+        if isinstance(plot, Plot) and not plot.lines:
+            return [Note(EMPTY)]
+        outside = plot.outside_text() if isinstance(plot, Plot) else ""
+        place = "-".join(filter(None, ("chart", self.name, part)))
+        title = ": ".join(filter(None, (self.study.title, self.title)))
+        return [Chart(place, title, plot), *([Note(outside)] if outside else [])]
+
+    def card(self, blocks: Iterable[Block], title: str = "", wide: bool = False) -> Card:
+        """Return a card with the title of the panel and the notices of its runs."""
+        notices = dict.fromkeys(
+            notice
+            for view in self.views
+            for result in view.results.values()
+            for notice in result.extra.get("notices", [])
+        )
+        return Card(title or self.title, (*blocks, *map(Note, notices)), wide)
+
+
+PanelFunction = Callable[[PanelContext], list[Card]]
+
+
+def best_note(marked: bool) -> Note:
+    """Return what a bold row means, or why there is none."""
+    if marked:
+        return Note(f"Bold: the lowest mean, of {MIN_REPLICATIONS} replications or more.")
+    return Note(f"Nothing is bold: the lowest mean is marked from {MIN_REPLICATIONS} replications on.")
+
+
+def show_table(context: PanelContext) -> list[Card]:
+    """Show final regrets with published values where there are any, paired differences, and regret curves."""
+    views = context.views
+    marked = any(view.replications >= MIN_REPLICATIONS for view in views)
+    blocks: list[Block] = [result_table(context), best_note(marked), *paired_tables(context)]
+    cards = [context.card(blocks)]
+    drawn = {study.name for study in context.page.studies if study.kind in ("curves", "models")}
+    if not drawn or not context.study.collection:
+        title = ": ".join(filter(None, (context.title, "regret per round")))
+        cards.append(Card(title[0].upper() + title[1:], tuple(context.chart(panel_curves(context)))))
+    return cards
+
+
+def result_table(context: PanelContext) -> Table:
+    """Return the table of final regrets with reference lines at the end."""
+    views = context.views
+    comparing = any(view.published for view in views)
+    head = ("policy", "mean ± s.e.", "median", *(("published ± s.e.", "z", "verdict") if comparing else ()))
+    rows = []
+    for view in views:
+        prefix = f"{view.label}: " if view.label and len(views) > 1 else ""
+        best = view.best() if view.replications >= MIN_REPLICATIONS else None
+        for label, result in view.results.items():
+            cells = _result_cells(prefix + label, context.page.palette[label].colour, result, view.published.get(label))
+            rows.append(row(*cells[: len(head)], style="best" if label == best else ""))
+    for view in views:
+        prefix = f"{view.label}: " if view.label and len(views) > 1 else ""
+        for line in view.results.references:
+            dashes = ["–"] * (len(head) - 2)
+            rows.append(row(prefix + line.name, mean_value(line.mean, line.standard_error), *dashes, style="reference"))
+    return Table(context.name, head, tuple(rows))
+
+
+def _result_cells(name: str, colour: str, result: Result, compared: PublishedComparison | None) -> list[Value]:
+    detail = f"{result.diverged} diverged" if result.diverged else ""
+    ours = mean_value(result.mean(), result.standard_error())
+    cells = [Value(name, swatch=colour, detail=detail), ours, number_value(result.median())]
+    if compared is None:
+        return [*cells, Value("–"), Value("–"), Value("–")]
+    z = f"{compared.z:+.2f}"
+    if compared.second is not None and compared.second_z is not None:
+        z += f", then {compared.second_z:+.2f}"
+        cells[1] = dataclasses.replace(ours, detail=f"second range: {format_mean(*compared.second)}")
+    close = compared.verdict == "reproduced"
+    chip = "good" if close else "warn" if compared.reproduced or compared.second_z is None else "bad"
+    return [
+        *cells,
+        mean_value(compared.published.mean, compared.published.standard_error),
+        Value(z, (compared.z,)),
+        Value(compared.verdict, chip=chip),
+    ]
+
+
+def paired_tables(context: PanelContext) -> list[Table]:
+    """Return differences of final regret, paired by seed, for each cell."""
+    tables = []
+    for view in context.views:
+        rows = [each for each in view.results.rows() if each["difference"] is not None]
+        if not rows:
+            continue
+        base = rows[0]["against"]
+        body = [
+            row(
+                each["policy"],
+                number_value(each["difference"]),
+                Value(f"{format_number(each['low'])} to {format_number(each['high'])}", (each["low"], each["high"])),
+                Value(str(each["pairs"])),
+            )
+            for each in rows
+        ]
+        several = f"{view.label}: " if view.label and len(context.views) > 1 else ""
+        name = "_".join(filter(None, (context.name, view.label if several else "", "paired")))
+        head = ("policy", f"minus {base}", "95 % interval", "pairs")
+        tables.append(Table(name, head, tuple(body), folded=f"{several}Paired differences from {base}"))
+    return tables
+
+
+def panel_curves(context: PanelContext, zoom: int | None = None) -> Plot:
+    """Return the average regret per round of all arms with the reference lines at their final value."""
+    lines, horizon = [], max(view.rounds for view in context.views)
+    for label, (view, arm) in context.arms().items():
+        curve = view.curves.get(arm)
+        if curve is not None:
+            lines.append(Line(label, curve.rounds.tolist(), curve.mean, curve.error, context.page.palette[label]))
+    levels = [(line.name, line.mean / horizon) for line in context.references]
+    last = min(zoom or context.panel.zoom or horizon, horizon)
+    return curve_plot("average regret per round", lines, levels, horizon, last)
+
+
+def show_curves(context: PanelContext) -> list[Card]:
+    """Show average regret per round, with a folded table of final regrets."""
+    horizon, zoom = max(view.rounds for view in context.views), context.panel.zoom
+    blocks = context.chart(panel_curves(context))
+    if zoom is not None and zoom < horizon:
+        blocks.append(Note(f"The first {zoom} rounds; a double click shows all {horizon:,}."))
+    rows = [row(label, mean_value(*_mean_error(view.results[arm]))) for label, (view, arm) in context.arms().items()]
+    table = Table(context.name, ("policy", "mean ± s.e."), tuple(rows), folded="Final regrets")
+    return [context.card([*blocks, table])]
+
+
+def _mean_error(result: Result) -> tuple[float, float]:
+    return result.mean(), result.standard_error()
+
+
+def show_bars(context: PanelContext) -> list[Card]:
+    """Show the final regrets of all arms as bars with the reference lines that are near."""
+    arms = {label: view.results[arm] for label, (view, arm) in context.arms().items()}
+    finite = {label: result for label, result in arms.items() if math.isfinite(result.mean())}
+    lines = []
+    for label, result in finite.items():
+        error = result.standard_error()
+        errors = np.array([error]) if math.isfinite(error) else None
+        lines.append(Line(label, [label], np.array([result.mean()]), errors, context.page.palette[label]))
+    tips = [0.0, *(float(line.y[0]) for line in lines)]
+    levels = [Line(line.name, list(finite), np.full(len(finite), line.mean)) for line in context.references if finite]
+    near = [line for line in levels if 2 * min(tips) <= line.y[0] <= 2 * max(tips)]
+    far = [line for line in levels if line not in near]
+    plot = Plot("bars", lines, near, Axis("", categories=True), Axis("final regret"), far)
+    rows = [row(label, mean_value(*_mean_error(result))) for label, result in arms.items()]
+    table = Table(context.name, ("policy", "mean ± s.e."), tuple(rows), folded="Final regrets")
+    return [context.card([*context.chart(plot), table, *paired_tables(context)])]
+
+
+def parse_numbers(labels: Sequence[str]) -> list[float] | None:
+    """Return labels as distinct finite numbers; None if they are words.
+
+    >>> parse_numbers(["2", "4e1"]), parse_numbers(["2", "full"])
+    ([2.0, 40.0], None)
+    """
+    try:
+        values = [float(label) for label in labels]
+    except ValueError:
+        return None
+    return values if len(set(values)) == len(values) and all(map(math.isfinite, values)) else None
+
+
+def show_lines(context: PanelContext) -> list[Card]:
+    """Show the final regret of every policy across the cells, whose labels are the x axis."""
+    labels: list[str] = []
+    for view in context.views:
+        labels.append(unique_name(view.label, labels))
+    values = parse_numbers(labels)
+    order = list(range(len(labels))) if values is None else list(np.argsort(values))
+    views = [context.views[index] for index in order]
+    x: list[float] | list[str] = labels if values is None else [values[index] for index in order]
+    policies = list(dict.fromkeys(label for view in views for label in view.results))
+    lines = []
+    for policy in policies:
+        pairs = [_mean_error(view.results[policy]) if policy in view.results else (np.nan, np.nan) for view in views]
+        means, errors = (np.array(column, float) for column in zip(*pairs, strict=True))
+        shown = np.nan_to_num(errors, nan=0.0) if np.isfinite(errors).any() else None
+        if np.isfinite(means).any():
+            lines.append(Line(policy, x, means, shown, context.page.palette[policy]))
+    levels = [{line.name: line.mean for line in view.results.references} for view in views]
+    references = []
+    for name in dict.fromkeys(name for level in levels for name in level):
+        means = np.array([level.get(name, np.nan) for level in levels], float)
+        if np.isfinite(means).any():
+            references.append(Line(name, x, means))
+    log = bool(lines) and all(np.nanmin(line.y) > 0 for line in lines)
+    edges = [line.y for line in lines]
+    edges += [edge for line in lines if line.error is not None for edge in (line.low(log), line.high())]
+    axis, near, far = fit_axis("final regret", edges, log, references)
+    plot = Plot("points", lines, near, Axis(context.study.axis or "", categories=values is None), axis, far)
+    columns = dict(zip([labels[index] for index in order], (dict(view.results) for view in views), strict=True))
+    table = grid_table(context.name, "policy", policies, columns)
+    return [context.card([*context.chart(plot), table])]
+
+
+def grid_table(name: str, corner: str, rows: Sequence[str], columns: dict[str, dict[str, Result]]) -> Table:
+    """Return a folded table with a mean and standard error by row and column."""
+    dash = Value("–", (None, None))
+    body = [
+        row(label, *(mean_value(*_mean_error(arms[label])) if label in arms else dash for arms in columns.values()))
+        for label in rows
+    ]
+    return Table(name, (corner, *columns), tuple(body), folded="Final regrets")
+
+
+def show_heat_map(context: PanelContext) -> list[Card]:
+    """Show final regrets by row and column, from arms labelled ``row/column``."""
+    columns: dict[str, dict[str, Result]] = {}
+    for view in context.views:
+        for label, result in view.results.items():
+            name, slash, column = label.partition("/")
+            columns.setdefault(column if slash else view.label, {})[name] = result
+    first = next(iter(columns.values()))
+    rows = list(dict.fromkeys(name for arms in columns.values() for name in arms))
+    mean = {name: first[name].mean() if name in first else math.inf for name in rows}
+    rows.sort(key=lambda name: mean[name] if math.isfinite(mean[name]) else math.inf)
+    grid = np.array([[arms[n].mean() if n in arms else np.nan for arms in columns.values()] for n in rows], float)
+    lines = [(line.name, line.mean) for line in context.references]
+    baseline = context.arms().get(SIMPLE_BASELINE)
+    if baseline is not None:
+        lines.append((SIMPLE_BASELINE, baseline[0].results[baseline[1]].mean()))
+    comparison = " · ".join(f"{display_name(name)} {format_number(value)}" for name, value in lines)
+    blocks = context.chart(HeatMap(rows, list(columns), grid, heat_shades(grid)))
+    blocks += [Note(f"For comparison: {comparison}")] if comparison else []
+    return [context.card([*blocks, grid_table(context.name, context.study.axis or "", rows, columns)])]
+
+
+def heat_shades(grid: np.ndarray) -> np.ndarray:
+    """Return orders of magnitude as shades, or the numbers where some are not positive."""
+    return np.log10(grid) if np.all(grid[np.isfinite(grid)] > 0) else grid
+
+
+# Arena
+
+OVERALL_HEAD = (
+    "policy",
+    "worlds",
+    "relative",
+    "low to high",
+    "over linear_old",
+    "worst world",
+    "beats best fixed",
+    "µs",
+)
+Scores = dict[str, dict[str, Score]]
+"""Scores by world and policy."""
+
+
+def arena_scores(views: Iterable[CellView]) -> Scores:
+    """Return the scores of cells by world and policy."""
+    scores: Scores = {}
+    for view in views:
+        for label, result in view.results.items():
+            one = score(view.label, label, result)
+            if one is not None:
+                scores.setdefault(view.label, {})[label] = one
+    return scores
+
+
+def arena_policies(scores: Scores) -> list[str]:
+    """Return the policies in the order in which they come."""
+    return list(dict.fromkeys(name for world in scores.values() for name in world))
+
+
+def arena_totals(scores: Scores) -> list[OverallScore]:
+    """Return every policy over its worlds."""
+    return overall_scores(one for world in scores.values() for one in world.values())
+
+
+def show_arena(context: PanelContext) -> list[Card]:
+    """Show geometric means of relative regret, a heat map and a table of every world."""
+    scores = arena_scores(context.views)
+    if not scores:
+        return [context.card([Note("Nothing to compare: no cell of this panel has a random line.")])]
+    marked = all(view.replications >= MIN_REPLICATIONS for view in context.views)
+    cards = []
+    everything = arena_scores(view for panel in context.study.panels for view in context.page.views(panel))
+    if context.study.panels[0] is context.panel and everything.keys() != scores.keys():
+        total = overall_table(everything, f"{context.name}_all_worlds", marked)
+        cards.append(Card("All worlds together", (total, best_note(marked)), wide=True))
+    worlds = world_table(scores, f"{context.name}_worlds", marked)
+    blocks = [overall_table(scores, context.name, marked), best_note(marked), *context.chart(relative_map(scores))]
+    return [*cards, context.card([*blocks, worlds, Note("* below the best fixed decision.")], wide=True)]
+
+
+def overall_table(scores: Scores, name: str, marked: bool) -> Table:
+    """Return a row per policy: geometric mean of relative regret with its interval, worst world and time."""
+    totals = arena_totals(scores)
+    lowest = min(each.relative for each in totals)
+    rows = []
+    for each in totals:
+        low, high = each.interval
+        cells = (
+            Value(each.policy),
+            Value(str(each.worlds)),
+            number_value(each.relative),
+            Value(f"{format_number(low)} to {format_number(high)}", (low, high)),
+            number_value(each.ratio),
+            Value(f"{each.worst} ({format_number(each.worst_relative)})"),
+            Value(f"{each.below_fixed} of {each.fixed_matters}"),
+            number_value(each.microseconds),
+        )
+        rows.append(row(*cells, style="best" if marked and each.relative == lowest else ""))
+    used = [i for i in range(len(OVERALL_HEAD)) if any(each.cells[i].text != "–" for each in rows)]
+    body = tuple(dataclasses.replace(each, cells=tuple(each.cells[i] for i in used)) for each in rows)
+    return Table(name, tuple(OVERALL_HEAD[i] for i in used), body)
+
+
+def world_table(scores: Scores, name: str, marked: bool) -> Table:
+    """Return a row per world: reference lines, and every policy's share of random's regret with its regret."""
+    policies, rows = arena_policies(scores), []
+    for world, by_policy in scores.items():
+        first, lowest = next(iter(by_policy.values())), min(each.regret for each in by_policy.values())
+        cells = []
+        for policy in policies:
+            one = by_policy.get(policy)
+            if one is None:
+                cells.append(Value("–"))
+                continue
+            share = format_number(one.relative) + ("*" if one.below_fixed else "")
+            best = "good" if marked and one.regret == lowest else ""
+            cells.append(Value(share, (one.relative,), format_mean(one.regret, one.error), chip=best))
+        rows.append(row(world, number_value(first.random), number_value(first.fixed), *cells))
+    return Table(name, ("world", "random", "best fixed", *policies), tuple(rows), folded="Every world")
+
+
+def relative_map(scores: Scores) -> HeatMap:
+    """Return the regret relative to random's as a heat map, a row per world and a column per policy."""
+    policies = arena_policies(scores)
+    grid = np.array([[w[p].relative if p in w else np.nan for p in policies] for w in scores.values()], float)
+    return HeatMap(list(scores), policies, grid, heat_shades(np.maximum(grid, 1e-3)))
+
+
+PANELS: dict[str, PanelFunction] = {
+    "table": show_table,
+    "curves": show_curves,
+    "models": show_curves,
+    "heatmap": show_heat_map,
+    "lines": show_lines,
+    "bars": show_bars,
+    "arena": show_arena,
+}
+"""The kinds of panels of the library; packages add theirs with ``ReportExtension.panels``."""
+
+
+def panel_function(kind: str) -> PanelFunction:
+    """Return the function that shows a kind of panel, the library's or another package's."""
+    known = dict(PANELS)
+    for extension in REPORT.usable().values():
+        known = {**getattr(extension, "panels", {}), **known}
+    require_known("kind of panel", kind, known)
+    return known[kind]
