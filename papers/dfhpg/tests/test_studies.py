@@ -13,7 +13,7 @@ from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.resolve import resolve
 from regretless_dfhpg.presets import read_table
-from regretless_dfhpg.studies import BENCHMARKS, SECOND_SEEDS, STUDIES, TheoryTask
+from regretless_dfhpg.studies import SECOND_SEEDS, STUDIES, TheoryTask
 
 SIMULATED = [name for name in STUDIES if name != "theory"]
 STATIC = ("baseline", "surrogate", "normalize_gradients", "alpha.gate")

@@ -248,8 +248,8 @@ def read_page(store: ResultStore) -> Page:
                 chosen[study.name] = campaign, study
     if not chosen:
         raise SettingsError(
-            f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' and "
-            "give DIR as --store; campaigns of other versions are not read, the same command writes them again"
+            f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' "
+            "and give DIR as --store; campaigns of other versions are not read, the same command writes them again"
         )
     ordered = sorted(chosen.values(), key=lambda pair: (not pair[1].collection, pair[1].order, pair[0].written))
     return Page(store, {study.name: campaign for campaign, study in ordered}, [study for _, study in ordered])

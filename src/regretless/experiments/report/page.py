@@ -173,8 +173,8 @@ def tuning_section(record: Mapping[str, Any]) -> Section:
     numbers, values = [float(n) for n, _ in trials], np.array([value for _, value in trials], float)
     best = format_number(record["best"]["value"])
     words = (
-        f"{len(record['trials'])} random configurations of {record.get('policy', 'a policy')} with {about[1]}, {about[2]} "
-        f"feedback, {record.get('seeds')} validation seeds; the best reaches {best} (trial {record['best']['number']})."
+        f"{len(record['trials'])} random configurations of {record.get('policy', 'a policy')} with {about[1]}, "
+        f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches {best} (trial {record['best']['number']})."
     )
     cards = []
     if len(trials):
@@ -297,8 +297,9 @@ def _lowest_means(page: Page, study: Study) -> list[Sentence]:
         best, *others = sorted(arena_totals(arena), key=lambda each: each.relative)
         interval = f"95 % interval {format_number(best.interval[0])} to {format_number(best.interval[1])}"
         then = f"; then {join_words([f'{o.policy} {format_number(o.relative)}' for o in others])}" if others else ""
-        words = f"{format_number(best.relative)} of random's regret over {count_text(len(arena), 'world')}, {interval}{then}."
-        return [[SummaryPart(best.policy, place), SummaryPart(f" has the lowest regret: {words}")]]
+        where = f"of random's regret over {count_text(len(arena), 'world')}"
+        words = f" has the lowest regret: {format_number(best.relative)} {where}, {interval}{then}."
+        return [[SummaryPart(best.policy, place), SummaryPart(words)]]
     seen: set[tuple[str, ...]] = set()
     for panel in study.panels:
         for view in page.views(panel):
@@ -313,10 +314,8 @@ def _lowest_means(page: Page, study: Study) -> list[Sentence]:
                 if view.replications >= MIN_REPLICATIONS
                 else f", from {count_text(view.replications, 'replication')} only"
             )
-            words = (
-                f": {first.label} has the lowest mean final regret, {format_mean(first.mean(), first.standard_error())}, "
-                f"before {second.label} with {format_mean(second.mean(), second.standard_error())}{few}."
-            )
+            best, next_best = (format_mean(r.mean(), r.standard_error()) for r in (first, second))
+            words = f": {first.label} has the lowest mean final regret, {best}, before {second.label} with {next_best}{few}."
             sentences.append([SummaryPart(where, place), SummaryPart(words)])
     return sentences
 

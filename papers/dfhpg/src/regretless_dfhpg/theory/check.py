@@ -1,7 +1,7 @@
 """Measure all theorems, propositions and lemmas of the convergence theory with the library's own DFHPG.
 
-``world`` and ``surrogate`` define the world of the theorems, ``estimators`` checks single rounds, ``runs`` checks rates,
-and this module checks constants and collects everything.
+``world`` and ``surrogate`` define the world of the theorems, ``estimators`` checks single rounds, ``runs`` checks
+rates, and this module checks constants and collects everything.
 """
 
 import math
