@@ -305,6 +305,7 @@ def write(page: Page, folder: Path) -> list[str]:
     """Write the figures and tables of the paper with a LaTeX document."""
     from regretless_dfhpg.document import write_document
 
+    folder.mkdir(parents=True, exist_ok=True)
     if has_paper(page):
         outcomes = [outcome.to_dict() for outcome in page_claims(page)]
         write_text(folder / "claims.json", json.dumps(outcomes, ensure_ascii=False, indent=1) + "\n")
