@@ -108,8 +108,8 @@ IMPLIED = ("degree", "alpha.gate")
 """Columns that others imply: synthetic benchmarks have degree 8, and a time scale belongs to the exponential gate."""
 ABBREVIATIONS = {"moving_average": "ma", "nuisance_induced": "ni", "true": "yes", "false": "no"}
 CONFIGURATIONS_ABOUT = (
-    "Base: moving-average (ma) or nuisance-induced (ni) baseline; Norm: whether both gradients are scaled to unit length; "
-    "a time scale belongs to the exponential gate, the others use a warm-up. Synthetic benchmarks have degree 8."
+    "Base: moving-average (ma) or nuisance-induced (ni) baseline; Norm: whether both gradients are scaled to unit "
+    "length; a time scale belongs to the exponential gate, the others use a warm-up. Synthetic benchmarks have degree 8."
 )
 
 

@@ -64,8 +64,8 @@ ACCENTS = dict(
     zip("\u0300\u0301\u0302\u0303\u0304\u0307\u0308\u030a\u030b\u030c\u0327\u0306", "`'^~=.\"rHvcu", strict=True)
 )
 GREEK_NAMES = """
-alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon varphi chi psi omega
-Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega
+alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon varphi chi psi
+omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega
 """
 GREEK = dict(zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ", GREEK_NAMES.split(), strict=True))
 
@@ -86,7 +86,7 @@ def _latex_letter(char: str) -> str:
         return char
     if char in GREEK:
         return rf"$\{GREEK[char]}$"
-    base, *marks = unicodedata.normalize("NFKD", char)
+    base, *marks = list(unicodedata.normalize("NFKD", char))
     if not base.isascii() or not all(mark in ACCENTS or mark.isascii() for mark in marks):
         return "?"
     letter = COMMANDS.get(base, base)

@@ -88,7 +88,7 @@ def summary(page: Page) -> list[list[SummaryPart]]:
             sentences.append([SummaryPart("Of "), link, SummaryPart(words)])
     places = page.places()
     missed = {
-        f"{label} on {BENCHMARK_NAMES.get(panel.title, panel.title)} ({study.name}, z = {comparison.z:+.1f})": study.name
+        f"{label} on {panel.title} ({study.name}, z = {comparison.z:+.1f})": study.name
         for study, panel, view in page.all_views()
         for label, comparison in view.published.items()
         if not comparison.reproduced
@@ -129,8 +129,8 @@ def z_section(page: Page) -> Section | None:
     grid = np.array([[row.get(title, np.nan) for title in titles] for row in scores.values()])
     heat_map = HeatMap(list(scores), [BENCHMARK_NAMES[title] for title in titles], np.round(grid, 2), np.abs(grid))
     about = (
-        "Standard errors of the difference between every mean and its published value; negative is lower regret. A value "
-        "is reproduced within ±3."
+        "Standard errors of the difference between every mean and its published value; negative is lower regret. A "
+        "value is reproduced within ±3."
     )
     card = Card("", (Chart("chart-z-scores", "z-scores of all published values", heat_map),), wide=True)
     return Section("z-scores", "Published values at a glance", about, (card,))
@@ -200,8 +200,8 @@ def configurations_section() -> Section:
             tables.append(Table(f"{name}_all_degrees", tuple(head), body, folded="All degrees"))
         cards.append(Card(title, tuple(tables), wide=True))
     about = (
-        "Tuned settings of DFHPG in the published runs, which these runs use; the other policies share the settings that "
-        "they have. 'regretless tune' searches for your own."
+        "Tuned settings of DFHPG in the published runs, which these runs use; the other policies share the settings "
+        "that they have. 'regretless tune' searches for your own."
     )
     return Section("configurations", "Configurations", about, tuple(cards))
 

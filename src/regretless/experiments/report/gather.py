@@ -207,10 +207,8 @@ def panel_arms(views: list[CellView]) -> dict[str, tuple[CellView, str]]:
     arms: dict[str, tuple[CellView, str]] = {}
     for view in views:
         for label in view.results:
-            if label in alone or not view.label:
-                name = label
-            else:
-                name = view.label if shared == {label} else f"{view.label}, {label}"
+            qualified = view.label if shared == {label} else f"{view.label}, {label}"
+            name = label if label in alone or not view.label else qualified
             arms[unique_name(name, arms)] = (view, label)
     return arms
 

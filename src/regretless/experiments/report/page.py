@@ -142,7 +142,8 @@ def study_section(page: Page, study: Study, place: str) -> Section:
             cards += panel_function(context.kind)(context)
         elif panel.title:
             empty.append(BENCHMARK_NAMES.get(panel.title, panel.title))
-    missing, notes = page.missing(study), ()
+    missing = page.missing(study)
+    notes: tuple[Note, ...] = ()
     if missing:
         which = f" ({join_words(empty)})" if empty else ""
         words = f"{count_text(len(missing), 'result')} not computed yet{which}; resume with:"
@@ -174,7 +175,8 @@ def tuning_section(record: Mapping[str, Any]) -> Section:
     best = format_number(record["best"]["value"])
     words = (
         f"{len(record['trials'])} random configurations of {record.get('policy', 'a policy')} with {about[1]}, "
-        f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches {best} (trial {record['best']['number']})."
+        f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches {best} "
+        f"(trial {record['best']['number']})."
     )
     cards = []
     if len(trials):
@@ -289,7 +291,8 @@ def summarise(page: Page) -> list[Sentence]:
 
 def _lowest_means(page: Page, study: Study) -> list[Sentence]:
     """Return a sentence per cell of a study about its lowest mean, or one about the arena."""
-    place, sentences = page.places()[study.name], []
+    place = page.places()[study.name]
+    sentences: list[Sentence] = []
     arena = arena_scores(
         v for panel in study.panels if (panel.kind or study.kind) == "arena" for v in page.views(panel)
     )
@@ -314,8 +317,11 @@ def _lowest_means(page: Page, study: Study) -> list[Sentence]:
                 if view.replications >= MIN_REPLICATIONS
                 else f", from {count_text(view.replications, 'replication')} only"
             )
-            best, next_best = (format_mean(r.mean(), r.standard_error()) for r in (first, second))
-            words = f": {first.label} has the lowest mean final regret, {best}, before {second.label} with {next_best}{few}."
+            lowest, second_lowest = (format_mean(r.mean(), r.standard_error()) for r in (first, second))
+            words = (
+                f": {first.label} has the lowest mean final regret, {lowest}, before {second.label} with "
+                f"{second_lowest}{few}."
+            )
             sentences.append([SummaryPart(where, place), SummaryPart(words)])
     return sentences
 

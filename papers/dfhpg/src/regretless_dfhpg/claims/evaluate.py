@@ -8,7 +8,7 @@ import numpy as np
 
 from regretless.experiments import Study
 from regretless.results import Result
-from regretless_dfhpg.claims.lines import Claim, all_claims
+from regretless_dfhpg.claims.lines import all_claims
 from regretless_dfhpg.claims.statistics import (
     AGREES,
     DISAGREES,
@@ -16,6 +16,7 @@ from regretless_dfhpg.claims.statistics import (
     NOT_RUN,
     BaselineReducesVariance,
     BaselineVariesLess,
+    Claim,
     ClaimArm,
     Finding,
     NoStudy,
