@@ -59,7 +59,7 @@ def deviations() -> tuple[Deviation, ...]:
     >>> deviations()[0].words
     '--set benchmark.sign=-1'
     """
-    read = (resources.files("regretless.report") / "data" / "deviations.toml").read_text(encoding="utf-8")
+    read = (resources.files("regretless_dfhpg") / "data" / "deviations.toml").read_text(encoding="utf-8")
     usual = {"policy": "dfhpg", "model": "gaussian_linear", "benchmark": "topk", "feedback": "bandit"}
     found = []
     for entry in tomllib.loads(read)["deviation"]:

@@ -22,7 +22,7 @@ CREDIT = "Decision-Focused On-Policy Learning for Contextual Linear Optimization
 
 def asset(name: str) -> str:
     """A file of this package's own."""
-    return (resources.files("regretless.report") / "assets" / name).read_text(encoding="utf-8")
+    return (resources.files("regretless.experiments.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def render(page: Page) -> str:
