@@ -6,10 +6,12 @@ Griffe, which reads the code for mkdocstrings, accepts only a string below a fie
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import griffe
 
+SPEC = "regretless.spec.Spec"
 FIELD = ("Field(", "eqx.field(", "field(")
 COMMENT = re.compile(r"#\s+(?!type:|noqa|fmt:)(.+)$")
 
@@ -54,3 +56,45 @@ class Fields(griffe.Extension):
         if comment and attr.docstring is None:
             attr.docstring = griffe.Docstring(comment, parent=attr)
         attr.value = default(value) if value and value.startswith(FIELD) else attr.value
+
+    def on_package(self, *, pkg: griffe.Module, **others: Any) -> None:
+        """Give specifications the constructor that type checkers see; griffe calls this when everything is read."""
+        specifications = [item for item in _classes(pkg) if any(base.path == SPEC for base in item.mro())]
+        for item in specifications:
+            fields = {field.name: field for base in reversed([item, *item.mro()]) for field in _fields(base)}
+            item.set_member("__init__", _constructor(item, list(fields.values())))
+        for item in specifications:
+            if item.docstring is not None and "Parameters\n" in item.docstring.value:
+                for field in _fields(item):  # they are documented as parameters
+                    item.del_member(field.name)
+
+
+def _classes(module: griffe.Module) -> Iterator[griffe.Class]:
+    for member in list(module.members.values()):
+        if member.is_alias:
+            continue
+        if isinstance(member, griffe.Module):
+            yield from _classes(member)
+        elif isinstance(member, griffe.Class):
+            yield member
+
+
+def _fields(item: griffe.Class) -> list[griffe.Attribute]:
+    """Return the fields of a class that are arguments of its constructor."""
+    return [
+        member
+        for member in item.members.values()
+        if isinstance(member, griffe.Attribute)
+        and member.annotation is not None
+        and "instance-attribute" in member.labels
+        and not member.name.startswith("_")
+    ]
+
+
+def _constructor(item: griffe.Class, fields: list[griffe.Attribute]) -> griffe.Function:
+    keyword = griffe.ParameterKind.keyword_only
+    arguments = [
+        griffe.Parameter(field.name, annotation=field.annotation, kind=keyword, default=field.value) for field in fields
+    ]
+    first = griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)
+    return griffe.Function("__init__", parent=item, parameters=griffe.Parameters(first, *arguments), returns="None")
