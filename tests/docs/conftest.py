@@ -32,4 +32,5 @@ def site(tmp_path_factory):
             [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
         )
         assert result.returncode == 0, result.stdout + result.stderr
+        assert "griffe:" not in result.stdout + result.stderr, "a docstring that the reference cannot show"
     return folder / "site"

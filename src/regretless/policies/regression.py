@@ -147,8 +147,10 @@ class EpsilonGreedy(RegressionSpec):
     ----------
     epsilon : float, default 0.1
         Probability of a random decision.
-    **others
-        The settings of ``Greedy``.
+
+    Notes
+    -----
+    The other parameters are those of ``Greedy``.
     """
 
     epsilon: float = Field(default=0.1, ge=0, le=1, description="probability of a random decision")
@@ -169,8 +171,10 @@ class Thompson(RegressionSpec):
         σ in place of ``exploration_scale``, which presets share with other policies.
     thompson_loss : {"squares", "likelihood"}, default "squares"
         The squared error, or −log density of the total as the paper writes.
-    **others
-        The settings of ``Greedy``.
+
+    Notes
+    -----
+    The other parameters are those of ``Greedy``.
     """
 
     exploration_scale: float = Field(default=0.1, gt=0, description="σ of the sampled cost")

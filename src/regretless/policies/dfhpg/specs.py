@@ -274,8 +274,10 @@ class DFHPG0(PlugInTermSpec):
         b of the score term.
     plug_in_baseline : bool, default True
         Whether b is subtracted in the plug-in term too (not in the paper).
-    **others
-        The settings of ``DFHPG1``.
+
+    Notes
+    -----
+    The other parameters are those of ``DFHPG1``.
     """
 
     def build(self, problem: Problem) -> DFHPGPolicy:
@@ -292,8 +294,10 @@ class DFHPG(PlugInTermSpec):
         Weight α of the score term and its schedule.
     nuisance_always : bool, default False
         Whether the nuisance is trained also where α stays at 1 (the published runs leave it at its initial weights).
-    **others
-        The settings of ``DFHPG0`` and ``DFHPG1``.
+
+    Notes
+    -----
+    The other parameters are those of ``DFHPG0`` and ``DFHPG1``.
 
     Examples
     --------
