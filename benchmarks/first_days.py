@@ -19,6 +19,7 @@ import numpy as np
 
 from regretless.live.history import History
 from regretless.live.learner import Learner
+from regretless.live.options import Rollout
 from regretless.oracles.base import Oracle
 from regretless.simulation import stream
 from regretless.startup import configure
@@ -79,8 +80,8 @@ def play(
     plant: Days, seed: int, guard: bool, history: bool, budget: float, policy: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the cost of each live day, and whether the learner decided."""
-    rule = {"incumbent": plant.person, "budget": budget} if guard else {}
-    learner = Learner(plant.oracle, context_shape=plant.contexts.shape[1:], policy=policy, seed=seed, **rule)
+    rollout = Rollout(plant.person, budget) if guard else None
+    learner = Learner(plant.oracle, context=plant.contexts.shape[1:], policy=policy, seed=seed, rollout=rollout)
     if history:
         totals = np.where(plant.lost, np.nan, plant.costs @ plant.person)[:BEFORE]
         learner.learn_from(History(plant.contexts[:BEFORE], np.tile(plant.person, (BEFORE, 1)), totals=totals))

@@ -83,29 +83,28 @@ def main(folder, days):
     print(found)
 
     # 2. In the shadow: the foreman decides, the learner says what it would have done.
-    rule = {"context_dim": len(CONTEXTS), "incumbent": foreman, "policy": POLICY}
-    shadow = rg.Learner(oracle, **rule, mode="shadow", log=folder / "shadow.log")
-    print(f"learnt from {shadow.learn_from(history)} of {len(history)} old days")
+    problem = rg.Problem(oracle, len(CONTEXTS))
+    rollout = rg.Rollout(foreman, mode="shadow")
+    shadow = rg.Learner(problem, policy=POLICY, rollout=rollout, store=folder / "shadow.db")
+    print(f"learned from {shadow.learn_from(history)} of {len(history)} old days")
     play(shadow, workshop, range(OLD, OLD + SHADOW), [])
     context = workshop.day(OLD)[0]
     proposed = shadow.decide(context).proposed
     print(f"in the shadow: another plan than the foreman's for {int(np.sum(proposed * (1 - USUAL)))} of {CREWS} crews")
     shadow.close()
 
-    # 3. Live, behind a guard: at most 5 % more than the foreman, and everything in the log.
-    learner = rg.Learner(oracle, **rule, budget=0.05, log=folder / "live.log")
-    learner.learn_from(rg.History.from_log(folder / "shadow.log"))
+    # 3. Live, behind a guard: at most 5 % more than the foreman, and everything in the store.
+    rollout = rg.Rollout(foreman, budget=0.05)
+    learner = rg.Learner(problem, policy=POLICY, rollout=rollout, store=folder / "live.db")
+    learner.learn_from(rg.History.from_store(folder / "shadow.db"))
     learner.warm_up(batches=())
     paid = []
     start, half = OLD + SHADOW, OLD + SHADOW + days // 2
     play(learner, workshop, range(start, half), paid)
-    learner.save(folder / "live.rgl")
 
-    # 4. The process ends, and a new one goes on: the checkpoint, and from there on the log.
+    # 4. The process ends, and a new one continues.
     learner.close()
-    learner = rg.Learner.replay(
-        folder / "live.log", oracle, checkpoint=folder / "live.rgl", incumbent=foreman, append=True
-    )
+    learner = rg.Learner.open(folder / "live.db", problem, rollout=rollout)
 
     # 5. The foreman overrides one day, and has the plant to himself for three.
     context, costs, _, _ = workshop.day(half)
@@ -115,13 +114,13 @@ def main(folder, days):
     learner.resume()
 
     play(learner, workshop, range(half + 4, start + days), paid)
-    told = learner.health()
+    health = learner.health()
     spent, would = np.sum(paid, axis=0)
     print(f"{len(paid)} live days: {spent / would - 1:+.1%} against the foreman's plan on the same days")
-    print(f"the guard leaves {told.details['guard_chance']:.0%} of the decisions to the learner now")
-    print(f"{told.decisions} decisions, {told.waiting} of them without feedback; {told.verdict}")
+    print(f"the guard leaves {health.details['guard_chance']:.0%} of the decisions to the learner now")
+    print(f"{health.decisions} decisions, {health.waiting} of them without feedback; {health.verdict}")
 
-    # 6. Had the world changed: what was learnt long ago counts for less, and the guard is stricter.
+    # 6. Had the world changed: what was learned long ago counts for less, and the guard is stricter.
     learner.update(forgetting=0.01, budget=0.02)
     learner.close()
 

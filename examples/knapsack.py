@@ -21,7 +21,7 @@ BASE, SLOPE = RNG.uniform(2.0, 6.0, PROJECTS), RNG.normal(size=(PROJECTS, FEATUR
 
 def main(weeks):
     oracle = rg.oracles.milp(A_ub=[PRICES], b_ub=[20.0], integrality=1)
-    learner = rg.Learner(oracle, context_dim=FEATURES, feedback="bandit", seed=0)
+    learner = rg.Learner(oracle, context=FEATURES, seed=0)
     markets = RNG.normal(size=(weeks, FEATURES))
     means = BASE + markets @ SLOPE.T  # expected returns
     returns = means + RNG.normal(size=(weeks, PROJECTS))

@@ -42,7 +42,7 @@ class Fields(optModel):
 
 def main(seasons):
     oracle = rg.oracles.from_pyepo(Fields())
-    learner = rg.Learner(oracle, context_dim=FEATURES, feedback="bandit", seed=0)
+    learner = rg.Learner(oracle, context=FEATURES, seed=0)
     weather = RNG.normal(size=(seasons, FEATURES))
     means = BASE + weather @ SLOPE.T
     harvests = means + RNG.normal(size=means.shape)

@@ -28,7 +28,7 @@ def read(path):
 def main(visits):
     visitors, clicks, chances = (table[:visits] for table in read(Path(__file__).parent / "data" / "visits.csv"))
     articles = clicks.shape[1]
-    learner = rg.Learner(rg.oracles.top_k(articles, SHOWN), context_dim=visitors.shape[1], feedback="semi_bandit")
+    learner = rg.Learner(rg.oracles.top_k(articles, SHOWN), context=visitors.shape[1], feedback="semi_bandit")
     spent = {name: [] for name in ("learned", "random", "best fixed", "clairvoyant")}
     rng = np.random.default_rng(0)
     popular = np.argsort(-clicks.mean(axis=0))[:SHOWN]

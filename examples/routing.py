@@ -80,11 +80,11 @@ def passable(w, streets):
 
 def resumed(folder, oracle):
     """The learner with its journal, from the last checkpoint if there is one."""
-    checkpoint, journal = folder / "courier.rgl", folder / "journal.jsonl"
+    checkpoint, journal = folder / "courier.db", folder / "journal.jsonl"
     if not checkpoint.exists():
         journal.write_text("")
-        return rg.Learner(oracle, context_dim=3, on_failure="last", seed=1), []
-    learner = rg.Learner.load(checkpoint, oracle)
+        return rg.Learner(oracle, context=3, on_failure="last", seed=1), []
+    learner = rg.Learner.open(checkpoint, oracle, read_only=True)
     lines = journal.read_text().splitlines()[
         : learner.health().decisions
     ]  # what came after the checkpoint is done again
@@ -115,7 +115,7 @@ def main(folder, trips):
             if t % SAVED_EVERY == 0:
                 file.flush()
                 os.fsync(file.fileno())
-                learner.save(folder / "courier.rgl")
+                learner.save(folder / "courier.db")
     tell(world, planner, learner, journal)
 
 

@@ -88,7 +88,7 @@ def test_cards_escape_what_they_are_given():
 
 
 def test_a_learner_its_health_and_its_choices_show_themselves():
-    learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3, policy="linear_thompson")
+    learner = rg.Learner(rg.oracles.top_k(4, 2), context=3, policy="linear_thompson")
     choice = learner.decide([1.0, 2.0, 3.0])
     assert "Choice 1" in choice._repr_html_()
     assert "learner, exploring" in choice._repr_html_()

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from regretless.live.health import Health
     from regretless.live.history import History
     from regretless.live.learner import Learner
+    from regretless.live.options import Pending, Rollout, Store
+    from regretless.live.records import Choice
     from regretless.policies.base import Policy
     from regretless.problem import Problem
     from regretless.results import Result, Results
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0.dev0"
 
 __all__ = [
+    "Choice",
     "Columns",
     "Decision",
     "Experiment",
@@ -30,12 +33,15 @@ __all__ = [
     "Health",
     "History",
     "Learner",
+    "Pending",
     "Policy",
     "Problem",
     "RegretlessError",
     "Result",
     "Results",
+    "Rollout",
     "Spec",
+    "Store",
     "benchmarks",
     "evaluate",
     "feedback",
@@ -52,6 +58,7 @@ MODULES = ("benchmarks", "feedback", "models", "oracles", "policies", "simulatio
 """Public names that are modules."""
 
 SOURCES = {
+    "Choice": "regretless.live.records",
     "Columns": "regretless.columns",
     "Decision": "regretless.types",
     "Experiment": "regretless.studies.experiment",
@@ -59,12 +66,15 @@ SOURCES = {
     "Health": "regretless.live.health",
     "History": "regretless.live.history",
     "Learner": "regretless.live.learner",
+    "Pending": "regretless.live.options",
     "Policy": "regretless.policies.base",
     "Problem": "regretless.problem",
     "RegretlessError": "regretless.errors",
     "Result": "regretless.results",
     "Results": "regretless.results",
+    "Rollout": "regretless.live.options",
     "Spec": "regretless.spec",
+    "Store": "regretless.live.options",
     "evaluate": "regretless.live.evaluation",
     "run": "regretless.studies.outcome",
     "simulate": "regretless.simulation.simulator",

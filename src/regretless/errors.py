@@ -26,8 +26,8 @@ class CheckpointError(RegretlessError, ValueError):
     """A file that is not a checkpoint of this program, is damaged, or belongs to another learner."""
 
 
-class LogError(RegretlessError):
-    """A learner's log that cannot be written, so that nothing was changed, or that is damaged or another learner's."""
+class StoreError(RegretlessError):
+    """A learner's store that cannot be written, so that nothing was changed, or that is damaged or another learner's."""
 
 
 class WriteError(RegretlessError):

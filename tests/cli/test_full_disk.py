@@ -150,20 +150,20 @@ def test_tune_loses_no_trial_and_no_preset(place):
 
 
 def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
-    oracle, path = oracles.top_k(4, 2), tmp_path / "learner.rgl"
-    learner = Learner(oracle, context_dim=3, policy="linear_thompson")
+    oracle, path = oracles.top_k(4, 2), tmp_path / "learner.db"
+    learner = Learner(oracle, context=3, policy="linear_thompson")
     learner.learn(learner.decide(np.ones(3)).id, total=1.0)
     learner.save(path)
     before = path.read_bytes()
     choice = learner.decide(np.zeros(3))
     with (
         files_of_at_most(5000),
-        pytest.raises(RegretlessError, match=r"learner\.rgl: File too large; the old file is as it was"),
+        pytest.raises(RegretlessError, match=r"learner\.db: File too large; the old file is as it was"),
     ):
         learner.save(path)
     assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["learner.rgl"]
-    assert Learner.load(path, oracle).health().decisions == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["learner.db"]
+    assert Learner.open(path, oracle, read_only=True).health().decisions == 1
     learner.learn(choice.id, total=2.0)
     learner.save(path)
-    assert Learner.load(path, oracle).health().learned == 2
+    assert Learner.open(path, oracle, read_only=True).health().learned == 2

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import regretless as rg
 from extra import required
-from regretless import checkpoint, oracles
+from regretless import oracles
 from regretless.live.learner import Learner
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +69,7 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
     folder = tmp_path / "killed"
     with subprocess.Popen(command("routing", folder, 200), stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
         deadline = time.monotonic() + 120
-        while not (folder / "courier.rgl").exists():
+        while not (folder / "courier.db").exists():
             assert time.monotonic() < deadline
             assert process.poll() is None, "it ended before there was anything to kill"
             time.sleep(0.005)
@@ -78,18 +79,17 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
     assert re.match(r"resumed after trip \d+\n", again)
     assert again.split("\n", 1)[1] == whole
     assert (folder / "journal.jsonl").read_bytes() == (tmp_path / "whole" / "journal.jsonl").read_bytes()
-    one, other = (checkpoint.read(tmp_path / where / "courier.rgl")[0] for where in ("whole", "killed"))
-    assert one.keys() == other.keys()
-    assert all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)
+    one, other = (tmp_path / where / "courier.db" for where in ("whole", "killed"))
+    assert one.read_bytes() == other.read_bytes()
 
 
-def test_going_live_is_cheaper_than_the_foreman_and_can_be_rebuilt_from_its_log(tmp_path):
+def test_going_live_is_cheaper_than_the_foreman_and_can_be_rebuilt_from_its_store(tmp_path):
     text = told("going_live", tmp_path, 120)
     assert re.search(r"learner +cannot be told from this log", text), text
     assert float(re.search(r"116 live days: ([+-][\d.]+)%", text)[1]) < 5.0, text  # the budget, and 116 days of luck
-    again = Learner.replay(
-        tmp_path / "live.log", oracles.assignment(4), incumbent=lambda context: np.eye(4).reshape(-1)
-    )
+    rollout = rg.Rollout(lambda context: np.eye(4).reshape(-1))
+    with pytest.warns(UserWarning, match="budget 0.02 and mode 'act' stay those of the store"):
+        again = Learner.open(tmp_path / "live.db", oracles.assignment(4), rollout=rollout, read_only=True)
     health = again.health()
     assert f"{health.decisions} decisions, {health.waiting} of them without feedback" in text
     assert health.details["guard_allowed"] > 0.0

@@ -43,7 +43,7 @@ for name in ("SCIP", "HIGHS"):
 x = torch.ones(2, requires_grad=True)
 (x @ x).backward()
 assert x.grad.tolist() == [2, 2]
-learner = rg.Learner(oracle, context_dim=1, policy="linear_thompson")
+learner = rg.Learner(oracle, context=1, policy="linear_thompson")
 learner.learn(learner.decide([1.0]).id, total=-8.0)
 print("done")
 """

@@ -1,13 +1,15 @@
 """What a learner can be made of, and what is refused, each with a sentence that says what to do."""
 
 import inspect
+from decimal import Decimal
 
 import numpy as np
 import pytest
 
+import regretless as rg
+from live.learners import build
 from regretless import feedback, models, oracles, policies, surrogates
 from regretless.errors import SettingsError
-from regretless.live.learner import Learner
 from regretless.policies.regression import RegressionPolicy
 from regretless.problem import Problem
 from regretless.surrogates.direct import DBBSurrogate
@@ -17,13 +19,13 @@ ORACLE = oracles.top_k(DIM, 2)
 
 
 def make(**options):
-    return Learner(options.pop("oracle", ORACLE), **{"context_dim": FEATURES, **options})
+    return build(**{"policy": "adaptive", **options})
 
 
 def inner(learner):
-    """The policy inside its wrappers."""
-    kernel = learner._books.kernel
-    return kernel.choices.policy(kernel.numbers).inner
+    """Return the policy inside its wrappers."""
+    engine = learner.state.engine
+    return engine.static.policy(engine.numbers).inner
 
 
 MODEL = models.GaussianLinear(start=0.7)
@@ -31,69 +33,93 @@ PROBLEM = Problem(ORACLE, (FEATURES,), "bandit", may_miss=True)
 POLICY = policies.parse("greedy").build(PROBLEM)
 
 
-def test_names_objects_and_settings():
-    surrogate = surrogates.DBB()
-    assert float(inner(make(policy="dfhpg", model=MODEL, surrogate=surrogate)).model.start) == 0.7
-    by_name = make(policy="dfhpg", surrogate="dbb", settings={"alpha.max": 0.25})
-    by_object = make(policy="dfhpg", settings=policies.parse("dfhpg", {"surrogate": "dbb", "alpha.max": 0.25}))
-    assert type(inner(by_name).surrogate) is type(inner(by_object).surrogate) is DBBSurrogate
-    assert float(inner(by_name).mixing.max) == float(inner(by_object).mixing.max) == 0.25
+def test_names_specifications_and_objects():
+    spec = policies.DFHPG(surrogate=surrogates.DBB(), model=MODEL)
+    assert float(inner(make(policy=spec)).model.start) == 0.7
+    by_name = make(policy="dfhpg", settings={"surrogate": "dbb", "alpha.max": 0.25})
+    by_spec = make(policy=policies.DFHPG(surrogate=surrogates.DBB(), alpha=policies.MixingWeight(max=0.25)))
+    assert type(inner(by_name).surrogate) is type(inner(by_spec).surrogate) is DBBSurrogate
+    assert float(inner(by_name).mixing.max) == float(inner(by_spec).mixing.max) == 0.25
     assert make(policy=POLICY).decide(np.ones(FEATURES)).log_density is None
-    assert isinstance(inner(make(policy=POLICY)), RegressionPolicy), "scaling is put around a policy object, too"
+    assert isinstance(inner(make(policy=POLICY)), RegressionPolicy), "a policy object is scaled, too"
     assert isinstance(inner(make(policy=policies.Scaled(PROBLEM, POLICY))), RegressionPolicy), "but not twice"
     assert make(policy=POLICY, offset=np.ones(DIM)).decide(np.ones(FEATURES)).id == 1
+    assert isinstance(rg.Learner(ORACLE, context=3, policy=policies.Unscaled("greedy")).decide(np.ones(3)), rg.Choice)
 
 
-def test_signature_says_what_there_is():
-    parameters = inspect.signature(Learner).parameters
-    assert list(parameters)[:3] == ["oracle", "context_dim", "context_shape"]
-    assert parameters["max_pending"].default == 1000
-    assert parameters["policy"].default == "adaptive"
+def test_at_most_ten_parameters():
+    parameters = inspect.signature(rg.Learner).parameters
+    assert list(parameters)[:4] == ["problem", "context", "feedback", "policy"]
+    assert len(parameters) <= 10
+    for method in (rg.Learner.open, rg.Learner.decide, rg.Learner.decide_batch, rg.Learner.learn):
+        assert len(inspect.signature(method).parameters) <= 10
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"polcy": "dfhpg"}, "unknown argument 'polcy'; did you mean 'policy'[?] Expected some of oracle, context_dim"),
-        ({"colour": "red"}, "unknown argument 'colour'; .*Expected some of oracle, context_dim, .*on_failure, seed"),
         ({"policy": "linear_thomson"}, "unknown policy 'linear_thomson'; did you mean 'linear_thompson'"),
-        ({"model": MODEL}, "policy 'adaptive' has no setting 'model'; greedy, .* have it"),
-        ({"model": "gaussian_nn"}, "policy 'adaptive' has no setting 'model'; greedy, .* have it"),
-        ({"surrogate": "dbb"}, "policy 'adaptive' has no setting 'surrogate'; dfhpg, dfhpg_0 and dfhpg_auto have it"),
-        ({"policy": POLICY, "settings": {}}, "settings, model and surrogate are for a policy by name"),
-        ({"policy": "dfhpg", "surrogate": "spoplus"}, "did you mean 'spo_plus'"),
-        ({"policy": "dfhpg", "surrogate": 3}, "expected surrogate to be a name or an object, got 3"),
         ({"policy": "greedy", "settings": {"forgetting": 0.1}}, "no setting 'forgetting'; .*linear_thompson have it"),
         ({"settings": {"epsilonn": 1}}, "unknown setting 'epsilonn'"),
-        ({"settings": [1]}, r"expected the policy's specification, or a dictionary .*, got \[1\]"),
-        ({"policy": None}, "expected policy to be a name or an object, got None"),
+        ({"policy": 3}, "expected policy to be a specification such as rg.policies.Adaptive"),
         ({"feedback": "bandits"}, "unknown feedback 'bandits'"),
         ({"feedback": 3}, "expected feedback to be a name or a Measurement"),
-        ({"feedback": "linear"}, "rows= is the most rows"),
-        ({"rows": 3}, "rows= is the most rows"),
-        ({"context_dim": None}, "expected context_dim=p for a context vector"),
-        ({"context_dim": 2.0}, "expected whole numbers for the shape of a context, got 2.0"),
-        ({"context_dim": 0}, r"expected contexts of shape \(p,\) or \(4, p\)"),
-        ({"context_dim": None, "context_shape": (3, 2)}, r"expected contexts of shape \(p,\) or \(4, p\)"),
-        ({"context_dim": None, "context_shape": 3}, "expected whole numbers for the shape of a context, got 3"),
-        ({"max_pending": 0}, "max_pending: Input should be greater than or equal to 1, got 0"),
-        ({"max_pending": "7"}, "max_pending: Input should be a valid integer, got '7'"),
-        ({"scaling": 1}, "scaling: Input should be a valid boolean, got 1"),
-        ({"on_failure": "ignore"}, "on_failure"),
-        ({"seed": -1}, "seed"),
-        ({"offset": [1.0]}, "expected offset to be 4 finite numbers"),
+        ({"context": 2.0}, "expected contexts of shape .*, got 2.0"),
+        ({"context": 0}, r"expected contexts of shape \(p,\) or \(4, p\)"),
+        ({"context": (3, 2)}, r"expected contexts of shape \(p,\) or \(4, p\)"),
+        ({"limit": 0}, "pending: limit: expected an integer from 1 to"),
+        ({"limit": "7"}, "pending: limit: expected an integer from 1 to .*, got '7'"),
+        ({"max_age": -1}, "pending: max_age: expected an integer from 0"),
+        ({"max_age_seconds": np.inf}, "pending: max_age_seconds: expected a number of at least 0, got inf"),
+        ({"on_failure": "ignore"}, "expected on_failure 'raise' or 'last', got 'ignore'"),
+        ({"seed": -1}, "expected a seed from 0 to"),
+        ({"seed": True}, "expected a seed from 0 to"),
+        ({"offset": [1.0]}, "offset: expected shape"),
         ({"offset": ["1", "2", "3", "4"]}, "offset: expected numbers, got text"),
-        ({"offset": [True, False, True, False]}, "offset: expected numbers, got True or False"),
-        ({"offset": np.ma.masked_array(np.ones(4), mask=[1, 0, 0, 0])}, "offset: .*masked array"),
-        ({"offset": [1.0, np.nan, 1.0, 1.0]}, "expected offset to be 4 finite numbers"),
-        ({"instance": np.ones(3)}, r"instance: expected shape \(4,\), got \(3,\)"),
-        ({"instance": "none"}, "instance: expected numbers, got text"),
-        ({"oracle": lambda cost: cost}, "expected an oracle"),
+        ({"offset": [1.0, np.nan, 1.0, 1.0]}, "offset: expected finite numbers"),
+        ({"sense": "best"}, "expected sense 'min' .* or 'max'"),
+        ({"store": 3}, "store: expected the path of a file, got 3"),
     ],
-)  # fmt: skip
+)
 def test_refuses(options, message):
     with pytest.raises(SettingsError, match=message):
         make(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rollout": [1.0, 0, 0, 1]}, r"expected rollout to be rg.Rollout\(…\)"),
+        ({"pending": 7}, r"expected pending to be rg.Pending\(…\)"),
+        ({"context": None}, "expected context=p for a context of p numbers"),
+    ],
+)
+def test_refuses_options_of_the_wrong_kind(options, message):
+    with pytest.raises(SettingsError, match=message):
+        rg.Learner(ORACLE, **{"context": 3, **options})
+
+
+def test_refuses_what_is_not_an_oracle_and_a_context_next_to_a_problem():
+    with pytest.raises(SettingsError, match="expected a Problem or an oracle"):
+        rg.Learner(lambda cost: cost, context=3)
+    with pytest.raises(SettingsError, match="context= and feedback= belong to the Problem"):
+        rg.Learner(PROBLEM, context=3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"budget": 5.0}, "budget: expected a number from 0 to 1, got 5.0"),
+        ({"budget": 1.0}, "expected a budget above 0 and below 1"),
+        ({"budget": 0}, "expected a budget above 0 and below 1"),
+        ({"budget": True}, "budget: expected a number"),
+        ({"mode": "watch"}, "expected mode 'act' or 'shadow', got 'watch'"),
+        ({"incumbent": None, "budget": 0.1}, "without one there is no budget and no mode"),
+    ],
+)
+def test_a_rollout_says_what_it_needs(given, message):
+    with pytest.raises(SettingsError, match=message):
+        rg.Rollout(**{"incumbent": [1.0, 0.0, 0.0, 1.0], **given})
 
 
 @pytest.mark.parametrize(
@@ -125,11 +151,13 @@ def test_a_policy_object_knows_its_instances():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (np.ones(2), r"expected shape \(3,\), or \('n', 3\) for several, got \(2,\)"),
+        (np.ones(2), r"expected shape \(3,\), got \(2,\)"),
         ([1.0, np.nan, 0.0], "expected finite numbers"),
         ("abc", "expected numbers, got text"),
         (["1", "2", "3"], "expected numbers, got text"),
-        (np.ones((0, 3)), "at least one context"),
+        (np.ones((2, 3)), "expected one context, got several; decide_batch takes several"),
+        ([1.0, None, 0.0], "expected a number at position 1, got None"),
+        ([1.0, [2.0], 0.0], "expected numbers"),
         (np.ones((2, 2, 3)), "expected shape"),
         (np.ma.masked_array(np.ones(3), mask=[0, 1, 0]), "masked array"),
         (np.array(["2026-01-01"] * 3, "datetime64[D]"), "expected numbers, got dates"),
@@ -141,7 +169,7 @@ def test_a_policy_object_knows_its_instances():
         (object(), "expected numbers"),
         ({"a": 1.0}, "expected numbers"),
     ],
-    ids=range(15),
+    ids=range(17),
 )
 def test_contexts_are_numbers(bad, message):
     learner = make()
@@ -161,7 +189,20 @@ def test_decisions_are_made_with_finite_costs_only():
     assert learner.health().decisions == 4
 
 
+def test_several_contexts_are_refused_without_numbers():
+    with pytest.raises(SettingsError, match="at least one context"):
+        make().decide_batch(np.ones((0, 3)))
+    with pytest.raises(SettingsError, match="expected several contexts, got one"):
+        make().decide_batch(np.ones(3))
+
+
+def test_decimal_numbers_are_numbers():
+    learner = make(policy="linear_thompson")
+    choice = learner.decide([Decimal("0.5"), 1, 2.0])
+    assert learner.learn(choice.id, total=Decimal("17.25")).residual is not None
+
+
 def test_linear_rows_as_an_object():
-    told = make(feedback=feedback.RowsTold(2))
-    choice = told.decide(np.ones(FEATURES))
-    assert told.learn(choice.id, linear=([[1.0, 1.0, 1.0, 1.0]], [3.0])).new
+    learner = make(feedback=feedback.RowsTold(2))
+    choice = learner.decide(np.ones(FEATURES))
+    assert learner.learn(choice.id, linear=([[1.0, 1.0, 1.0, 1.0]], [3.0])).new

@@ -76,7 +76,7 @@ def test_policies_learn_from_earlier_rounds_only_and_learners_are_taken_as_they_
     totals[480:] = 50.0  # the last block: no decision that is judged may have seen it
     later = rg.evaluate(["linear_thompson"], drawn(count=600, totals=totals), oracle=ORACLE)
     assert later["linear_thompson"].matches == found["linear_thompson"].matches
-    learner = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson")
+    learner = Learner(ORACLE, context=FEATURES, policy="linear_thompson")
     learner.learn_from(drawn(count=300, seed=7))
     before = learner.health()
     own = rg.evaluate({"mine": learner}, history)["mine"]
@@ -306,15 +306,15 @@ def test_files_that_are_no_tables_are_refused(yard, tmp_path, content):
 
 def test_learners_of_the_same_file_name_are_both_shown(yard, tmp_path):
     for name, rounds in (("a", 40), ("b", 80)):
-        learner = Learner(rg.oracles.top_k(12, 1), context_dim=11, policy="linear_thompson")
+        learner = Learner(rg.oracles.top_k(12, 1), context=11, policy="linear_thompson")
         learner.learn_from(History(np.random.default_rng(7).normal(size=(rounds, 11)), np.eye(12)[np.arange(rounds) % 12],
                                    totals=np.arange(rounds) % 12))  # fmt: skip
         (tmp_path / name).mkdir()
-        learner.save(tmp_path / name / "plant.rgl")
-    result = run("rounds.csv", "--learner", "a/plant.rgl", "--learner", "b/plant.rgl", "--format", "json")
+        learner.save(tmp_path / name / "plant.db")
+    result = run("rounds.csv", "--learner", "a/plant.db", "--learner", "b/plant.db", "--format", "json")
     assert result.exit_code == 0, result.output
     labels = [row["candidate"] for row in json.loads(result.stdout)["estimates"]]
-    assert labels == ["logged", str(tmp_path / "a/plant.rgl"), str(tmp_path / "b/plant.rgl")]
-    twice = run("rounds.csv", "--learner", "a/plant.rgl", "--learner", "a/plant.rgl")
+    assert labels == ["logged", str(tmp_path / "a/plant.db"), str(tmp_path / "b/plant.db")]
+    twice = run("rounds.csv", "--learner", "a/plant.db", "--learner", "a/plant.db")
     assert twice.exit_code == 2
     assert "every candidate once" in twice.stderr

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from regretless import checkpoint, oracles
-from regretless.errors import CheckpointError, SettingsError
-from regretless.live import archive
+from live.learners import build, digest, forge
+from regretless import oracles
+from regretless.errors import SettingsError, StoreError
 from regretless.live.comparison import CostComparison, MeanCost
 from regretless.live.health import OPENING_ROUNDS, WINDOW, Health, HealthRecord
 from regretless.live.learner import Learner
@@ -19,8 +19,7 @@ COSTS = np.array([5.0, 1.0, 6.0, 2.0, 7.0, 4.0])
 
 
 def make(oracle=None, **options):
-    options = {"policy": "linear_thompson", **options}
-    return Learner(oracle or oracles.top_k(DIM, 2), context_dim=FEATURES, **options)
+    return build(oracle or oracles.top_k(DIM, 2), context=FEATURES, **options)
 
 
 def play(learner, rounds, costs=COSTS, seed=0, sign=1.0):
@@ -29,11 +28,6 @@ def play(learner, rounds, costs=COSTS, seed=0, sign=1.0):
         choice = learner.decide(rng.normal(size=FEATURES))
         learner.learn(choice.id, total=sign * float(costs @ choice.w + 0.3 * rng.normal()))
     return learner.health()
-
-
-def digest(learner):
-    kernel, _, state = learner._books.snapshot()
-    return archive.digest(kernel, state)
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +58,21 @@ def test_reports_a_change_and_compares_by_the_new_costs(changed):
 
 def test_all_of_it_is_in_a_checkpoint(changed, tmp_path):
     learner, _, after = changed
-    learner.save(tmp_path / "plant.rgl")
-    again = Learner.load(tmp_path / "plant.rgl", learner.problem.oracle)
+    learner.save(tmp_path / "plant.db")
+    again = Learner.open(tmp_path / "plant.db", learner.problem.oracle, read_only=True)
     assert again.health() == after
     for each in (learner, again):
         each.learn(each.decide(np.ones(FEATURES)).id, total=3.0)
-    assert digest(again) == digest(learner)
-    arrays, config = checkpoint.read(tmp_path / "plant.rgl")
+    assert digest(again, tmp_path) == digest(learner, tmp_path)
     for name, change in (("world", [10**6, 0]), ("alarm", [-1, 0, 0]), ("opening", np.zeros((999, 3)))):
-        forged = {**arrays, f"health/{name}": np.asarray(change)}
-        checkpoint.write(tmp_path / "forged.rgl", forged, config)
-        with pytest.raises(CheckpointError):
-            Learner.load(tmp_path / "forged.rgl", learner.problem.oracle)
+        change_array = lambda _, arrays, name=name, change=change: arrays.update({f"health/{name}": np.asarray(change)})  # noqa: E731
+        forged = forge(tmp_path / "plant.db", tmp_path / "forged.db", change_array)
+        with pytest.raises(StoreError):
+            Learner.open(forged, learner.problem.oracle, read_only=True)
 
 
 def test_rewards_are_shown_as_rewards():
-    told = play(make(sense="maximise"), 120, sign=-1.0)
+    told = play(make(sense="max"), 120, sign=-1.0)
     assert told.paid.low < told.paid.mean < told.paid.high < 0
     assert told.random.low > 0
     assert told.random.cost < 0

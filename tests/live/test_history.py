@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import regretless as rg
-from live.logs import make, play
-from regretless.errors import LogError, SettingsError
+from live.learners import make, play
+from regretless.errors import SettingsError, StoreError
 from regretless.live.history import History
 
 ROUNDS = 5
@@ -130,7 +130,7 @@ def broken(**cells):
         (lambda: History.from_pandas(table(), **{**COLUMNS, "total": ["cost"]}), "total: expected the name of one column"),
         (lambda: History.from_pandas(table(), **{**COLUMNS, "decisions": "a"}), "decisions: expected a list of column names"),
         (lambda: History.from_pandas(table(), **{**COLUMNS, "instances": []}), "'instances'; did you mean 'instance'"),
-        (lambda: History.from_pandas(table(), **COLUMNS, context_shape=(3, 2)), "'context_shape'; did you mean 'contexts'"),
+        (lambda: History.from_pandas(table(), **COLUMNS, context=(3, 2)), "'context_shape'; did you mean 'contexts'"),
         (lambda: History.from_pandas(table(), contexts=X), "expected the columns of both contexts and decisions"),
         (lambda: History.from_pandas(table(), total="cost"), "expected contexts and decisions next to the other columns"),
         (lambda: History.from_pandas(table()), "expected columns context_0, context_1, …, got hour, rain"),
@@ -158,13 +158,13 @@ def test_rows_out_of_range():
         history.to_pandas()
 
 
-@pytest.mark.parametrize("sense", ["minimise", "maximise"])
+@pytest.mark.parametrize("sense", ["min", "max"])
 def test_a_log_is_a_history(tmp_path, sense):
     """A learner's log holds what it received, and another learner learns the same from it."""
-    learner = make(log=tmp_path / "log", sense=sense)
+    learner = make(store=tmp_path / "log", sense=sense)
     play(learner, 8)
     history = History.from_log(tmp_path / "log")
-    assert (len(history), history.sense) == (8, "max" if sense == "maximise" else "min")
+    assert (len(history), history.sense) == (8, "max" if sense == "max" else "min")
     assert history.seen().tolist() == [True, True, True, False, True, True, False, False]
     assert history[4].decision.tolist() == [1.0, 1.0, 0.0, 0.0], "the person's"
     assert history[0].total == pytest.approx(np.nansum(history[0].values))
@@ -172,6 +172,6 @@ def test_a_log_is_a_history(tmp_path, sense):
     other = make(sense=sense)
     assert other.learn_from(history) == 5
     np.testing.assert_allclose(other.predict(history)[0], learner.predict(history)[0], atol=1e-9)
-    make(log=tmp_path / "empty")
-    with pytest.raises(LogError, match="expected at least one decision"):
+    make(store=tmp_path / "empty")
+    with pytest.raises(StoreError, match="expected at least one decision"):
         History.from_log(tmp_path / "empty")

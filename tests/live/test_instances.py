@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from live.learners import build
 from regretless import oracles
 from regretless.errors import OracleError, SettingsError
 from regretless.live.learner import Learner
@@ -11,7 +12,7 @@ DIM, FEATURES = 4, 3
 
 
 def make(oracle, **options):
-    return Learner(oracle, **{"context_dim": FEATURES, "policy": "linear_thompson", **options})
+    return build(oracle, **options)
 
 
 def test_feasible_set_that_changes_by_decision():
@@ -35,9 +36,9 @@ def test_feasible_set_that_changes_by_decision():
     with pytest.raises(OracleError, match="infeasible: no decision satisfies the constraints"):
         learner.decide(np.ones(FEATURES), instance=np.array([True, False, False, False]))
     with pytest.raises(SettingsError, match="a list with one for each of 2 contexts, got 1"):
-        learner.decide(np.ones((2, FEATURES)), instance=[np.ones(DIM)])
+        learner.decide_batch(np.ones((2, FEATURES)), instances=[np.ones(DIM)])
     assert learner.health().decisions == 8
-    mixed = learner.decide(np.ones((2, FEATURES)), instance=[[1, 1, 0, 0], [0, 0, 1, 1]])
+    mixed = learner.decide_batch(np.ones((2, FEATURES)), instances=[[1, 1, 0, 0], [0, 0, 1, 1]])
     assert [choice.w.tolist() for choice in mixed] == [[1, 1, 0, 0], [0, 0, 1, 1]]
 
 
@@ -75,9 +76,9 @@ def test_all_kinds_of_instances_reach_the_solver_and_a_checkpoint(tmp_path):
     assert choice.w.tolist() == [0, 0, 1, 0]
     assert met[0]["limits"][0] == 1.5
     assert met[0]["limits"][1][0].dtype == bool
-    path = tmp_path / "tree.rgl"
+    path = tmp_path / "tree.db"
     learner.save(path)
-    again = Learner.load(path, oracle)
+    again = Learner.open(path, oracle, read_only=True)
     assert again.explain(1).cost_sample.tolist() == choice.cost_sample.tolist()
     assert again.decide(np.ones(FEATURES), instance=given).id == 2
     with pytest.raises(SettingsError, match="expected the form of earlier ones"):

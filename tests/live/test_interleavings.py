@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from live.learners import build
 from regretless import oracles
 from regretless.errors import FeedbackError, SettingsError
 from regretless.live.learner import Learner
@@ -30,13 +31,10 @@ class Interleavings(RuleBasedStateMachine):
     @initialize(max_age=st.sampled_from([None, 3]), seed=st.integers(0, 3))
     def begin(self, max_age, seed):
         self.max_age = max_age
-        self.learner = Learner(
-            ORACLE, context_dim=FEATURES, policy="linear_thompson", scaling=False, max_pending=LIMIT, max_age=max_age,
-            seed=seed,
-        )  # fmt: skip
+        self.learner = build(ORACLE, context=FEATURES, scaling=False, limit=LIMIT, max_age=max_age, seed=seed)
         self.made = self.expired = 0
         self.waiting = {}  # id -> regression row
-        self.learnt = {}  # id -> (row, total), in the order of learning
+        self.learned = {}  # id -> (row, total), in the order of learning
         self.repetitions = 0
 
     @rule(x=contexts, explore=st.booleans())
@@ -54,7 +52,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(xs=st.lists(contexts, min_size=1, max_size=3), explore=st.booleans())
     def decide_several(self, xs, explore):
-        for choice, x in zip(self.learner.decide(xs, explore=explore), xs, strict=True):
+        for choice, x in zip(self.learner.decide_batch(xs, explore=explore), xs, strict=True):
             self.note(choice, x)
 
     @rule(bad=st.sampled_from([[1.0], [np.nan, 1.0], ["1", "2"], [True, False], np.array([1.0, 2.0j])]))
@@ -62,7 +60,7 @@ class Interleavings(RuleBasedStateMachine):
         with pytest.raises(SettingsError, match="context"):
             self.learner.decide(bad)
 
-    @precondition(lambda self: self.waiting or self.learnt)
+    @precondition(lambda self: self.waiting or self.learned)
     @rule(data=st.data())
     def explain(self, data):
         id = data.draw(st.sampled_from([*sorted(self.waiting), *self.remembered()]))
@@ -75,29 +73,31 @@ class Interleavings(RuleBasedStateMachine):
     def learn(self, data, total):
         id = data.draw(st.sampled_from(sorted(self.waiting)))
         assert self.learner.learn(id, total=total).new
-        self.learnt[id] = (self.waiting.pop(id), total)
+        self.learned[id] = (self.waiting.pop(id), total)
 
     def remembered(self):
-        return list(self.learnt)[-LIMIT:]
+        return list(self.learned)[-LIMIT:]
 
-    @precondition(lambda self: self.learnt)
+    @precondition(lambda self: self.learned)
     @rule(data=st.data())
     def repeat(self, data):
         id = data.draw(st.sampled_from(self.remembered()))
-        assert not self.learner.learn(id, total=self.learnt[id][1]).new
+        assert not self.learner.learn(id, total=self.learned[id][1]).new
 
-    @precondition(lambda self: self.learnt)
+    @precondition(lambda self: self.learned)
     @rule(data=st.data(), more=st.integers(1, 5))
     def contradict(self, data, more):
         id = data.draw(st.sampled_from(self.remembered()))
-        with pytest.raises(FeedbackError, match="learnt from other feedback"):
-            self.learner.learn(id, total=self.learnt[id][1] + more)
+        with pytest.raises(FeedbackError, match="learned from other feedback"):
+            self.learner.learn(id, total=self.learned[id][1] + more)
 
     @rule(data=st.data(), total=totals)
     def report_what_is_unknown(self, data, total):
         gone = [id for id in range(1, self.made + 1) if id not in self.waiting and id not in self.remembered()]
         id = data.draw(st.sampled_from([*gone, 0, self.made + 1, self.made + 7]))
-        with pytest.raises(FeedbackError, match="expired or was learnt long ago" if id in gone else "unknown decision"):
+        with pytest.raises(
+            FeedbackError, match="expired or was learned long ago" if id in gone else "unknown decision"
+        ):
             self.learner.learn(id, total=total)
 
     @precondition(lambda self: self.waiting)
@@ -112,9 +112,9 @@ class Interleavings(RuleBasedStateMachine):
     @rule()
     def save_and_load(self):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "learner.rgl"
+            path = Path(folder) / "learner.db"
             self.learner.save(path)
-            self.learner = Learner.load(path, ORACLE)
+            self.learner = Learner.open(path, ORACLE, read_only=True)
 
     @invariant()
     def counts_agree(self):
@@ -122,21 +122,23 @@ class Interleavings(RuleBasedStateMachine):
             return
         assert self.learner.waiting == sorted(self.waiting)
         health = self.learner.health()
-        assert (health.decisions, health.learned, health.expired) == (self.made, len(self.learnt), self.expired)
-        state = self.learner._books.state  # None before the first decision
-        assert (0 if state is None else int(state.version)) == len(self.learnt)
+        assert (health.decisions, health.learned, health.expired) == (self.made, len(self.learned), self.expired)
+        state = self.learner.state.policy  # None before the first decision
+        assert (0 if state is None else int(state.version)) == len(self.learned)
 
     def teardown(self):
-        if not getattr(self, "learnt", None):
+        if not getattr(self, "learned", None):
             return
         rows, values = (
-            np.array([row for row, _ in self.learnt.values()]),
-            np.array([v for _, v in self.learnt.values()]),
+            np.array([row for row, _ in self.learned.values()]),
+            np.array([v for _, v in self.learned.values()]),
         )
-        state = self.learner._books.state
+        state = self.learner.state.policy
         precision = np.diag(np.asarray(state.ridge)[0]) + rows.T @ rows
-        np.testing.assert_allclose(np.asarray(state.theta)[0], np.linalg.solve(precision, rows.T @ values), atol=1e-8)
-        factor = np.asarray(state.factor)[0]
+        np.testing.assert_allclose(
+            np.asarray(state.posterior.mean)[0], np.linalg.solve(precision, rows.T @ values), atol=1e-8
+        )
+        factor = np.asarray(state.posterior.factor)[0]
         np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(precision), atol=1e-8)
 
 

@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from live.learners import build
 from regretless import feedback, oracles
 from regretless.errors import FeedbackError
-from regretless.live.arrivals import RawFeedback
-from regretless.live.learner import Learner
+from regretless.live.feedback_parser import RawFeedback
 
 EDGES = [("depot", "north"), ("depot", "south"), ("north", "shop"), ("south", "shop")]
 ORACLE = oracles.shortest_path(EDGES, "depot", "shop")
@@ -19,19 +19,19 @@ HALVES = feedback.Linear(
     label="halves",
 )
 LEARNERS = {
-    name: Learner(ORACLE, context_dim=1, feedback=rule, **({"rows": 4} if name == "linear" else {}))
+    name: build(ORACLE, context=1, policy="adaptive", feedback=rule)
     for name, rule in {
         "bandit": "bandit",
         "semi_bandit": "semi_bandit",
         "full": "full",
-        "linear": "linear",
+        "linear": feedback.RowsTold(4),
         "halves": HALVES,
     }.items()
 }
 
 
 def read(name, w, **told):
-    return LEARNERS[name]._core.parser.parse(RawFeedback(**told), np.asarray(w), None)
+    return LEARNERS[name].state.engine.parser.parse(RawFeedback(**told), np.asarray(w), None)
 
 
 NORTH = [1.0, 0.0, 1.0, 0.0]
@@ -108,7 +108,7 @@ def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
         (
             "bandit",
             {"components": {0: 1.0, 2: 3.0}, "total": 5.0},
-            "contradicts its own linkage: the parts add up to 4, the total says 5",
+            "contradicts itself: the parts add up to 4, the total is 5",
         ),
         ("bandit", {"components": {0: 1.0}}, r"needs the total, but the cost of \('north', 'shop'\) is missing"),
         ("bandit", {"linear": ([[1.0, 0, 0, 0]], [1.0])}, "the total cannot be recovered"),
@@ -119,11 +119,11 @@ def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
         ("bandit", {"linear": ([[1.0, 0]], [1.0])}, r"with H of shape \(rows, 4\)"),
         ("semi_bandit", {"total": 4.0}, "needs components= or costs=, got the total alone"),
         ("semi_bandit", {"components": {1: 2.0}}, r"\('depot', 'south'\) was not chosen"),
-        ("semi_bandit", {"components": PATH, "total": 9.0}, "contradicts its own linkage"),
+        ("semi_bandit", {"components": PATH, "total": 9.0}, "contradicts itself"),
         ("semi_bandit", {"components": {}}, "expected at least one cost, got none"),
         ("semi_bandit", {"linear": ([[0, 1.0, 0, 0]], [3.0])}, "is not a row of H"),
-        ("full", {"costs": COSTS, "total": 9.0}, "contradicts its own linkage"),
-        ("halves", {"values": [1.0, 3.0], "total": 9.0}, "contradicts its own linkage"),
+        ("full", {"costs": COSTS, "total": 9.0}, "contradicts itself"),
+        ("halves", {"values": [1.0, 3.0], "total": 9.0}, "contradicts itself"),
         ("halves", {"total": 9.0}, "expected values= of the 2 rows of 'halves'"),
         ("halves", {"linear": ([[1.0, 1.0, 0, 0]], [3.0])}, "is not a row of H"),
         (
@@ -133,8 +133,8 @@ def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
         ),
         ("linear", {"linear": (np.ones((5, 4)), np.ones(5))}, "expected at most 4 rows, got 5"),
         ("linear", {"values": [1.0]}, r"give linear=\(H, v\) instead"),
-        ("linear", {"costs": np.ones(4), "total": 3.0}, "contradicts its own linkage"),
-        ("full", {"components": {("depot", "north"): 1.0, 0: 2.0}}, "coordinate 0 was told twice"),
+        ("linear", {"costs": np.ones(4), "total": 3.0}, "contradicts itself"),
+        ("full", {"components": {("depot", "north"): 1.0, 0: 2.0}}, "coordinate 0 was given twice"),
     ],
 )
 def test_refuses_what_contradicts_itself_or_the_decision(name, told, message):
@@ -199,7 +199,7 @@ def test_refuses_what_is_no_number(name, told):
 
 
 def test_complete_feedback_can_be_demanded():
-    strict = Learner(ORACLE, context_dim=1, policy="linear_thompson", feedback="full", may_miss=False)
+    strict = build(ORACLE, context=1, feedback="full", may_miss=False)
     choice = strict.decide([0.0])
     with pytest.raises(FeedbackError, match="some rows are missing"):
         strict.learn(choice.id, costs=[1.0, NAN, 1.0, 1.0])

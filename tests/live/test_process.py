@@ -17,7 +17,7 @@ SOLVER = oracles.external(lambda cost: np.eye(DIM)[np.argmin(cost)], DIM)
 
 @pytest.mark.parametrize("oracle", [ORACLE, SOLVER], ids=["jax", "host"])
 def test_threads_do_not_lose_or_mix_decisions(oracle):
-    learner = Learner(oracle, context_dim=FEATURES, policy="linear_thompson", scaling=False)
+    learner = Learner(oracle, context=FEATURES, policy="linear_thompson")
     learner.learn(learner.decide(np.zeros(FEATURES)).id, total=0.0)
     seen, errors, watched = [], [], []
     done = threading.Event()
@@ -50,7 +50,7 @@ def test_threads_do_not_lose_or_mix_decisions(oracle):
     assert watched
     assert all(watched)
     assert sorted(seen) == list(range(2, 102))
-    assert int(learner._books.state.version) == 101
+    assert int(learner.state.policy.version) == 101
     assert learner.health().learned == 101
 
 
@@ -63,17 +63,17 @@ def test_threads_do_not_lose_or_mix_decisions(oracle):
         lambda learner, path: learner.health(),
         lambda learner, path: learner.waiting,
         lambda learner, path: learner.save(path),
-        lambda learner, path: Learner.load(path, ORACLE),
-        lambda learner, path: Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson"),
+        lambda learner, path: Learner.open(path, ORACLE, read_only=True),
+        lambda learner, path: Learner(ORACLE, context=FEATURES, policy="linear_thompson"),
     ],
     ids=["decide", "learn", "explain", "health", "waiting", "save", "load", "make"],
 )
 @pytest.mark.filterwarnings("ignore:os.fork")
 def test_a_forked_child_is_told_what_to_do(tmp_path, call):
     """Every call raises in the child, without touching JAX or a lock that nobody will open."""
-    learner = Learner(ORACLE, context_dim=FEATURES, policy="linear_thompson")
+    learner = Learner(ORACLE, context=FEATURES, policy="linear_thompson")
     learner.decide(np.ones(FEATURES))
-    path = tmp_path / "learner.rgl"
+    path = tmp_path / "learner.db"
     learner.save(path)
     read, write = os.pipe()
     child = os.fork()

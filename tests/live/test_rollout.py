@@ -4,8 +4,10 @@ import jax
 import numpy as np
 import pytest
 
+import regretless as rg
+from live.learners import build
 from regretless import oracles
-from regretless.errors import CheckpointError, OracleError, SettingsError
+from regretless.errors import OracleError, SettingsError, StoreError
 from regretless.live.history import History
 from regretless.live.learner import Learner
 
@@ -15,8 +17,7 @@ X = np.ones(3)
 
 
 def make(**options):
-    given = {"context_dim": 3, "policy": "linear_thompson", "incumbent": FIXED, **options}
-    return Learner(given.pop("oracle", ORACLE), **given)
+    return build(**{"incumbent": FIXED, **options})
 
 
 def follow(context):
@@ -35,7 +36,7 @@ def play(learner, rounds):
 
 
 def states(learner):
-    return jax.tree.leaves(jax.tree.map(np.asarray, learner._books.state))
+    return jax.tree.leaves(jax.tree.map(np.asarray, learner.state.policy))
 
 
 def test_the_incumbent_decides_until_the_budget_allows_more():
@@ -44,21 +45,23 @@ def test_the_incumbent_decides_until_the_budget_allows_more():
     assert "learner" in play(learner, 30)
     told = learner.health().details
     assert told["guard_excess"] < 0 < told["guard_allowed"]  # the learner is cheaper
-    assert learner.update(budget=0.0) == {"budget": 0.0}
-    assert learner.health().details["guard_allowed"] == 0.0
+    assert learner.update(budget=0.001) == {"budget": 0.001}
+    assert learner.health().details["guard_allowed"] < told["guard_allowed"]
+    with pytest.raises(SettingsError, match="expected a budget above 0 and below 1"):
+        learner.update(budget=0.0)
 
 
 def test_in_the_shadow_both_decisions_are_told_and_the_incumbent_is_played():
-    learner = make(mode="shadow", incumbent=follow, budget=1e6)
+    learner = make(mode="shadow", incumbent=follow, budget=0.9)
     for _ in range(12):
-        one, *more = learner.decide(np.stack([X, X, X]))
+        one, *more = learner.decide_batch(np.stack([X, X, X]))
         assert one.w.tolist() == follow(X).tolist()
         assert one.by == "incumbent"
         assert one.proposed.sum() == 2.0
         for choice in (one, *more):
             learner.learn(choice.id, total=2.0)
     assert learner.health().learned == 36
-    assert learner.explain(one).mean @ one.w == pytest.approx(2.0, rel=0.2)  # it learnt from what it did not decide
+    assert learner.explain(one).mean @ one.w == pytest.approx(2.0, rel=0.2)  # it learned from what it did not decide
 
 
 def test_a_failing_solver_stops_neither_the_shadow_nor_a_pause():
@@ -67,27 +70,27 @@ def test_a_failing_solver_stops_neither_the_shadow_nor_a_pause():
     assert (shadow.w.tolist(), shadow.proposed) == (FIXED, None)
     acting = make(oracle=broken)
     acting.pause()
-    assert [choice.by for choice in acting.decide(np.stack([X, X]))] == ["incumbent"] * 2
+    assert [choice.by for choice in acting.decide_batch(np.stack([X, X]))] == ["incumbent"] * 2
 
 
 def test_a_pause_is_logged_replayed_and_kept_in_checkpoints(tmp_path):
-    learner = make(budget=100.0, incumbent=follow, log=tmp_path / "log")
+    learner = make(budget=0.9, incumbent=follow, store=tmp_path / "live.db")
     play(learner, 15)
     learner.pause()
     learner.pause()
     assert set(play(learner, 5)) == {"incumbent"}
-    learner.save(tmp_path / "plant.rgl")
-    loaded = Learner.load(tmp_path / "plant.rgl", ORACLE, incumbent=follow)
+    learner.save(tmp_path / "plant.db")
+    loaded = Learner.open(tmp_path / "plant.db", ORACLE, read_only=True, rollout=rg.Rollout(follow, 0.9))
     assert set(play(loaded, 3)) == {"incumbent"}
     learner.resume()
     who = play(learner, 5)
     assert "learner" in who
-    again = Learner.replay(tmp_path / "log", ORACLE, incumbent=follow)
+    again = Learner.open(tmp_path / "live.db", ORACLE, read_only=True, rollout=rg.Rollout(follow, 0.9))
     assert all(np.array_equal(a, b) for a, b in zip(states(again), states(learner), strict=True))
     assert play(again, 3) == play(learner, 3)
-    assert len(History.from_log(tmp_path / "log")) == 28
-    with pytest.raises(CheckpointError, match="incumbent of your own"):
-        Learner.load(tmp_path / "plant.rgl", ORACLE)
+    assert len(History.from_store(tmp_path / "live.db")) == 28
+    with pytest.raises(StoreError, match="a function as its incumbent: give it as rollout="):
+        Learner.open(tmp_path / "plant.db", ORACLE, read_only=True)
 
 
 def test_what_the_budget_does_not_count():
@@ -102,7 +105,7 @@ def test_what_the_budget_does_not_count():
     ("given", "error", "message"),
     [
         ({"incumbent": [1.0]}, SettingsError, "incumbent to be 4 finite numbers"),
-        ({"incumbent": None, "mode": "shadow"}, SettingsError, "expected an incumbent"),
+        ({"incumbent": [1.0, 1.0, 1.0, 0.0], "mode": "shadow"}, SettingsError, "incumbent: expected at most 2"),
         ({"budget": -1.0}, SettingsError, "budget"),
         ({"mode": "sometimes"}, SettingsError, "mode"),
         ({"incumbent": lambda x: 1 / 0}, OracleError, "its function failed: ZeroDivisionError"),

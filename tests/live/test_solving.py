@@ -7,9 +7,10 @@ import jax
 import numpy as np
 import pytest
 
+from live.learners import build
 from regretless import oracles
 from regretless.errors import OracleError, RegretlessError
-from regretless.live import programs
+from regretless.live import engine
 from regretless.live.learner import Learner
 
 DIM, FEATURES = 4, 3
@@ -35,11 +36,11 @@ class Moody:
 
 
 def make(oracle, **options):
-    return Learner(oracle, **{"context_dim": FEATURES, "policy": "linear_thompson", **options})
+    return build(oracle, **options)
 
 
 def state_of(learner):
-    return jax.tree.map(np.asarray, learner._books.state)
+    return jax.tree.map(np.asarray, learner.state.policy)
 
 
 def same(one, other):
@@ -68,7 +69,7 @@ def test_several_decisions_cost_one_call_of_a_batch_solver():
         return np.eye(DIM)[np.argmin(costs, axis=1)]
 
     learner = make(oracles.external(solve, DIM, batched=True))
-    choices = learner.decide(np.random.default_rng(0).normal(size=(7, FEATURES)))
+    choices = learner.decide_batch(np.random.default_rng(0).normal(size=(7, FEATURES)))
     assert sizes == [7]
     assert [choice.id for choice in choices] == list(range(1, 8))
     dfhpg = make(oracles.external(solve, DIM, batched=True), policy="dfhpg", settings={"surrogate": "dbb"})
@@ -121,7 +122,7 @@ def test_several_contexts_are_several_decisions(on_host):
         for t in range(3):
             learner.learn(learner.decide(np.full(FEATURES, t)).id, total=float(t))
     contexts = np.random.default_rng(0).normal(size=(5, FEATURES))
-    many = one.decide(contexts)
+    many = one.decide_batch(contexts)
     single = [other.decide(x) for x in contexts]
     assert [choice.id for choice in many] == [4, 5, 6, 7, 8]
     for a, b in zip(many, single, strict=True):
@@ -136,9 +137,9 @@ def test_several_contexts_are_several_decisions(on_host):
 def test_partial_feedback_needs_no_other_program():
     learner = make(oracles.top_k(DIM, 2), feedback="full", policy="thompson")
     learner.learn(learner.decide(np.ones(FEATURES)).id, costs=np.ones(DIM))
-    compiled = programs.learn._cache_size()
+    compiled = engine._learn._cache_size()
     learner.learn(learner.decide(np.ones(FEATURES)).id, costs=[1.0, np.nan, 1.0, 1.0])
-    assert programs.learn._cache_size() == compiled
+    assert engine._learn._cache_size() == compiled
 
 
 @pytest.mark.parametrize("name", ["linear_thompson", "dfhpg"])
@@ -154,9 +155,9 @@ def test_failing_solver_raises_and_changes_nothing_or_falls_back(name):
     strict.decide(np.ones(FEATURES))
     solver.broken = True
     before = state_of(strict), strict.waiting, strict.health()
-    for contexts in (np.zeros(FEATURES), np.zeros((2, FEATURES))):
+    for call in (lambda: strict.decide(np.zeros(FEATURES)), lambda: strict.decide_batch(np.zeros((2, FEATURES)))):
         with pytest.raises(OracleError, match="out of licences"):
-            strict.decide(contexts)
+            call()
     if name == "dfhpg":  # learning solves, too
         with pytest.raises(OracleError, match="out of licences"):
             strict.learn(1, total=1.0)
@@ -167,7 +168,7 @@ def test_failing_solver_raises_and_changes_nothing_or_falls_back(name):
     assert solver.calls == calls + 1
     assert again.fallback
     assert np.array_equal(again.w, first.w)
-    both = lenient.decide(np.zeros((2, FEATURES)))
+    both = lenient.decide_batch(np.zeros((2, FEATURES)))
     assert [choice.fallback for choice in both] == [True, True]
     solver.broken = False
     assert lenient.learn(again.id, total=2.0).new
@@ -182,7 +183,7 @@ def test_fallback_must_be_feasible_now():
         return np.eye(3)[0]
 
     oracle = oracles.external(solve, 3, takes_instance=True, contains=lambda w, allowed: bool(np.all(allowed[w > 0])))
-    learner = Learner(oracle, context_dim=1, policy="linear_thompson", on_failure="last")
+    learner = build(oracle, context=1, on_failure="last")
     learner.decide([0.0], instance=np.array([True, True, True]))
     with pytest.raises(OracleError, match=r"closed.*last feasible decision is not feasible now"):
         learner.decide([0.0], instance=np.array([False, True, True]))
@@ -239,14 +240,14 @@ def test_health_answers_while_the_solver_hangs(tmp_path):
     began = time.monotonic()
     assert learner.health().decisions == 1
     assert learner.waiting == []
-    learner.save(tmp_path / "meanwhile.rgl")
+    learner.save(tmp_path / "meanwhile.db")
     assert time.monotonic() - began < 1.0
     assert not errors
     thread.join()
     assert "no answer within the time limit of 1.5 s" in errors[0]
     solver.gate.set()
     assert learner.decide(np.ones(FEATURES)).id == 2
-    assert Learner.load(tmp_path / "meanwhile.rgl", learner.problem.oracle).health().decisions == 1
+    assert Learner.open(tmp_path / "meanwhile.db", learner.problem.oracle, read_only=True).health().decisions == 1
 
 
 def test_a_solver_cannot_call_its_own_learner():

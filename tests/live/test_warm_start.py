@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import regretless as rg
-from live.logs import DIM, FEATURES, make
+from live import learners
+from live.learners import DIM, FEATURES, make
 from regretless.errors import RegretlessError
 from regretless.live.history import History
 
@@ -29,9 +30,9 @@ def test_learning_from_a_history_is_recording_and_learning_each_round(options):
     options = dict(options)
     if options.pop("oracle", None):
         two = lambda cost: np.isin(np.arange(DIM), np.argsort(cost)[:2]).astype(float)  # noqa: E731
-        build = lambda: rg.Learner(rg.oracles.external(two, DIM), context_dim=FEATURES, feedback="bandit", **options)  # noqa: E731
+        build = lambda: learners.build(rg.oracles.external(two, DIM), **options)  # noqa: E731
     else:
-        build = lambda: make(max_pending=50, **options)  # noqa: E731
+        build = lambda: make(limit=50, **options)  # noqa: E731
     count = 9 if "policy" in options else 70
     history, seen = some(count), []
     learner, loop = build(), build()
@@ -49,7 +50,7 @@ def test_learning_from_a_history_is_recording_and_learning_each_round(options):
 
 
 def leaves(learner):
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(learner._books.state)]
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(learner.state.policy)]
 
 
 def test_learning_from_a_history_is_all_or_nothing():
@@ -57,10 +58,10 @@ def test_learning_from_a_history_is_all_or_nothing():
     costs = np.ones((4, DIM))
     costs[1] = np.nan
     assert learner.learn_from(some(4, costs=costs)) == 3, "a round of which nothing was seen is left out"
-    before = learner._books.state, learner.health()
+    before = learner.state.policy, learner.health()
     wrong = History(np.ones((3, FEATURES)), [[1, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]], costs=np.ones((3, DIM)))
     for bad, message in (
-        (some(3, totals=[1.0, 2.0, 3.0]), "row 0 of the history: .*needs components= or costs=.*; nothing was learnt"),
+        (some(3, totals=[1.0, 2.0, 3.0]), "row 0 of the history: .*needs components= or costs=.*; nothing was learned"),
         (wrong, "row 1 of the history: decision: expected at most 2 coordinates"),
         (History(np.ones((2, 9)), np.eye(2)), r"shape \(3,\) and decisions of 4 numbers, got \(9,\) and 2"),
         (History(np.ones((1, FEATURES)), np.eye(DIM)[:1], costs=np.ones((1, DIM)), instances=[np.ones(DIM)]),
@@ -70,4 +71,4 @@ def test_learning_from_a_history_is_all_or_nothing():
         with pytest.raises(RegretlessError, match=message):
             learner.learn_from(bad)
     assert learner.learn_from(some(2, costs=np.full((2, DIM), np.nan))) == 0
-    assert (learner._books.state, learner.health()) == before
+    assert (learner.state.policy, learner.health()) == before

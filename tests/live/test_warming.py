@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from live.learners import build
 from regretless import oracles
 from regretless.errors import SettingsError
-from regretless.live.learner import Learner
 
 DIM, FEATURES = 5, 2  # of no other test: what was compiled for those would not be compiled again
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -38,7 +38,7 @@ def compiled():
     ids=["pure JAX, guarded", "a solver on the host that learning asks"],
 )
 def test_no_call_compiles_after_it(compiled, oracle, policy, feedback, incumbent):
-    learner = Learner(oracle, context_dim=FEATURES, policy=policy, feedback=feedback, incumbent=incumbent)
+    learner = build(oracle, context=FEATURES, policy=policy, feedback=feedback, incumbent=incumbent)
     learner.warm_up([3])
     first = len(compiled)
     assert first > 4
@@ -46,7 +46,7 @@ def test_no_call_compiles_after_it(compiled, oracle, policy, feedback, incumbent
     for t in range(4):
         one = learner.decide(np.full(FEATURES, t))
         greedy = learner.decide(np.ones(FEATURES), explore=False)
-        several = learner.decide(np.ones((3 + t % 2, FEATURES)))
+        several = learner.decide_batch(np.ones((3 + t % 2, FEATURES)))
         for choice in (one, greedy, *several):
             parts = {int(i): 1.0 + t for i in np.flatnonzero(choice.w)}
             if feedback == "bandit":
@@ -59,6 +59,12 @@ def test_no_call_compiles_after_it(compiled, oracle, policy, feedback, incumbent
 
 
 def test_says_what_is_no_number_of_contexts():
-    learner = Learner(oracles.top_k(DIM, 2), context_dim=FEATURES)
+    learner = build(oracles.top_k(DIM, 2), context=FEATURES)
     with pytest.raises(SettingsError, match="numbers of contexts"):
         learner.warm_up([0])
+
+
+def test_refuses_a_solver_that_maximises():
+    learner = build(oracles.external(lambda cost: np.eye(DIM)[np.argmax(cost)], DIM), context=FEATURES)
+    with pytest.raises(SettingsError, match="expected a solver that minimises"):
+        learner.warm_up([])

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from live.learners import build
 from regretless import oracles
-from regretless.feedback import Linear
+from regretless.feedback import Linear, RowsTold
 from regretless.live.learner import Learner
+from regretless.problem import Problem
 from soak.learner_model import GROUPS, Model
 
 DIM, FEATURES, ROWS = 4, 3, 3
@@ -52,26 +54,28 @@ class Kind(NamedTuple):
     options: dict[str, Any] = {}  # noqa: RUF012
     settings: dict[str, Any] | None = None
 
-    def given(self) -> dict[str, Any]:
-        """Objects that ``load`` has to be given again."""
-        return {"feedback": RULE} if self.regime == "groups" else {}
+    def problem(self) -> Problem:
+        """What is decided."""
+        rule = {"groups": RULE, "rows": RowsTold(ROWS)}.get(self.regime, self.regime)
+        return Problem(self.oracle, self.shape, rule, may_miss=self.options.get("may_miss"), offset=self.offset)
 
     def learner(self, seed: int) -> Learner:
         """A new learner."""
-        rule = {"groups": RULE, "rows": "linear"}.get(self.regime, self.regime)
-        rows = {"rows": ROWS} if self.regime == "rows" else {}
-        return Learner(
-            self.oracle, context_shape=self.shape, feedback=rule, policy=self.policy, settings=self.settings,
-            offset=self.offset, seed=seed, **rows, **self.options,
-        )  # fmt: skip
+        options = {name: value for name, value in self.options.items() if name != "may_miss"}
+        rule = {"feedback": self.problem().feedback, "offset": self.offset}
+        if "may_miss" in self.options:
+            rule["may_miss"] = self.options["may_miss"]
+        return build(
+            self.oracle, context=self.shape, policy=self.policy, settings=self.settings, seed=seed, **rule, **options
+        )
 
     def model(self) -> Model:
         """What its books must say."""
         offset = None if self.offset is None else np.array(self.offset)
-        options = {"max_pending": 1000, "max_age": None, "scaling": True, **self.options}
+        options = {"limit": 1000, "max_age": None, "scaling": True, **self.options}
         by_means = len(self.shape) == 2 and self.policy == "adaptive"
         columns = self.shape[-1] * (2 if by_means else 1)
-        return Model(options["max_pending"], options["max_age"], columns, options["scaling"], offset)
+        return Model(options["limit"], options["max_age"], columns, options["scaling"], offset)
 
     def instance(self, rng: random.Random) -> Any:
         """What changes in the feasible set: at least three of four coordinates stay open."""
@@ -103,7 +107,7 @@ RULE = Linear(_sums, _ones, label="groups")
 
 def kinds() -> list[Kind]:
     """Every kind, each with an oracle of its own: learners of a kind share their programs."""
-    few = {"max_pending": 5, "max_age": 9}
+    few = {"limit": 5, "max_age": 9}
     moody, moodier, moodiest = Moody(0.02), Moody(0.05), Moody(0.05)
     light = BINARY[BINARY @ WEIGHTS <= 9]
     return [
@@ -111,11 +115,11 @@ def kinds() -> list[Kind]:
         Kind("rows", oracles.external(moody, DIM), PAIRS, "rows", solver=moody, options={**few, "on_failure": "last"}),
         Kind(
             "semi_bandit", oracles.shortest_path(EDGES, "depot", "shop"), np.array([[1.0, 0, 1, 0], [0, 1.0, 0, 1]]),
-            "semi_bandit", "greedy", offset=(1.0, 0.0, -2.0, 3.0), options={"max_pending": 7},
+            "semi_bandit", "greedy", offset=(1.0, 0.0, -2.0, 3.0), options={"limit": 7},
         ),
         Kind(
             "features", oracles.top_k(DIM, 2), PAIRS, "full", shape=(DIM, FEATURES),
-            options={"may_miss": False, "max_pending": 12},
+            options={"may_miss": False, "limit": 12},
         ),
         Kind(
             "groups", oracles.external(moodier, DIM, takes_instance=True), PAIRS, "groups", "greedy", "tree", moodier,
@@ -127,6 +131,6 @@ def kinds() -> list[Kind]:
         ),
         Kind(
             "dfhpg", oracles.external(moodiest, DIM), PAIRS, "semi_bandit", "dfhpg", solver=moodiest,
-            options={"max_pending": 6}, settings={"surrogate": "spo_plus"},
+            options={"limit": 6}, settings={"surrogate": "spo_plus"},
         ),
     ]  # fmt: skip

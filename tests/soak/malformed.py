@@ -348,7 +348,7 @@ def bad_evaluate(rng: random.Random, folder: Path) -> list[str]:
             ["--policy", "nope"],
             ["--model", "nope"],
             ["--feedback", "nope"],
-            ["--learner", "missing.rgl"],
+            ["--learner", "missing.db"],
             ["--learner", "good.csv"],
             ["--function", "mine:nope"],
             ["--function", "mine:number"],

@@ -110,7 +110,7 @@ def true_costs(rng: np.random.Generator, simulated: World, candidates: dict[str,
 def learner_cost(history: History, mean: np.ndarray) -> float:
     """Return the mean cost, without noise, of a policy that learns during the log, in the evaluated rounds."""
     blocks = np.array_split(np.arange(len(history)), BLOCKS)
-    learner, paid = Learner(ORACLE, context_dim=FEATURES, policy=LEARNER), []
+    learner, paid = Learner(ORACLE, context=FEATURES, policy=LEARNER), []
     for before, block in itertools.pairwise(blocks):
         learner.learn_from(history[before])
         paid.append(np.sum(mean[block] * learner.predict(history[block])[1], axis=1))

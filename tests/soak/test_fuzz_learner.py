@@ -26,14 +26,14 @@ from soak.nonsense import nonsense
 from soak.sizes import size
 
 EPISODE = 400
-"""Calls of one learner before the next one has its turn: enough for scales to come to rest, after 64 learnt rounds."""
+"""Calls of one learner before the next one has its turn: enough for scales to come to rest, after 64 learned rounds."""
 
 
 class Episode:
     """One learner with its model; every call is checked when it ends."""
 
     def __init__(self, kind: Kind, rng: random.Random, place: Path):
-        self.kind, self.rng, self.file = kind, rng, place / "learner.rgl"
+        self.kind, self.rng, self.file = kind, rng, place / "learner.db"
         self.noise = np.random.default_rng(rng.randrange(2**32))
         self.learner, self.model = kind.learner(rng.randrange(2**32)), kind.model()
         self.saved = self.digest()
@@ -81,9 +81,11 @@ class Episode:
         instances = [self.kind.instance(self.rng) for _ in x]
         given = None if not self.kind.limited else instances if several else instances[0]
         context = x.tolist() if self.rng.random() < 0.3 else x
-        call = lambda: self.learner.decide(  # noqa: E731
-            context if several else context[0], instance=given, explore=self.rng.random() < 0.7
-        )
+        explore = self.rng.random() < 0.7
+        if several:
+            call = lambda: self.learner.decide_batch(context, instances=given, explore=explore)  # noqa: E731
+        else:
+            call = lambda: self.learner.decide(context[0], instance=given, explore=explore)  # noqa: E731
         found = self.attempt(call, self.sized(size))
         if found is None:
             return
@@ -134,30 +136,27 @@ class Episode:
         receipt = self.attempt(lambda: self.learner.learn(self.rng.choice([id, np.int64(id)]), **told), may)
         if receipt is None:
             return
-        assert receipt[:3] == (id, True, expected.complete), f"{receipt}"
+        assert (receipt.id, receipt.new, receipt.complete) == (id, True, expected.complete), f"{receipt}"
         total, absurd = self.model.learn(id, expected, told)
-        assert (receipt.message != "learnt") == absurd, f"{receipt.message}, but the model says {absurd}"
-        signature = self.learner._books.pending.learnt[id].signature
+        assert (receipt.message != "learned") == absurd, f"{receipt.message}, but the model says {absurd}"
+        signature = self.learner.state.learned[id].signature
         np.testing.assert_allclose(
             signature, expected.signature(), rtol=1e-9, atol=1e-12, err_msg="other rows were taken"
         )
-        place = (self.model.count - 1) % len(self.learner._books.recorder.steps)
-        found, known = (
-            array[place, 1] for array in (self.learner._books.recorder.steps, self.learner._books.recorder.known)
-        )
-        assert bool(known) == (total is not None), "a total that nobody knows, or none where there is one"
+        found = self.learner.state.health.ordered_steps()[-1, 1]
+        assert bool(np.isfinite(found)) == (total is not None), "a total that is not known, or none that is"
         if total is not None:
             np.testing.assert_allclose(found, total, rtol=1e-6, atol=1e-9 * size, err_msg="another total")
 
     def learn_again(self) -> None:
-        """Feedback that was learnt before, or contradicts what was learnt."""
+        """Feedback that was learned before, or contradicts what was learned."""
         if not self.model.remembered():
             return
         id = self.rng.choice(self.model.remembered())
-        expected, told = self.model.learnt[id]
+        expected, told = self.model.learned[id]
         if self.rng.random() < 0.5:
             receipt = self.attempt(lambda: self.learner.learn(id, **told), "accept")
-            assert receipt[:3] == (id, False, expected.complete), f"{receipt}"
+            assert (receipt.id, receipt.new, receipt.complete) == (id, False, expected.complete), f"{receipt}"
             assert self.digest() == self.saved, "a repetition changed the saved state"
             return
         other = copy.deepcopy(told)
@@ -173,7 +172,7 @@ class Episode:
     def learn_nonsense(self) -> None:
         """Feedback of no form, on a decision that waits or on one that does not exist."""
         rng = self.rng
-        gone = [i for i in range(1, self.model.made + 1) if i not in self.model.waiting and i not in self.model.learnt]
+        gone = [i for i in range(1, self.model.made + 1) if i not in self.model.waiting and i not in self.model.learned]
         strange = [0, -1, self.model.made + 1, 10**30, 1.0, None, *gone[-3:], nonsense(rng)]
         waiting = list(self.model.waiting)
         forms = rng.sample(["total", "components", "costs", "linear", "values"], rng.choice([0, 1, 1, 1, 2, 3]))
@@ -195,14 +194,14 @@ class Episode:
             if found is not None:
                 scale = max(1.0, float(np.max(np.abs(found.mean))))
                 assert found.gap >= -1e-6 * scale, f"better than the greedy decision by {-found.gap}"
-                complete = id in self.model.learnt and self.model.learnt[id][0].complete
+                complete = id in self.model.learned and self.model.learned[id][0].complete
                 assert (found.residual is not None) == complete, f"residual {found.residual} of {id}"
         else:
             self.attempt(lambda: self.learner.explain(self.rng.choice([0, 10**9, nonsense(self.rng)])), "reject")
 
     def save_and_load(self) -> None:
         """The loaded learner is the saved one, byte for byte."""
-        self.learner = self.attempt(lambda: Learner.load(self.file, self.kind.oracle, **self.kind.given()), "accept")
+        self.learner = self.attempt(lambda: Learner.open(self.file, self.kind.problem(), read_only=True), "accept")
         assert self.digest() == self.saved, "saved, loaded and saved again is another file"
 
     def check(self) -> None:
@@ -210,9 +209,9 @@ class Episode:
         health, model = self.learner.health(), self.model
         found = (health.decisions, health.learned, health.waiting, health.expired)
         wanted = (model.made, model.count, len(model.waiting), model.expired)
-        assert found == wanted, f"made, learnt, waiting, expired: {found}, the model says {wanted}"
+        assert found == wanted, f"made, learned, waiting, expired: {found}, the model says {wanted}"
         assert self.learner.waiting == sorted(model.waiting), f"waiting: {self.learner.waiting}"
-        state = self.learner._books.state
+        state = self.learner.state.policy
         assert (0 if state is None else int(state.version)) == model.count, "other learning steps"
         if state is None or not model.scaling:
             return

@@ -71,7 +71,7 @@ class Stream:
 
     def __init__(self, world: World, policy: str, seed: int):
         self.world = world
-        self.learner = Learner(world.oracle, context_dim=world.features, feedback=world.feedback, policy=policy)
+        self.learner = Learner(world.oracle, context=world.features, feedback=world.feedback, policy=policy)
         self.rng = np.random.default_rng(seed)
         self.slopes = self.rng.normal(size=(world.oracle.dim, world.features))
         self.open: list[Choice] = []
@@ -85,7 +85,7 @@ class Stream:
             self.open.append(self._timed("decide", lambda: self.learner.decide(x)))
         elif draw < 0.47:
             several = self.rng.normal(size=(SEVERAL, self.world.features))
-            self.open += self._timed(f"decide {SEVERAL}", lambda: self.learner.decide(several))
+            self.open += self._timed(f"decide {SEVERAL}", lambda: self.learner.decide_batch(several))
         elif draw < 0.95:
             late = len(self.open) > MOST_LATE or self.rng.random() < 0.3
             self._feedback(self.open.pop(0 if late else -1))

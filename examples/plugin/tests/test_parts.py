@@ -104,7 +104,7 @@ def test_the_intercept_needs_no_feature():
     assert model.mean(theta, jnp.zeros(3)).tolist() == [5.0, 7.0]
 
 
-def test_the_learner_uses_them_around_a_host_solver(tmp_path):
+def test_the_live_learner_uses_them_around_a_solver_on_the_host(tmp_path):
     oracle = rg.oracles.milp(
         A_ub=[[3.0, 4.0, 2.0, 5.0]], b_ub=[9.0], integrality=1
     )
@@ -115,20 +115,19 @@ def test_the_learner_uses_them_around_a_host_solver(tmp_path):
     }
     learner = Learner(
         oracle,
-        context_dim=3,
+        context=3,
         feedback="pair_sums",
-        policy="mixture",
-        settings=mixture,
+        policy=rg.policies.parse("mixture", mixture),
     )
     rng = np.random.default_rng(0)
     for _ in range(5):
         decision = learner.decide(rng.normal(size=3))
         assert (
             learner.learn(decision.id, costs=rng.normal(size=4)).message
-            == "learnt"
+            == "learned"
         )
-    learner.save(tmp_path / "garden.rgl")
-    again = Learner.load(tmp_path / "garden.rgl", oracle)
+    learner.save(tmp_path / "garden.db")
+    again = Learner.open(tmp_path / "garden.db", oracle)
     assert np.array_equal(
         learner.decide(np.ones(3)).cost_sample,
         again.decide(np.ones(3)).cost_sample,

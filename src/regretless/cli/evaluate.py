@@ -25,7 +25,7 @@ regretless evaluate plant.log --oracle plant:assignment --policy adaptive --poli
 
 regretless evaluate old.csv --oracle plant:assignment --function plant:night_rule   a function of the context
 
-regretless evaluate later.log --oracle plant:assignment --learner plant.rgl    a saved learner, as it is
+regretless evaluate later.db --oracle plant:assignment --learner plant.db    a saved learner, as it is
 
 The columns of a table are found by the names that History.to_pandas writes, in any order: context_0, … (context_0_0, …
 for a row of features per coordinate), decision_0, …, total or cost_0, …, if known propensity, time, instance_0, ….
@@ -83,7 +83,9 @@ def evaluate(
             history = read_history(log, rewards)
             names = policy or ([] if learner or function else ["adaptive"])
             labels = label_learners(learner or [], [*(function or ()), *names])
-            candidates: dict[str, Any] = {label: Learner.load(path, feasible) for label, path in labels.items()}
+            candidates: dict[str, Any] = {
+                label: Learner.open(path, feasible, read_only=True) for label, path in labels.items()
+            }
             candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
             candidates |= {name: name for name in names}
             evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
@@ -103,17 +105,17 @@ def read_history(path: Path, rewards: bool) -> Any:
     if reader is not None:
         return reader(path, sense="max" if rewards else "min")
     if rewards:
-        raise SettingsError(f"--rewards is for tables; the log {path} records it itself")
+        raise SettingsError(f"--rewards is for tables; the store {path} records it itself")
     if not path.is_file():
-        raise SettingsError(f"cannot read {path}: expected a learner's log or a table (.csv, .parquet)")
-    return History.from_log(path)
+        raise SettingsError(f"cannot read {path}: expected a learner's store or a table (.csv, .parquet)")
+    return History.from_store(path)
 
 
 def label_learners(paths: list[Path], others: list[str]) -> dict[str, Path]:
     """Return saved learners by the name of their file, by its whole path where two candidates have the same name.
 
-    >>> list(label_learners([Path("/a/plant.rgl"), Path("/b/plant.rgl"), Path("/b/old.rgl")], ["adaptive"]))
-    ['/a/plant.rgl', '/b/plant.rgl', 'old.rgl']
+    >>> list(label_learners([Path("/a/plant.db"), Path("/b/plant.db"), Path("/b/old.db")], ["adaptive"]))
+    ['/a/plant.db', '/b/plant.db', 'old.db']
     """
     from regretless.errors import SettingsError
 

@@ -18,6 +18,7 @@ from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
 from regretless.policies.base import Policy
+from regretless.problem import Problem
 from regretless.registry import require_known
 from regretless.stats import Interval, doubly_robust, match_decisions, mean_interval, measure_overlap
 
@@ -431,11 +432,7 @@ def _predict_costs(history: History, blocks: Sequence[np.ndarray], model: str) -
     feedback, level = "bandit" if history.costs is None else "full", _common_level(plain[blocks[0]])
     try:
         learner = Learner(
-            TopKOracle(dim, dim),
-            context_shape=history.contexts.shape[1:],
-            feedback=feedback,
-            policy=model,
-            offset=[level] * dim,
+            Problem(TopKOracle(dim, dim), history.contexts.shape[1:], feedback, offset=[level] * dim), policy=model
         )
         costs = _learn_forward(learner, plain, blocks)[0]
     except SettingsError as error:
@@ -457,12 +454,12 @@ def _common_level(history: History) -> float:
 def _new_learner(policy: str | Policy, history: History, oracle: Oracle | None, feedback: Any) -> Learner:
     shape = history.contexts.shape[1:]
     if isinstance(policy, Policy):
-        learner = Learner(policy.oracle, context_shape=shape, feedback=policy.problem.feedback, policy=policy)
+        learner = Learner(policy.oracle, context=shape, feedback=policy.problem.feedback, policy=policy)
     else:
         policies.REGISTRY[policy]  # an unknown name is reported before a missing oracle
         if oracle is None:
             raise SettingsError("expected oracle=, the feasible set in which a policy by name decides")
-        learner = Learner(oracle, context_shape=shape, feedback=feedback, policy=policy)
+        learner = Learner(oracle, context=shape, feedback=feedback, policy=policy)
     _require_fits(learner, history)
     return learner
 

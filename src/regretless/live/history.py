@@ -319,13 +319,13 @@ class History:
         return cls.from_pandas(frame, **columns)
 
     @classmethod
-    def from_log(cls, path: str | os.PathLike[str], until: int | None = None) -> Self:
-        """Return the decisions in a learner's log with their feedback, in the order in which they were made.
+    def from_store(cls, path: str | os.PathLike[str], until: int | None = None) -> Self:
+        """Return the decisions in a learner's store with what came back, in the order in which they were made.
 
         Parameters
         ----------
         path : path
-            The log.
+            The store; its learner may be running.
         until : int, optional
             Last record to read.
 
@@ -335,12 +335,22 @@ class History:
 
         Raises
         ------
-        LogError
-            If the log is damaged; the message says which records are good. A torn tail is left out with a warning.
-        """
-        from regretless.live import replaying
+        StoreError
+            If the store is damaged; the message says which records are good.
 
-        return cls(**replaying.rounds(path, until))
+        Examples
+        --------
+        >>> import tempfile, pathlib, regretless as rg
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "plant.db"
+        >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context=3, policy="linear_thompson", store=path)
+        >>> learner.learn(learner.decide([0.5, -1.0, 2.0]).id, total=17.2).new
+        True
+        >>> rg.History.from_store(path).totals
+        array([17.2])
+        """
+        from regretless.live.store import read_rounds
+
+        return cls(**read_rounds(path, until))
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a table with a row for each round, which ``from_pandas`` reads again.

@@ -1,118 +1,237 @@
-"""One live learner: decide, learn, explain, save. The same policies as in ``simulate``, around your own solver and stream."""
+"""One live learner: decide, learn, explain, and keep all of it in a file. The policies of ``simulate``, around your solver."""
 
+import contextlib
+import functools
+import importlib.metadata
+import itertools
+import math
+import os
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
+import jax
 import numpy as np
 
 from regretless.columns import Columns
-from regretless.errors import SettingsError
+from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.feedback import Measurement
-from regretless.live import (
-    archive,
-    assembly,
-    cards,
-    deciding,
-    explaining,
-    inputs,
-    learning,
-    process,
-    replaying,
-    rollout,
-    updating,
-    warm_start,
-    warming,
-)  # fmt: skip
-from regretless.live.arrivals import RawFeedback
-from regretless.live.assembly import Options, Plan
-from regretless.live.core import Core
-from regretless.live.health import Health
-from regretless.live.history import History
-from regretless.live.log import SIZE
-from regretless.live.records import Choice, Explanation, Receipt
-from regretless.live.warm_start import CHUNK
-from regretless.models.base import ModelSpec
+from regretless.live import cards
+from regretless.live.comparison import BackgroundSolver
+from regretless.live.configuration import (
+    changeable,
+    complete_problem,
+    describe_policy,
+    describe_problem,
+    parse_policy,
+    require_options,
+    restore_policy,
+    restore_problem,
+    restore_rollout,
+    setting_names,
+    with_settings,
+)
+from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
+from regretless.live.feedback_parser import (
+    TOLERANCE,
+    Arrival,
+    RawFeedback,
+    parse_contexts,
+    parse_flag,
+    parse_id,
+    parse_instance,
+    parse_instances,
+    parse_key,
+    parse_vector,
+)
+from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
+from regretless.live.history import History, HistoryRound
+from regretless.live.options import Pending, Rollout, Store
+from regretless.live.records import By, Choice, Explanation, Receipt, known_number
+from regretless.live.rollout import Incumbent, require_support
+from regretless.live.state import (
+    OPEN_FORM,
+    KeyedChoice,
+    LearnedDecision,
+    LearnerState,
+    arrays_of,
+    data_of,
+    describe_instance,
+    rebuild_instance,
+    restore_state,
+    shape_with_lead,
+    stack,
+    unstack,
+)
+from regretless.live.store import Record, RecordStore, Snapshot, write_copy
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
-from regretless.problem import Problem
-from regretless.surrogates.base import SurrogateSpec
-from regretless.types import Decision, Instance
+from regretless.policies.guard import INCUMBENT
+from regretless.problem import Problem, form_of, form_words
+from regretless.startup import keep_programs
+from regretless.trees import named, restored
+from regretless.types import NOT_SAMPLED, Decision, Instance
+
+SNAPSHOT_INTERVAL = 2000
+"""Records between two snapshots of the whole state, which shorten opening."""
+
+MAX_SEED = 2**32
+PACKAGES = ("regretless", "jax", "numpy")
+"""Packages whose versions are noted in a store."""
+
+OnFailure = Literal["raise", "last"]
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def exclusive(
+    method: Callable[Concatenate["Learner", _Arguments], _Result],
+) -> Callable[Concatenate["Learner", _Arguments], _Result]:
+    """Let one call at a time run a method, after an interrupted call before it was completed or undone."""
+
+    @functools.wraps(method)
+    def call(learner: "Learner", *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        return learner._lock.run(functools.partial(learner._reconciled, method), *args, **kwargs)
+
+    return cast("Callable[Concatenate[Learner, _Arguments], _Result]", call)
+
+
+class _Made(NamedTuple):
+    """A new decision and how it came about."""
+
+    decision: Decision
+    by_solver: bool
+    fallback: bool
+    by: By
+    proposed: np.ndarray | None = None
 
 
 class Learner:
-    """Decides and learns on a live stream; ``docs/learner.md`` is the guide.
+    """Decide and learn on a live stream; ``docs/learner.md`` is the guide.
 
-    ``feedback`` is ``bandit``, ``semi_bandit``, ``full``, ``linear`` (rows told with each feedback, at most ``rows``) or a
-    Measurement; ``columns`` (rg.Columns) give contexts names, where ``context_dim`` or ``context_shape`` say how many numbers
-    they are; ``policy`` (the default is for problems that nobody tuned for), ``model`` and ``surrogate`` are names or
-    objects, ``settings`` those of a policy by name. ``scaling`` brings contexts and costs to order one, also around a policy
-    object; turn it off with settings that were tuned without, such as the paper's. ``offset`` is a part of the cost that is
-    known and need not be learnt. ``instance`` is an example of what changes in the feasible set; without it the first decision,
-    or the policy object, shows its form. ``may_miss`` says that rows of the feedback may fail to arrive. At most
-    ``max_pending`` decisions wait for feedback, none longer than ``max_age`` further decisions or ``max_age_seconds`` by the
-    ``clock``. ``on_failure="last"`` plays the last feasible decision again if the solver fails, instead of raising. With
-    ``sense="maximise"`` everything is told and shown as rewards. ``log`` is where every call is written before it returns, in
-    files of ``log_size`` bytes, with ``log_sync`` down to the disk. ``incumbent`` (fixed decisions, or a function) decides
-    wherever the learner might cost more than a share of ``budget`` beyond it; in ``mode="shadow"``, always.
+    Parameters
+    ----------
+    problem : Problem or Oracle
+        What is decided. An oracle alone makes the problem together with ``context`` and ``feedback``.
+    context : int, tuple of int or Columns, optional
+        For an oracle: what is known before deciding, see ``Problem``.
+    feedback : str or Measurement, optional
+        For an oracle: what a decision reveals, ``"bandit"`` by default, see ``Problem``.
+    policy : str, PolicySpec or Policy, default ``rg.policies.Adaptive()``
+        The learning algorithm: a specification, its name, or a policy that was built for this problem.
+    store : Store, str or Path, optional
+        The file in which every call is kept before it returns. Without one, ``save`` writes a copy when asked.
+    rollout : Rollout, optional
+        An incumbent that decides wherever the learner might cost too much more.
+    pending : Pending, optional
+        How many decisions wait for feedback, and how long.
+    on_failure : {"raise", "last"}, default "raise"
+        What happens if the solver fails: OracleError, or the last feasible decision again.
+    seed : int, default 0
+        All random draws follow from it.
+    clock : callable, default time.time
+        Returns seconds, for ages and for the times in the store.
 
-    >>> import numpy as np, regretless as rg
-    >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context_dim=3)
+    Raises
+    ------
+    SettingsError
+        If the arguments do not fit together.
+    StoreError
+        If the store cannot be written, or holds a learner already.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> learner = rg.Learner(rg.oracles.top_k(4, 2), context=3)
     >>> choice = learner.decide([0.5, -1.0, 2.0])
     >>> learner.learn(choice.id, total=17.2).message
-    'learnt'
+    'learned'
     >>> learner.learn(choice.id, total=17.2).message
-    'the same feedback was learnt before: nothing changed'
+    'the same feedback was learned before: nothing changed'
     """
+
+    _store: RecordStore | None
+    _state: LearnerState
+    _unpublished: LearnerState | None
 
     def __init__(
         self,
-        oracle: Oracle,
+        problem: Problem | Oracle,
         *,
-        context_dim: int | None = None,
-        context_shape: tuple[int, ...] | None = None,
-        columns: Columns | None = None,
-        feedback: str | Measurement = "bandit",
-        policy: str | Policy = "adaptive",
-        settings: PolicySpec | Mapping[str, Any] | None = None,
-        model: str | ModelSpec | None = None,
-        surrogate: str | SurrogateSpec | None = None,
-        offset: Sequence[float] | None = None,
-        instance: Instance = None,
-        scaling: bool = True,
-        may_miss: bool = True,
-        rows: int | None = None,
-        max_pending: int = 1000,
-        max_age: int | None = None,
-        max_age_seconds: float | None = None,
-        on_failure: str = "raise",
+        context: int | tuple[int, ...] | Columns | None = None,
+        feedback: str | Measurement | None = None,
+        policy: str | PolicySpec | Policy | None = None,
+        store: Store | str | Path | None = None,
+        rollout: Rollout | None = None,
+        pending: Pending | None = None,
+        on_failure: OnFailure = "raise",
         seed: int = 0,
-        sense: str = "minimise",
-        incumbent: Sequence[float] | Callable[..., Any] | None = None,
-        budget: float = 0.05,
-        mode: str = "act",
-        log: str | Path | None = None,
-        log_size: int = SIZE,
-        log_sync: bool = False,
         clock: Callable[[], float] = time.time,
-        **unknown: Never,
     ):
-        process.require_own()
-        assembly.refuse_unknown(unknown, Learner)
-        assembly.require_parts(oracle, policy, settings, model, surrogate, incumbent)
-        options = Options.checked(
-            scaling=scaling, may_miss=may_miss, rows=rows, max_pending=max_pending, max_age=max_age,
-            max_age_seconds=max_age_seconds, on_failure=on_failure, sense=sense, seed=seed, budget=budget, mode=mode,
-        )  # fmt: skip
-        plan = Plan(
-            oracle, assembly.context_shape(context_dim, context_shape, columns, oracle),
-            assembly.measurement(feedback, options.rows), policy, settings, model, surrogate,
-            assembly.offset(offset, oracle, sense), options, rollout.checked(incumbent, mode, oracle), columns,
-        )  # fmt: skip
-        self._core = Core(plan, *plan.example(instance), plan.config(feedback), clock)
-        self._books = self._core.books
-        replaying.attach(self._core, log, log_size, log_sync)
+        check_not_forked()
+        problem = complete_problem(problem, context, feedback)
+        require_options(rollout, pending, on_failure, seed)
+        spec = parse_policy(policy, rollout)
+        budget = None if rollout is None else rollout.budget
+        self._begin(problem, rollout, on_failure, seed, clock)
+        if isinstance(spec, Policy) and not problem.has_instances:
+            problem = problem.with_instance(spec.problem.example_instance())
+        engine = Engine(problem, spec, budget=budget, seed=seed)
+        state = LearnerState(
+            engine=engine,
+            limits=pending or Pending(),
+            health=HealthRecord.empty(problem.context_shape, problem.dim),
+            mode="act" if rollout is None else rollout.mode,
+            form_fixed=isinstance(spec, Policy) or problem.has_instances,
+        )
+        self._publish(state)
+        if store is not None:
+            file = store if isinstance(store, Store) else Store(store)
+            self._store = RecordStore.create(file.path, self._snapshot(state, 0), sync=file.sync)
+
+    def _begin(
+        self,
+        problem: Problem,
+        rollout: Rollout | None,
+        on_failure: OnFailure,
+        seed: int,
+        clock: Callable[[], float],
+    ) -> None:
+        """Set what never changes."""
+        keep_programs()
+        self._problem, self._on_failure, self._seed, self._clock = problem, on_failure, seed, clock
+        self._incumbent = None if rollout is None else Incumbent(rollout.incumbent, problem)
+        self._lock = CallLock()
+        self._background_solver = BackgroundSolver(problem.oracle, self._lock.try_acquire)
+        self._store = None
+        self._unpublished = None
+        self._last_snapshot = 0
+
+    def _publish(self, state: LearnerState) -> None:
+        """Replace the state, at once."""
+        self._state = state
+
+    @property
+    def problem(self) -> Problem:
+        """What is decided, as the policy meets it: with the form of instances once it is known."""
+        return self._current().engine.problem
+
+    @property
+    def state(self) -> LearnerState:
+        """Everything that the learner knows, immutable; the next call that changes it makes another one."""
+        return self._current()
+
+    @property
+    def columns(self) -> Columns | None:
+        """The columns of its contexts, if they have names."""
+        return self._problem.columns
+
+    @property
+    def waiting(self) -> list[int]:
+        """Ids of the decisions that wait for feedback, oldest first."""
+        check_not_forked()
+        return list(self._current().waiting)
 
     def __repr__(self) -> str:
         return cards.text_card(*self._card())
@@ -121,61 +240,314 @@ class Learner:
         return cards.html_lines(*self._card())
 
     def _card(self) -> tuple[str, list[str]]:
-        plan, books, problem = self._core.plan, self._books, self.problem
-        with books.lock:
-            pending, learned, paused = books.pending, books.health_record.learned, books.paused
-            counts = (pending.made, learned, len(pending.waiting), pending.expired)
-        policy = plan.policy if isinstance(plan.policy, str) else type(plan.policy).__name__
-        shape = f"{' × '.join(map(str, problem.context_shape)) or 1} numbers"
+        state, problem = self._current(), self._problem
+        counts = (state.made, state.health.learned, len(state.waiting), state.expired)
+        shape = f"{' × '.join(map(str, problem.context_shape))} numbers"
+        policy = state.engine.setup[1]
         lines = [
             "{:,} decisions: {:,} learned from, {:,} waiting, {:,} expired".format(*counts),
-            f"feasible set {type(plan.oracle).__name__} of {problem.dim} coordinates, "
-            f"context of {shape if plan.columns is None else f'named columns, as {shape}'}",
-            f"policy {policy}, feedback {problem.feedback.name}",
+            f"feasible set {type(problem.oracle).__name__} of {problem.dim} coordinates, "
+            f"context of {shape if problem.columns is None else f'named columns, as {shape}'}",
+            f"policy {type(policy).__name__ if isinstance(policy, Policy) else policy}, feedback {problem.feedback.name}",
         ]
-        if plan.options.mode != "act" or paused:
-            lines.append("paused: the incumbent decides" if paused else f"mode {plan.options.mode}")
+        if state.mode != "act" or state.paused:
+            lines.append("paused: the incumbent decides" if state.paused else f"mode {state.mode}")
+        if self._store is not None:
+            lines.append(f"kept in {self._store.path}, {state.number:,} records")
         return "Learner", [*lines, "health() reports how it is doing"]
 
-    @property
-    def problem(self) -> Problem:
-        """What the policy is built for."""
-        return self._books.kernel.problem
+    # ------------------------------------------------------------------ deciding
 
-    @property
-    def columns(self) -> Columns | None:
-        """The columns of its contexts, if they have names."""
-        return self._core.plan.columns
+    def decide(self, context: Any, *, instance: Any = None, explore: bool = True, key: str | None = None) -> Choice:
+        """Choose a decision for one context.
 
-    def decide(self, context: Any, *, instance: Any = None, explore: bool = True) -> Choice | Any:
-        """What to do in this context: a Choice; for several contexts (a leading axis) a list of them, all or none.
+        Parameters
+        ----------
+        context : array-like of shape ``problem.context_shape``, or a mapping if the problem has columns
+            What is known before deciding.
+        instance : pytree, optional
+            What changes in the feasible set; its form stays the same from decision to decision.
+        explore : bool, default True
+            If False, solve the mean prediction instead of a posterior draw.
+        key : str, optional
+            Your own identifier. Calling again with the same key and the same context, instance and ``explore`` returns the
+            stored choice, also after a restart: with a store for as long as the store has the decision, without one as long
+            as the learner remembers it. ``learn`` and ``explain`` accept the key in place of the id.
 
-        A context is numbers; of a learner with columns, a dictionary or a row of a DataFrame: several are a DataFrame, or a
-        list of dictionaries.
-        ``instance`` is what changes in the feasible set (for several contexts a sequence, one each); its form stays the same
-        from decision to decision. ``explore=False`` solves the mean prediction instead of a draw.
+        Returns
+        -------
+        Choice
+            With ``id``, ``w`` and ``by`` ("learner" or "incumbent").
+
+        Raises
+        ------
+        SettingsError
+            If the arguments cannot be used, or the key belongs to a decision in another context. Nothing has changed.
+        OracleError
+            If the solver fails and ``on_failure`` is "raise". Nothing has changed.
+        StoreError
+            If the decision cannot be stored. Nothing has changed.
         """
-        process.require_own()
-        inputs.flag("decide: expected explore", explore)
-        contexts, many = inputs.contexts(context, self.problem.context_shape, self.columns)
-        instances = inputs.instances(self._core.plan.oracle, instance, len(contexts), many)
-        with self._core.turns.taken():
-            made = deciding.decide(self._core, contexts, instances, explore)
-        choices = [choice.named(self.columns) for choice in made]
-        return choices if many else choices[0]
+        parse_flag("decide: expected explore", explore)
+        contexts = parse_contexts(context, self._problem, many=False)
+        instances = [parse_instance(self._problem.oracle, instance)]
+        return self._decide(contexts, instances, explore, [parse_key(key)])[0]
 
-    def record(self, context: Any, w: Sequence[float], *, instance: Any = None) -> Choice:
-        """Keeps a decision ``w`` that a person made in this context, feasible or not; its feedback is learnt like any other."""
-        process.require_own()
-        x = inputs.one_context(context, self.problem.context_shape, self.columns)
-        vector = inputs.vector("w", w, self.problem.dim)
-        own = inputs.instance(self._core.plan.oracle, instance)
-        with self._core.turns.taken():
-            return deciding.record(self._core, x, vector, own).named(self.columns)
+    def decide_batch(
+        self, contexts: Any, *, instances: Any = None, explore: bool = True, keys: Sequence[str | None] | None = None
+    ) -> list[Choice]:
+        """Choose decisions for several contexts, with one call of the solver: all of them or none.
+
+        They are the decisions that a loop over ``decide`` would make.
+
+        Parameters
+        ----------
+        contexts : array-like ``[n, …]``, DataFrame or list of mappings
+            What is known before each decision.
+        instances : sequence, optional
+            What changes in the feasible set, one for each context.
+        explore : bool, default True
+            As in ``decide``.
+        keys : sequence of str, optional
+            Your own identifiers, one for each context, as in ``decide``.
+
+        Returns
+        -------
+        list of Choice
+            One for each context, in their order.
+        """
+        parse_flag("decide_batch: expected explore", explore)
+        parsed = parse_contexts(contexts, self._problem, many=True)
+        if keys is not None and (isinstance(keys, str) or len(keys) != len(parsed)):
+            raise SettingsError(f"keys: expected one for each of {len(parsed)} contexts, got {short_repr(keys)}")
+        names = [parse_key(key) for key in keys] if keys is not None else [None] * len(parsed)
+        given = [key for key in names if key is not None]
+        if len(set(given)) < len(given):
+            raise SettingsError("keys: expected different keys, got one of them twice")
+        return self._decide(parsed, parse_instances(self._problem.oracle, instances, len(parsed)), explore, names)
+
+    def record(self, context: Any, w: Sequence[float], *, instance: Any = None, key: str | None = None) -> Choice:
+        """Keep a decision that a person made in this context, feasible or not; its feedback is learned like any other.
+
+        Parameters
+        ----------
+        context, instance, key
+            As in ``decide``.
+        w : sequence of float
+            What was done.
+
+        Returns
+        -------
+        Choice
+            With ``by="person"``.
+        """
+        contexts = parse_contexts(context, self._problem, many=False)
+        vector = parse_vector("w", w, self._problem.dim)
+        parsed = parse_instance(self._problem.oracle, instance)
+        return self._record_decision(contexts, vector, parsed, parse_key(key))
+
+    @exclusive
+    def _decide(
+        self, contexts: np.ndarray, instances: Sequence[Instance], explore: bool, keys: Sequence[str | None]
+    ) -> list[Choice]:
+        choices: dict[int, Choice] = {}
+        for place, key in enumerate(keys):
+            stored = None if key is None else self._find_keyed(key)
+            if stored is not None:
+                choices[place] = self._repeat(*stored, contexts[place], instances[place], explore)
+        new = [place for place in range(len(contexts)) if place not in choices]
+        if new:
+            asked = contexts if len(new) == len(contexts) else contexts[new]
+            engine = self._engine_for([instances[place] for place in new])
+            made = self._make(engine, asked, [instances[place] for place in new], explore)
+            chosen = self._keep("decide", engine, made, explore, [keys[place] for place in new])
+            choices |= dict(zip(new, chosen, strict=True))
+        return [choices[place] for place in range(len(contexts))]
+
+    @exclusive
+    def _record_decision(self, contexts: np.ndarray, w: np.ndarray, instance: Instance, key: str | None) -> Choice:
+        stored = None if key is None else self._find_keyed(key)
+        if stored is not None:
+            if not np.array_equal(stored[0].w, w):
+                raise SettingsError(f"key: {key!r} belongs to another decision")
+            return self._repeat(*stored, contexts[0], instance, False)
+        state = self._state
+        engine = self._engine_for([instance])
+        require_support(engine.oracle, w, "w")
+        decision = engine.external_decision(state.made + 1, contexts[0], w, instance)
+        return self._keep("record", engine, [_Made(decision, False, False, "person")], False, [key])[0]
+
+    def _make(self, engine: Engine, contexts: np.ndarray, instances: Sequence[Instance], explore: bool) -> list[_Made]:
+        """Return new decisions, all or none; nothing is changed yet."""
+        state = self._state
+        if not explore:
+            engine.require_mean("decide greedily")
+        ids = range(state.made + 1, state.made + 1 + len(contexts))
+        if state.paused:  # the incumbent's decisions, without a program or a solver that could fail
+            zeros = np.zeros(engine.problem.dim)
+            drafts = [
+                engine.external_decision(id, x, zeros, instance)
+                for id, x, instance in zip(ids, contexts, instances, strict=True)
+            ]
+            return [self._by_incumbent(engine, draft, certain=True) for draft in drafts]
+        policy = engine.init() if state.policy is None else state.policy
+        drafts = engine.draft(policy, ids, contexts, instances, explore)
+        if self._incumbent is None:
+            return self._solve(engine, drafts)
+        return self._make_with_incumbent(engine, drafts)
+
+    def _make_with_incumbent(self, engine: Engine, drafts: Sequence[Decision]) -> list[_Made]:
+        """Return decisions of the learner where the guard allows it, of the incumbent elsewhere and in the shadow."""
+        shadow = self._state.mode == "shadow"
+        replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
+        # What the learner would have done is solved where that is free, or all that is asked for.
+        wanted = [place for place, by in enumerate(replaced) if shadow or not engine.oracle.on_host or not by]
+        solved: dict[int, _Made] = {}
+        try:
+            if wanted:
+                solved = dict(zip(wanted, self._solve(engine, [drafts[place] for place in wanted]), strict=True))
+        except OracleError:
+            if not all(replaced):
+                raise
+        made = []
+        for place, draft in enumerate(drafts):
+            if not replaced[place]:
+                made.append(solved[place])
+                continue
+            decision = self._by_incumbent(engine, draft, certain=shadow)
+            proposed: Any = solved[place].decision.w if place in solved else None
+            made.append(decision._replace(proposed=proposed))
+        return made
+
+    def _by_incumbent(self, engine: Engine, draft: Decision, *, certain: bool) -> _Made:
+        assert self._incumbent is not None
+        return _Made(self._incumbent.replace(engine, draft, certain=certain), False, False, "incumbent")
+
+    def _solve(self, engine: Engine, drafts: Sequence[Decision]) -> list[_Made]:
+        """Return the drafts' solutions; if the solver fails, OracleError or the last feasible decision, by ``on_failure``."""
+        lenient = self._on_failure == "last"
+        if not lenient or len(drafts) > 1:
+            try:
+                return [_Made(decision, True, False, "learner") for decision in engine.solve(drafts)]
+            except OracleError:
+                if not lenient:
+                    raise
+        last, made = self._state.last, []
+        for draft in drafts:
+            try:
+                (decision,) = engine.solve([draft])
+                last = (decision.w, decision.aux)
+                made.append(_Made(decision, True, False, "learner"))
+            except OracleError as error:
+                made.append(_Made(_repeat_last(engine, draft, last, error), False, True, "learner"))
+        return made
+
+    def _engine_for(self, instances: Sequence[Instance]) -> Engine:
+        """Return the engine for instances of this form; the very first ones fix the form."""
+        state, form = self._state, form_of(instances[0])
+        engine = state.engine
+        if not state.form_fixed and form is not None:
+            describe_instance(instances[0])  # refuses what a store could not keep
+            engine = engine.with_instance(instances[0])
+        for instance in instances:
+            if form_of(instance) != engine.problem.instance_form:
+                expected, got = form_words(engine.problem.instance_form), form_words(form_of(instance))
+                raise SettingsError(
+                    f"instance: expected the form of earlier ones, {expected}, got {got}; give all decisions an instance, or "
+                    "none of them"
+                )
+        return engine
+
+    def _keep(
+        self,
+        kind: str,
+        engine: Engine,
+        made: Sequence[_Made],
+        explore: bool,
+        keys: Sequence[str | None],
+    ) -> list[Choice]:
+        """Commit new decisions and return them as choices."""
+        state = self._state
+        keyed = [
+            None if key is None else KeyedChoice(key, explore, item.fallback, item.by, item.proposed)
+            for key, item in zip(keys, made, strict=True)
+        ]
+        now = self._now()
+        expired = state.overdue(len(made), now)
+        policy = engine.init() if state.policy is None else state.policy
+        decisions = [(item.decision, item.by_solver) for item in made]
+        after = state.with_decisions(engine, policy, decisions, keyed, now, expired)
+        if self._store is None:
+            self._commit(after, kind)
+        else:
+            rows = [[item.by_solver, item.fallback, item.by] for item in made]
+            data: dict[str, Any] = {"time": now, "expired": expired, "explore": explore, "rows": rows}
+            arrays = stack("decision", [item.decision for item in made])
+            if any(keys):
+                data["keys"] = list(keys)
+                empty = np.full(engine.problem.dim, np.nan)
+                arrays["proposed"] = np.stack([empty if item.proposed is None else item.proposed for item in made])
+            if not state.form_fixed:
+                data["instances"] = describe_instance(made[0].decision.instance)
+            self._commit(after, kind, data, arrays, [key for key in keys if key is not None])
+        return [self._choice(item, explore, key) for item, key in zip(made, keys, strict=True)]
+
+    def _choice(self, made: _Made, explore: bool, key: str | None) -> Choice:
+        decision: Any = vars(made.decision)  # reading the fields of a module one by one takes a while
+        columns, sign, cost = self._problem.columns, self._problem.sign, decision["cost_sample"]
+        return Choice(
+            id=int(decision["id"]),
+            w=decision["w"],
+            by=made.by,
+            explored=explore and made.by == "learner",
+            cost_sample=cost if sign > 0 else -cost,
+            log_density=known_number(decision["log_density"]),
+            context=decision["context"] if columns is None else columns.decode(np.asarray(decision["context"])),
+            instance=decision["instance"],
+            aux=decision["aux"],
+            fallback=made.fallback,
+            proposed=made.proposed,
+            key=key,
+        )
+
+    def _find_keyed(self, key: str) -> tuple[Decision, KeyedChoice] | None:
+        """Return the decision with the caller's key, from memory or from the store."""
+        state = self._state
+        if key in state.key_ids:
+            id = state.key_ids[key]
+            return state.find(id), state.keyed[id]
+        record = None if self._store is None else self._store.find_key(key)
+        if record is None:
+            return None
+        place = record.data["keys"].index(key)
+        decisions = unstack("decision", state.engine.decision_form, len(record.data["rows"]), record.arrays)
+        choice = _keyed_choices(record)[place]
+        assert choice is not None
+        return decisions[place], choice
+
+    def _repeat(
+        self, decision: Decision, keyed: KeyedChoice, context: np.ndarray, instance: Instance, explore: bool
+    ) -> Choice:
+        """Return a stored choice to a caller who asks again; refuse a key that is used for something else."""
+        before: Any = decision
+        same = (
+            np.array_equal(before.context, context)
+            and keyed.explore == explore
+            and form_of(before.instance) == form_of(instance)
+            and jax.tree.all(jax.tree.map(np.array_equal, before.instance, instance))
+        )
+        if not same:
+            raise SettingsError(
+                f"key: {keyed.key!r} belongs to decision {int(before.id)}, which was made in another context, with another "
+                "instance or another explore=; give every decision its own key"
+            )
+        return self._choice(_Made(decision, True, keyed.fallback, keyed.by, keyed.proposed), explore, keyed.key)
+
+    # ------------------------------------------------------------------ learning
 
     def learn(
         self,
-        id: int,
+        id: int | str,
         *,
         total: float | None = None,
         components: Mapping[Hashable, float] | None = None,
@@ -184,56 +556,258 @@ class Learner:
         values: Sequence[float] | None = None,
         final: bool = True,
     ) -> Receipt:
-        """Learns from the feedback on decision ``id``, once: the total, single costs by coordinate, a cost vector, linear rows
-        ``(H, v)``, or the values of the regime's own rows (NaN for what was not seen). A total beside another form is checked
-        against it. With ``final=False`` more will come: the pieces are kept, and learnt when they are complete or when the last
-        one comes without it. Raises FeedbackError, and changes nothing, for feedback that cannot be used.
+        """Learn from the feedback on a decision, once; in any order, and at any time while the decision waits.
+
+        Parameters
+        ----------
+        id : int or str
+            The decision: ``Choice.id``, or the key that it was made with.
+        total : float, optional
+            What the decision cost. Next to another form it is checked against it.
+        components : mapping, optional
+            Costs by coordinate (its number or its name); those that are not in it were not seen.
+        costs : sequence of float, optional
+            A vector of costs, NaN for what was not seen.
+        linear : tuple, optional
+            ``(H, v)`` with rows that measure ``v = H c``.
+        values : sequence of float, optional
+            The values of the measurement's rows, NaN for what was not seen.
+        final : bool, default True
+            If False, more will come: the pieces are kept, and learned once they are complete or with the first call that
+            leaves ``final=False`` out.
+
+        Returns
+        -------
+        Receipt
+            Whether the feedback was new, and the prediction's error.
+
+        Raises
+        ------
+        FeedbackError
+            If the decision is not known any more, or the feedback cannot be used. Nothing has changed.
         """
-        process.require_own()
-        told = RawFeedback(total, components, costs, linear, values)
-        told.form()
-        inputs.flag("learn: expected final", final)
-        id = inputs.whole(id)
-        with self._core.turns.taken():
-            return learning.learn(self._core, id, told, final)
+        raw = RawFeedback(total, components, costs, linear, values)
+        raw.form()
+        parse_flag("learn: expected final", final)
+        return self._learn(id if isinstance(id, str) else parse_id(id), raw, final)
+
+    @exclusive
+    def _learn(self, name: int | str, raw: RawFeedback, final: bool) -> Receipt:
+        id = self._resolve(name)
+        state, now = self._state, self._now()
+        expired = state.overdue(0, now)
+        decision = state.find(id, expired)
+        in_pieces = not final or id in state.pieces
+        arrival = self._arrival(state.engine, raw, decision, partial=in_pieces)
+        if id in state.learned:
+            piece = not final and arrival.matrix is None
+            state.require_same_feedback(id, arrival.signature(), piece=piece)
+            residual = self._in_user_units(state.learned[id].residual)
+            message = "the same feedback was learned before: nothing changed"
+            return Receipt(id, False, residual is not None, residual, message)
+        if in_pieces:
+            values = _join_pieces(id, state.pieces.get(id), arrival)
+            known = RawFeedback(values=(self._problem.sign * values).tolist(), total=raw.total)
+            arrival = self._arrival(state.engine, known, decision, partial=not final)
+            if not final and not arrival.seen.all():
+                return self._keep_piece(id, values, arrival, expired)
+        policy, info = state.engine.learn(state.policy, decision, arrival)
+        info = _require_finite(f"decision {id}", info)
+        after = state.with_feedback(id, arrival, policy, info, expired)
+        arrays = {name: array for name, array in arrival._asdict().items() if array is not None}
+        data = {"id": id, "expired": expired, "total": known_number(info["total"]), "time": now}
+        self._commit(after, "feedback", data, arrays)
+        message = "learned; a cost far beyond all earlier ones was not believed" if info.get("absurd") else "learned"
+        return Receipt(id, True, bool(info["complete"]), self._in_user_units(info["residual"]), message)
+
+    def _keep_piece(self, id: int, values: np.ndarray, arrival: Arrival, expired: list[int]) -> Receipt:
+        state = self._state
+        if id in state.pieces and np.array_equal(values, state.pieces[id], equal_nan=True):
+            return Receipt(id, False, False, None, "the same piece was reported before: nothing changed")
+        after = state.with_piece(id, values, expired)
+        self._commit(after, "piece", {"id": id, "expired": expired}, {"values": values})
+        missing = int(np.sum(~arrival.seen))
+        return Receipt(id, True, False, None, f"kept; {missing} more of its rows may come (final=True ends the wait)")
 
     def learn_from(self, history: History, progress: Callable[[int, int], Any] | None = None) -> int:
-        """Learns from rounds that were decided before, by whomever: what ``record`` and ``learn`` would do for each one, all of
-        them or none. Rounds of which nothing was seen are left out. Returns how many were learnt from; ``progress`` is told
-        now and then how many are done, and of how many.
+        """Learn from rounds that were decided before: what ``record`` and ``learn`` would do for each, all or none.
+
+        Parameters
+        ----------
+        history : History
+            The rounds; those of which nothing was seen are left out.
+        progress : callable, optional
+            Called now and then with how many rounds are done, and of how many.
+
+        Returns
+        -------
+        int
+            How many rounds were learned from.
         """
-        with self._core.turns.taken():
-            return warm_start.learn_from(self._core, history, progress)
+        return self._learn_from(history, progress)
 
-    def update(self, **settings: Any) -> dict[str, Any]:
-        """Changes numbers of the policy's settings, by dotted name, from the next call on; what was learnt stays."""
-        with self._core.turns.taken():
-            return updating.update(self._core, settings)
+    @exclusive
+    def _learn_from(self, history: History, progress: Callable[[int, int], Any] | None) -> int:
+        state, oracle = self._state, self._problem.oracle
+        self._require_fitting(history)
+        rounds = history.as_costs()
+        rows = np.flatnonzero(rounds.seen()).tolist()
+        if not rows:
+            return 0
+        instances = [_at_row(row, parse_instance, oracle, rounds.instance(row)) for row in rows]
+        engine = self._engine_for(instances)
+        decisions, arrivals = [], []
+        for id, (row, instance) in enumerate(zip(rows, instances, strict=True), state.made + 1):
+            past = rounds[row]
+            _at_row(row, require_support, oracle, past.decision, "decision")
+            decision = engine.external_decision(id, past.context, past.decision, instance)
+            decisions.append(decision)
+            arrivals.append(_at_row(row, self._round_arrival, engine, past, decision))
+        together = (_stacked(decisions), _stacked(arrivals))
+        policy, infos = _learn_rounds(engine, state.policy_state(), together, rows, progress)
+        now = self._now()
+        expired = state.overdue(len(rows), now, learned=True)
+        after = self._after_rounds(engine, policy, together, infos, expired)
+        totals = [known_number(info["total"]) for info in infos]
+        data: dict[str, Any] = {"rows": rows, "totals": totals, "expired": expired, "time": now}
+        if not state.form_fixed:
+            data["instances"] = describe_instance(instances[0])
+        arrays = (
+            {} if self._store is None else {**named("decision", together[0]), **named("arrival", together[1]._asdict())}
+        )
+        self._commit(after, "history", data, arrays)
+        return len(rows)
 
-    def pause(self) -> None:
-        """Hands every decision to the incumbent, from the next one on; their feedback is learnt all the same."""
-        with self._core.turns.taken():
-            rollout.hold(self._core, True)
+    def _after_rounds(
+        self, engine: Engine, policy: Any, rounds: tuple[Decision, Arrival], infos: list[Any], expired: list[int]
+    ) -> LearnerState:
+        learned = []
+        for i in range(max(len(infos) - self._state.limits.limit, 0), len(infos)):
+            decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], rounds)
+            learned.append(LearnedDecision(decision, arrival.signature(), np.asarray(infos[i]["residual"])))
+        return self._state.with_history(engine, policy, learned, infos, expired)
 
-    def resume(self) -> None:
-        """Ends a pause."""
-        with self._core.turns.taken():
-            rollout.hold(self._core, False)
+    def _round_arrival(self, engine: Engine, past: HistoryRound, decision: Decision) -> Arrival:
+        """Return what was seen in a past round, in whichever form."""
+        sign = self._problem.sign
+        signed: Any = lambda part: None if part is None else sign * part  # noqa: E731  # as the learner's user reports
+        raw = RawFeedback(total=signed(past.total), costs=signed(past.costs), values=signed(past.values))
+        return self._arrival(engine, raw, decision)
 
-    def warm_up(self, batches: Sequence[int] = (2, 4, 8, 16, 32, 64, 128)) -> None:
-        """Compiles whatever calls will need, so that none of them has to; ``batches``: numbers of contexts at once."""
-        with self._core.turns.taken():
-            warming.warm_up(self._core, batches)
+    def _require_fitting(self, history: Any) -> None:
+        if not isinstance(history, History):
+            raise SettingsError(f"learn_from: expected a History, got {short_repr(history)}")
+        columns, problem = self._problem.columns, self._problem
+        if columns is not None and history.columns != columns:
+            raise SettingsError(
+                "learn_from: expected a history with the learner's columns (History(..., columns=learner.columns)): "
+                f"{columns.difference(history.columns)}"
+            )
+        got = history.contexts.shape[1:], history.decisions.shape[1:]
+        if got != (problem.context_shape, (problem.dim,)):
+            raise SettingsError(
+                f"learn_from: expected contexts of shape {problem.context_shape} and decisions of {problem.dim} numbers, got "
+                f"{got[0]} and {got[1][0]}"
+            )
 
-    def explain(self, choice: Choice | int) -> Explanation:
-        """Why this decision (a Choice, or the id of one that waits or was learnt): predicted mean, drawn cost, greedy decision
-        and the distance from it, by what the learner knows now.
+    def _arrival(self, engine: Engine, raw: RawFeedback, decision: Any, *, partial: bool = False) -> Arrival:
+        """Return feedback as costs."""
+        arrival = engine.parser.parse(raw, decision.w, decision.aux, partial=partial)
+        return arrival if self._problem.sign > 0 else arrival._replace(values=-arrival.values)
+
+    def _resolve(self, name: int | str) -> int:
+        """Return the id of a decision from its id or key."""
+        if not isinstance(name, str):
+            return name
+        stored = self._find_keyed(name)
+        if stored is None:
+            raise FeedbackError(f"unknown decision: no decision was made with the key {short_repr(name)}")
+        decision: Any = stored[0]
+        return int(decision.id)
+
+    def _in_user_units(self, residual: Any) -> float | None:
+        known = known_number(residual)
+        return None if known is None else self._problem.sign * known
+
+    # ------------------------------------------------------------------ looking
+
+    def explain(self, choice: Choice | int | str) -> Explanation:
+        """Explain a decision by what the learner knows now.
+
+        Parameters
+        ----------
+        choice : Choice, int or str
+            A choice, or the id or key of a decision that waits or was learned.
+
+        Returns
+        -------
+        Explanation
+            The predicted costs, the costs that were solved, the greedy decision and the distance from it.
         """
-        process.require_own()
-        given = choice.unnamed(self.columns, self.problem.context_shape) if isinstance(choice, Choice) else None
-        id = inputs.whole(choice if given is None else given.id)
-        with self._core.turns.taken():
-            return explaining.explained(self._core, id, given)
+        return self._explain(choice if isinstance(choice, Choice | str) else parse_id(choice))
+
+    @exclusive
+    def _explain(self, choice: Choice | int | str) -> Explanation:
+        state, sign = self._state, self._problem.sign
+        engine = state.engine
+        decision: Any = self._decision_of(choice)
+        form = (np.shape(decision.context), np.shape(decision.w), form_of(decision.instance))
+        problem = engine.problem
+        if state.policy is None or form != (problem.context_shape, (problem.dim,), problem.instance_form):
+            raise SettingsError("learner: expected a Choice of this learner, got one of another")
+        engine.require_mean("explain itself")
+        drafts = engine.draft(state.policy, [int(decision.id)], decision.context[None], [decision.instance], False)
+        greedy: Any = engine.solve(drafts)[0]
+        learned = state.learned.get(int(decision.id))
+        columns = self._problem.columns
+        return Explanation(
+            mean=sign * greedy.cost_sample,
+            cost_sample=sign * decision.cost_sample,
+            greedy=greedy.w,
+            differs=int(np.sum(decision.w != greedy.w)),
+            gap=float(greedy.cost_sample @ (decision.w - greedy.w)),
+            details=engine.describe(state.policy),
+            residual=None if learned is None else self._in_user_units(learned.residual),
+            context=decision.context if columns is None else columns.decode(np.asarray(decision.context)),
+        )
+
+    def _decision_of(self, choice: Choice | int | str) -> Any:
+        """Return the decision of a Choice, an id or a key, in costs and with its context as numbers."""
+        if not isinstance(choice, Choice):
+            return (
+                self._state.find(self._resolve(choice))
+                if not isinstance(choice, str)
+                else self._stored_decision(choice)
+            )
+        try:
+            contexts = parse_contexts(choice.context, self._problem, many=False)
+        except SettingsError as error:
+            raise SettingsError(f"learner: expected a Choice of this learner, got one of another ({error})") from None
+        decision = self._state.engine.external_decision(choice.id, contexts[0], choice.w, choice.instance)
+        return with_solution(decision, choice.w, decision.aux, cost_sample=self._problem.sign * choice.cost_sample)
+
+    def _stored_decision(self, key: str) -> Decision:
+        stored = self._find_keyed(key)
+        if stored is None:
+            raise FeedbackError(f"unknown decision: no decision was made with the key {short_repr(key)}")
+        return stored[0]
+
+    def health(self) -> Health:
+        """Report how the learner is doing, in words and figures; does not wait for a call that waits for the solver."""
+        check_not_forked()
+        state = self._current()
+        details = {} if state.policy is None else state.engine.describe(state.policy)
+        last = itertools.islice(reversed(state.learned.values()), WINDOW)
+        snapshot = HealthSnapshot(
+            made=state.made,
+            waiting=len(state.waiting),
+            expired=state.expired,
+            recent=[learned.decision for learned in last][::-1],
+            details=details,
+            rewards=self._problem.sign < 0,
+            fixed_set=not state.engine.problem.has_instances,
+        )
+        return compute_health(state.health, snapshot, self._background_solver)
 
     def predict(self, history: History) -> tuple[np.ndarray, np.ndarray]:
         """Return predicted costs and greedy decisions for every round of a history; nothing in the learner changes.
@@ -250,108 +824,507 @@ class Learner:
         w : numpy.ndarray of shape ``(n, d)``
             The decisions that solve them.
         """
-        with self._core.turns.taken():
-            instances = [inputs.instance(self._core.plan.oracle, history.instance(row)) for row in range(len(history))]
-            kernel, state = self._core.ready_for(instances)
-            if not kernel.predicts:
-                raise SettingsError("this policy has no mean prediction, so that it cannot decide greedily")
-            solved: list[Any] = []
-            for start in range(0, len(history), CHUNK):  # the last chunk is filled up, so that one program serves all
-                rows = np.minimum(np.arange(start, start + CHUNK), len(history) - 1)
-                chunk = [instances[row] for row in rows]
-                drafts = kernel.draft(state, (rows + 1).tolist(), history.contexts[rows], chunk, explore=False)
-                solved += kernel.solve(drafts[: len(history) - start])
-        return np.stack([decision.cost_sample for decision in solved]), np.stack([decision.w for decision in solved])
+        instances = [parse_instance(self._problem.oracle, history.instance(row)) for row in range(len(history))]
+        return self._predict(history.contexts, instances)
+
+    @exclusive
+    def _predict(self, contexts: np.ndarray, instances: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        return self._engine_for(instances).predict(self._state.policy_state(), contexts, instances)
 
     def learned_decisions(self) -> list[Decision]:
-        """Return the last decisions that were learned from, oldest first, at most as many as may wait.
+        """Return the last decisions that were learned from, oldest first, at most as many as may wait."""
+        return [learned.decision for learned in self._current().learned.values()]
+
+    # ------------------------------------------------------------------ running
+
+    @exclusive
+    def warm_up(self, batches: Sequence[int] = (2, 4, 8, 16, 32, 64, 128)) -> None:
+        """Compile whatever calls will need, so that none of them has to; refuse a solver that maximises.
+
+        Parameters
+        ----------
+        batches : sequence of int
+            Numbers of contexts that ``decide_batch`` will be given.
+        """
+        state = self._state
+        state.engine.warm_up(state.policy_state(), batches)
+        with jax.enable_x64(True):
+            example = jax.tree.map(np.asarray, state.engine.problem.example_instance())
+        self._background_solver.warm_up(example)
+
+    def update(self, **changes: Any) -> dict[str, Any]:
+        """Change settings from the next call on; what was learned stays.
+
+        Parameters
+        ----------
+        **changes
+            New values by dotted name: numbers of the policy's settings, ``budget`` and ``mode`` of the rollout.
 
         Returns
         -------
-        list of Decision
+        dict
+            What was changed.
+
+        Raises
+        ------
+        SettingsError
+            If a setting does not exist or would change the form of what was learned; says which ones can change.
         """
-        with self._books.lock:
-            return [learned.decision for learned in self._books.pending.learnt.values()]
+        return self._update(changes)
 
-    def health(self) -> Health:
-        """How the learner is doing, with a verdict in words; answers also while another thread waits for the solver."""
-        process.require_own()
-        return self._books.health()
+    @exclusive
+    def _update(self, changes: dict[str, Any]) -> dict[str, Any]:
+        after = self._updated(changes)
+        _, policy, budget, _ = after.engine.setup
+        values = {**setting_names(policy), "budget": budget, "mode": after.mode}
+        changed = {name: values[name] for name in changes}
+        self._commit(after, "settings", {"settings": changed})
+        return changed
 
-    @property
-    def waiting(self) -> list[int]:
-        """Ids of the decisions that wait for feedback, oldest first."""
-        process.require_own()
-        return self._books.waiting()
+    def _updated(self, changes: Mapping[str, Any]) -> LearnerState:
+        """Return the state with other settings."""
+        state = self._state
+        if not changes:
+            raise SettingsError(
+                f"update: expected a setting and its new value, such as one of {changeable(state.engine)}"
+            )
+        _, _, budget, _ = state.engine.setup
+        rest, mode = dict(changes), state.mode
+        if self._incumbent is not None:
+            given: Any = self._incumbent.function or self._incumbent.fixed
+            checked = Rollout(given, rest.pop("budget", budget), rest.pop("mode", mode))
+            budget, mode = checked.budget, checked.mode
+        engine = with_settings(state.engine, budget, rest)
+        return state.next(engine=engine, mode=mode)
 
+    @exclusive
+    def pause(self) -> None:
+        """Give every decision to the incumbent, from the next one on; their feedback is learned all the same."""
+        self._set_paused(True)
+
+    @exclusive
+    def resume(self) -> None:
+        """End a pause."""
+        self._set_paused(False)
+
+    def _set_paused(self, paused: bool) -> None:
+        if self._incumbent is None:
+            raise SettingsError(
+                "pause: expected a learner with an incumbent that takes over; give rollout=rg.Rollout(…)"
+            )
+        if paused != self._state.paused:
+            self._commit(self._state.next(paused=paused), "pause", {"paused": paused, "time": self._now()})
+
+    # ------------------------------------------------------------------ storing
+
+    def save(self, path: str | Path | None = None) -> None:
+        """Write a compact, self-contained copy to ``path``, atomically; ``Learner.open`` continues from it bit for bit.
+
+        A copy does not wait for a call that waits for the solver.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A new file. None: add a snapshot to the learner's own store, which shortens its next opening.
+        """
+        check_not_forked()
+        if path is not None:
+            if self._store is not None and os.path.realpath(path) == str(self._store.path):
+                raise StoreError(
+                    f"save: {path} is the learner's own store; save() without a path adds a snapshot to it"
+                )
+            write_copy(path, self._snapshot(self._current(), 0))
+        elif self._store is None:
+            raise StoreError("save: expected a path, because this learner has no store")
+        else:
+            self._save_snapshot()
+
+    @exclusive
+    def _save_snapshot(self) -> None:
+        self._write_snapshot()
+
+    @exclusive
     def close(self) -> None:
-        """Lets go of the log; without one nothing is to be done. Whatever would have to be logged is refused from then on."""
-        with self._core.turns.taken():
-            if self._core.log is not None:
-                self._core.log.close()
+        """Add a snapshot to the store and close it; whatever would have to be stored is refused from then on."""
+        if self._store is not None and not self._store.closed:
+            with contextlib.suppress(StoreError):
+                self._write_snapshot()
+            self._store.close()
 
-    def save(self, path: str | Path) -> None:
-        """Writes everything into one file, atomically; ``load`` goes on from there bit for bit."""
-        process.require_own()
-        kernel, form_fixed, state = self._books.snapshot()
-        archive.save(path, kernel, self._core.config, form_fixed, state)
+    def __enter__(self) -> "Learner":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __copy__(self) -> "Learner":
+        raise TypeError("a Learner cannot be copied: save(path) writes a copy that Learner.open reads")
+
+    def __deepcopy__(self, memo: Any) -> "Learner":
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Learner cannot be pickled: save(path) writes a copy that Learner.open reads")
 
     @classmethod
-    def load(
+    def open(
         cls,
-        path: str | Path,
-        oracle: Oracle,
+        path: Store | str | Path,
+        problem: Problem | Oracle,
         *,
-        feedback: Measurement | None = None,
-        policy: Policy | None = None,
-        model: ModelSpec | None = None,
-        surrogate: SurrogateSpec | None = None,
-        incumbent: Callable[..., Any] | None = None,
-        columns: Columns | None = None,
+        policy: str | PolicySpec | Policy | None = None,
+        rollout: Rollout | None = None,
         settings: Mapping[str, Any] | None = None,
-        log: str | Path | None = None,
-        log_size: int = SIZE,
-        log_sync: bool = False,
+        until: int | None = None,
+        read_only: bool = False,
+        take_over: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> "Learner":
-        """A learner that ``save`` wrote. The oracle, and whatever else was given as an object, has to be given again.
+        """Continue the learner of a store, bit for bit, from its last snapshot and the records after it.
 
-        ``settings`` are numbers that change from now on, as by ``update``; ``log`` a new log, or the one that ends here.
-        Columns are in the file: ``columns`` that differ from them are refused.
+        Parameters
+        ----------
+        path : Store, str or Path
+            A store, or a copy that ``save`` wrote. This process becomes its only writer before anything is read.
+        problem : Problem or Oracle
+            The problem that the learner was made for; its oracle is enough unless it has a measurement of your own. The
+            feasible set must be the same, not the way in which it is solved.
+        policy : str, PolicySpec or Policy, optional
+            Needed only if the learner was made with a Policy object or a specification that is not registered. Settings are
+            those of the store.
+        rollout : Rollout, optional
+            Needed only if the incumbent is a function; budget and mode are those of the store.
+        settings : mapping, optional
+            Settings that change from now on, as by ``update``.
+        until : int, optional
+            The last record that counts; needs ``read_only``.
+        read_only : bool, default False
+            Read the store without becoming its writer, also while another process writes it. What the learner does after
+            that is not stored.
+        take_over : bool, default False
+            If another learner writes the store, become the writer in its place: its next write raises StoreError.
+        clock : callable, default time.time
+            Returns seconds.
+
+        Returns
+        -------
+        Learner
+            The learner as it was when its last call returned.
+
+        Raises
+        ------
+        StoreError
+            If the file is damaged (the message says which records are good), is another learner's, or is being written.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, regretless as rg
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "plant.db"
+        >>> oracle = rg.oracles.top_k(4, 2)
+        >>> learner = rg.Learner(oracle, context=3, store=path)
+        >>> learner.decide([0.5, -1.0, 2.0]).id
+        1
+        >>> learner.close()
+        >>> learner = rg.Learner.open(path, oracle)
+        >>> learner.waiting
+        [1]
         """
-        process.require_own()
-        given = assembly.objects(feedback, policy, model, surrogate, incumbent, columns)
-        learner = archive.load(cls, path, oracle, given, clock)
-        replaying.attach(learner._core, log, log_size, log_sync)
+        check_not_forked()
+        if not isinstance(problem, Problem | Oracle):
+            raise SettingsError(f"learner: expected a Problem or an oracle, got {short_repr(problem)}")
+        if until is not None and not read_only:
+            raise SettingsError(
+                "open: expected read_only=True with until=, because a store is continued at its end only"
+            )
+        file = path if isinstance(path, Store) else Store(path)
+        if read_only:
+            store = RecordStore.open_reader(file.path)
+        else:
+            store = RecordStore.open_writer(file.path, sync=file.sync, take_over=take_over)
+        try:
+            learner = cls._replay(store, problem, policy, rollout, until, clock)
+            if not read_only:
+                learner._store = store
+        except BaseException:
+            store.close()
+            raise
+        if read_only:
+            store.close()
         if settings:
             learner.update(**settings)
         return learner
 
     @classmethod
-    def replay(
+    def _replay(
         cls,
-        log: str | Path,
-        oracle: Oracle,
-        *,
-        checkpoint: str | Path | None = None,
-        until: int | None = None,
-        append: bool = False,
-        feedback: Measurement | None = None,
-        policy: Policy | None = None,
-        model: ModelSpec | None = None,
-        surrogate: SurrogateSpec | None = None,
-        incumbent: Callable[..., Any] | None = None,
-        columns: Columns | None = None,
-        log_size: int = SIZE,
-        log_sync: bool = False,
-        clock: Callable[[], float] = time.time,
+        store: RecordStore,
+        problem: Problem | Oracle,
+        policy: Any,
+        rollout: Rollout | None,
+        until: int | None,
+        clock: Callable[[], float],
     ) -> "Learner":
-        """The learner whose log this is, bit for bit: from its start, or from a ``checkpoint`` on, up to record ``until``.
+        """Return the learner of a store after record ``until``."""
+        snapshot = next(store.snapshots(until), None)
+        if snapshot is None:
+            begin = store.first_number()
+            if until is not None and until < begin:
+                raise StoreError(
+                    f"{store.path}: expected until to be at least {begin}, where the file begins, got {until}"
+                )
+            raise StoreError(
+                f"{store.path} is damaged: none of its snapshots can be read, so that none of its records can be used"
+            )
+        learner = cls.__new__(cls)
+        number = snapshot.number
+        try:
+            learner._restore(snapshot, problem, policy, rollout, clock)
+            for record in store.records(snapshot.number, snapshot.chain, until):
+                number = record.number
+                learner._publish(learner._applied(record))
+        except StoreError as error:
+            if str(store.path) in str(error):
+                raise
+            raise StoreError(f"{store.path}: {error}") from None
+        except RegretlessError as error:
+            raise StoreError(f"{store.path}, record {number}: {error}") from error
+        except Exception as error:  # what has a correct checksum can still be anything
+            raise StoreError(f"{store.path}, record {number}: it cannot be understood: {error!r}") from error
+        learner._last_snapshot = snapshot.number
+        return learner
 
-        With ``append`` it goes on writing this log. A tail that a crash tore off belongs to a call that never returned: it is
-        left out with a warning. A damaged log is a LogError that says which records are good.
+    def _restore(
+        self,
+        snapshot: Snapshot,
+        given: Problem | Oracle,
+        policy: Any,
+        rollout: Rollout | None,
+        clock: Callable[[], float],
+    ) -> None:
+        """Begin as a snapshot says."""
+        config, form = snapshot.data["config"], snapshot.data["instances"]
+        problem = restore_problem(config["problem"], given)
+        if form != OPEN_FORM and form is not None:
+            problem = problem.with_instance(rebuild_instance(form))
+        stored = config["rollout"]
+        rollout = restore_rollout(stored, rollout)
+        on_failure, seed = config["on_failure"], config["seed"]
+        limits = Pending(**config["pending"])
+        require_options(rollout, limits, on_failure, seed)
+        self._begin(problem, rollout, on_failure, seed, clock)
+        if stored is not None and self._incumbent is not None and self._incumbent.describe() != stored["incumbent"]:
+            raise StoreError(
+                f"it was stored with the incumbent {short_repr(stored['incumbent'])}, got "
+                f"{short_repr(self._incumbent.describe())}; another incumbent is a new learner (learn_from its History)"
+            )
+        spec = restore_policy(config["policy"], policy)
+        budget = None if rollout is None else rollout.budget
+        engine = Engine(problem, spec, budget=budget, seed=seed)
+        mode = "act" if rollout is None else rollout.mode
+        self._publish(restore_state(engine, limits, mode, snapshot.number, snapshot.data, snapshot.arrays))
+
+    def _applied(self, record: Record) -> LearnerState:
+        """Return the state after a record."""
+        data, arrays, state = record.data, record.arrays, self._state
+        if record.kind in ("decide", "record"):
+            engine = self._engine_of(data)
+            decisions = unstack("decision", engine.decision_form, len(data["rows"]), arrays)
+            made = [(decision, bool(row[0])) for decision, row in zip(decisions, data["rows"], strict=True)]
+            policy = engine.init() if state.policy is None else state.policy
+            return state.with_decisions(engine, policy, made, _keyed_choices(record), data["time"], data["expired"])
+        if record.kind == "feedback":
+            arrival = Arrival(**arrays)
+            policy, info = state.engine.learn(state.policy, state.waiting[data["id"]], arrival)
+            info = _require_finite(f"decision {data['id']}", info)
+            return state.with_feedback(data["id"], arrival, policy, info, data["expired"])
+        if record.kind == "piece":
+            return state.with_piece(data["id"], arrays["values"], data["expired"])
+        if record.kind == "pause":
+            return state.next(paused=data["paused"])
+        if record.kind == "settings":
+            return self._updated(data["settings"])
+        if record.kind == "history":
+            engine, count = self._engine_of(data), len(data["rows"])
+            decisions = restored("decision", shape_with_lead(count, engine.decision_form), arrays)
+            parts: dict[str, Any] = {name: arrays.get(f"arrival['{name}']") for name in Arrival._fields}
+            rounds = (decisions, Arrival(**parts))
+            policy, infos = _learn_rounds(engine, state.policy_state(), rounds, data["rows"], None)
+            return self._after_rounds(engine, policy, rounds, infos, data["expired"])
+        raise StoreError(f"unknown kind of record {record.kind!r}: update regretless")
+
+    def _engine_of(self, data: Mapping[str, Any]) -> Engine:
+        """Return the engine for the instances of a record, which may be the first."""
+        engine = self._state.engine
+        form = data.get("instances")
+        return engine if form is None else engine.with_instance(rebuild_instance(form))
+
+    def _commit(
+        self,
+        state: LearnerState,
+        kind: str,
+        data: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        keys: Sequence[str] = (),
+    ) -> None:
+        """Store a change, then publish the new state with one assignment.
+
+        An interrupt in between leaves the new state in ``_unpublished``; ``_reconcile`` asks the store whether it counts.
         """
-        process.require_own()
-        given = assembly.objects(feedback, policy, model, surrogate, incumbent, columns)
-        learner, reader = replaying.replay(cls, log, oracle, given, clock, checkpoint, until, append)
-        return replaying.appended(learner, reader, log_size, log_sync) if append else learner
+        self._unpublished = state
+        if self._store is not None:
+            try:
+                self._store.append(state.number, kind, data or {}, arrays or {}, keys)
+            except StoreError:
+                self._unpublished = None
+                raise
+        self._publish(state)
+        self._unpublished = None
+        if self._store is not None and state.number - self._last_snapshot >= SNAPSHOT_INTERVAL:
+            with contextlib.suppress(StoreError):  # the record is stored; a snapshot is only a short cut
+                self._write_snapshot()
+
+    def _reconciled(self, method: Any, *args: Any, **kwargs: Any) -> Any:
+        self._reconcile()
+        return method(self, *args, **kwargs)
+
+    def _reconcile(self) -> None:
+        """Complete or undo a call that an interrupt cut short: what the store has, counts."""
+        state = self._unpublished
+        if state is None:
+            return
+        if self._store is not None and self._store.last()[0] >= state.number:
+            self._publish(state)
+        self._unpublished = None
+
+    def _current(self) -> LearnerState:
+        """Return the published state, without waiting for a call that is running."""
+        if self._unpublished is not None:
+            with self._lock.try_acquire() as free:
+                if free:
+                    self._reconcile()
+        return self._state
+
+    def _write_snapshot(self) -> None:
+        assert self._store is not None
+        state = self._state
+        number, chain = self._store.last()
+        if number == state.number > self._last_snapshot:
+            self._store.write_snapshot(self._snapshot(state, chain))
+            self._last_snapshot = number
+
+    def _snapshot(self, state: LearnerState, chain: int) -> Snapshot:
+        data = {"config": self._config(state), **data_of(state)}
+        return Snapshot(state.number, chain, data, arrays_of(state))
+
+    def _config(self, state: LearnerState) -> dict[str, Any]:
+        """Return how the learner was made, as JSON data."""
+        _, policy, budget, seed = state.engine.setup
+        rollout = None
+        if self._incumbent is not None:
+            rollout = {"incumbent": self._incumbent.describe(), "budget": budget, "mode": state.mode}
+        limits = state.limits
+        return {
+            "problem": describe_problem(self._problem),
+            "policy": describe_policy(policy),
+            "rollout": rollout,
+            "pending": {
+                "limit": int(limits.limit),
+                "max_age": limits.max_age,
+                "max_age_seconds": limits.max_age_seconds,
+            },
+            "on_failure": self._on_failure,
+            "seed": int(seed),
+            "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        }
+
+    def _now(self) -> float:
+        """Return the time by the learner's clock."""
+        now = self._clock()
+        if not isinstance(now, float | int) or not math.isfinite(now):
+            raise SettingsError(f"learner: expected the clock to return seconds, got {short_repr(now)}")
+        return float(now)
+
+
+def _keyed_choices(record: Record) -> list[KeyedChoice | None]:
+    """Return what a record of decisions keeps for callers who ask again."""
+    data = record.data
+    keyed: list[KeyedChoice | None] = [None] * len(data["rows"])
+    for place, key in enumerate(data.get("keys", ())):
+        if key is not None:
+            _, fallback, by = data["rows"][place]
+            w = record.arrays["proposed"][place]
+            proposed = None if np.isnan(w).any() else w
+            keyed[place] = KeyedChoice(key, data["explore"], bool(fallback), by, proposed)
+    return keyed
+
+
+def _repeat_last(engine: Engine, draft: Decision, last: tuple[Any, Any] | None, error: OracleError) -> Decision:
+    """Return the last feasible decision in place of one that the solver failed to make."""
+    if last is None:
+        raise error
+    instances = jax.tree.map(lambda leaf: leaf[None], draft.instance)
+    if not engine.oracle.contained(last[0][None], instances)[0]:
+        raise OracleError(f"{error}; the last feasible decision is not feasible now") from error
+    return with_solution(draft, *last, version=np.int32(NOT_SAMPLED))
+
+
+def _require_finite(name: str, info: dict[str, float]) -> dict[str, float]:
+    """Return the diagnostics of a step whose state is finite; a total that is not known is NaN in them."""
+    if not info["finite"]:
+        raise FeedbackError(
+            f"{name}: learning from this feedback would make the state infinite, so it was left out; a learning rate is too "
+            "large or the numbers are (scaling helps)"
+        )
+    return info if info["complete"] else {**info, "residual": np.nan, "total": np.nan}
+
+
+def _join_pieces(id: int, before: np.ndarray | None, arrival: Arrival) -> np.ndarray:
+    """Return the rows that have come so far, NaN for the others; refuse a row that came differently before."""
+    if arrival.matrix is not None:
+        raise FeedbackError(
+            f"decision {id}: rows that come with the feedback cannot come in pieces; report linear=(H, v) once, with all rows"
+        )
+    values = np.where(arrival.seen, arrival.values, np.nan)
+    if before is None:
+        return values
+    both = ~np.isnan(values) & ~np.isnan(before)
+    wrong = np.flatnonzero(both & ~(np.abs(values - before) <= TOLERANCE * np.maximum(1.0, np.abs(before))))
+    if len(wrong):
+        raise FeedbackError(
+            f"decision {id}: row {wrong[0]} was reported before with another value, which cannot be undone; this piece was "
+            "left out"
+        )
+    return np.where(np.isnan(before), values, before)
+
+
+def _learn_rounds(
+    engine: Engine,
+    policy: Any,
+    rounds: tuple[Decision, Arrival],
+    rows: Sequence[int],
+    progress: Callable[[int, int], Any] | None,
+) -> tuple[Any, list[dict[str, float]]]:
+    """Return the policy's state after all rounds, chunk by chunk; the last chunk is padded with rounds that do not count."""
+    count = len(rows)
+    infos: list[dict[str, float]] = []
+    for start in range(0, count, CHUNK):
+        places = np.minimum(np.arange(start, start + CHUNK), count - 1)
+        decisions, arrivals = jax.tree.map(lambda leaf, places=places: leaf[places], rounds)
+        policy, steps = engine.learn_many(policy, decisions, arrivals, min(CHUNK, count - start))
+        infos += [_require_finite(f"row {rows[start + i]} of the history", info) for i, info in enumerate(steps)]
+        if progress is not None:
+            progress(len(infos), count)
+    return policy, infos
+
+
+def _at_row(row: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what the function returns; its error says which row of the history it is about."""
+    try:
+        return function(*arguments)
+    except RegretlessError as error:
+        kind = FeedbackError if isinstance(error, FeedbackError) else SettingsError
+        raise kind(f"row {row} of the history: {error}; nothing was learned") from None
+
+
+def _stacked(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)

@@ -1,85 +1,135 @@
-"""What a live learner hands out."""
+"""What a live learner returns: choices, receipts and explanations, with forms to read in a terminal or a notebook."""
 
-from typing import Any, Literal, NamedTuple, Self
+import dataclasses
+from typing import Any, Literal
 
 import numpy as np
 
-from regretless.columns import Columns
-from regretless.errors import SettingsError
 from regretless.live import cards
 
+By = Literal["learner", "incumbent", "person"]
 
-class Choice(NamedTuple):
-    """What to do, with the id that its feedback is reported against."""
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Choice:
+    """A decision, with the id that its feedback is reported with.
+
+    Parameters
+    ----------
+    id : int
+        The learner's number of the decision.
+    w : array of shape (d,)
+        What to do.
+    by : {"learner", "incumbent", "person"}
+        Who decided.
+    explored : bool
+        Whether ``cost_sample`` was drawn; False for the greedy decision.
+    cost_sample : array of shape (d,)
+        The costs that were solved, in the user's units; zeros for a decision of the incumbent or a person.
+    log_density : float or None
+        The logarithm of the density of ``cost_sample``, in the policy's units, if its model has one; for a decision of
+        the incumbent that of the probability with which the incumbent decided.
+    context : array or mapping
+        The context: numbers, or by name if the problem has columns.
+    instance : pytree or None
+        What changed in the feasible set.
+    aux : pytree or None
+        What the oracle returns next to ``w``.
+    fallback : bool
+        Whether the solver failed and this is the last feasible decision again.
+    proposed : array of shape (d,) or None
+        What the learner would have done if the incumbent decided, if that was solved.
+    key : str or None
+        The caller's identifier.
+    """
 
     id: int
     w: np.ndarray
-    cost_sample: np.ndarray  # ĉ, the cost vector that was solved, in your units; zeros for a person's decision
-    log_density: float | None  # log p_θ(ĉ|x) in the policy's units, if its model has one
-    aux: Any
-    context: Any  # numbers; by name, if the learner has columns
+    by: By
+    explored: bool
+    cost_sample: np.ndarray
+    log_density: float | None
+    context: Any
     instance: Any
-    explored: bool  # whether ĉ was drawn; False for the greedy decision
-    fallback: bool = False  # whether the solver failed and this is the last decision that was feasible
-    by: Literal["learner", "incumbent", "person"] = "learner"  # who decided
-    proposed: np.ndarray | None = None  # what the learner would have done where it is the incumbent's, if it was solved
+    aux: Any
+    fallback: bool = False
+    proposed: np.ndarray | None = None
+    key: str | None = None
 
-    def __str__(self) -> str:
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain data that JSON can write."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def __repr__(self) -> str:
         return cards.text_card(*cards.describe_choice(self))
 
     def _repr_html_(self) -> str:
         return cards.html_lines(*cards.describe_choice(self))
 
-    def named(self, columns: Columns | None) -> Self:
-        """The same with its context by name, where there are names."""
-        return self if columns is None else self._replace(context=columns.decode(self.context))
 
-    def unnamed(self, columns: Columns | None, shape: tuple[int, ...]) -> Self:
-        """The same with its context as numbers."""
-        if columns is None:
-            return self
-        try:
-            return self._replace(context=columns.contexts(self.context, shape)[0][0])
-        except SettingsError as error:
-            raise SettingsError(f"learner: expected a Choice of this learner, got one of another ({error})") from None
+@dataclasses.dataclass(frozen=True)
+class Receipt:
+    """What became of a piece of feedback.
 
-    @classmethod
-    def of(
-        cls, decision: Any, explored: bool, fallback: bool, sign: float,
-        by: Literal["learner", "incumbent", "person"] = "learner", proposed: np.ndarray | None = None,
-    ) -> "Choice":  # fmt: skip
-        """A decision as it is handed out; costs times ``sign`` are in the user's units."""
-        made = vars(decision)  # reading the fields of a module one by one takes a while
-        cost = made["cost_sample"] if sign > 0 else -made["cost_sample"]
-        return cls(
-            int(made["id"]), made["w"], cost, known_number(made["log_density"]), made["aux"], made["context"],
-            made["instance"], explored, fallback, by, proposed,
-        )  # fmt: skip
-
-
-class Receipt(NamedTuple):
-    """What became of a piece of feedback."""
+    Parameters
+    ----------
+    id : int
+        The decision.
+    new : bool
+        False if this very feedback was reported before, so that nothing changed.
+    complete : bool
+        Whether the total is known.
+    residual : float or None
+        Total minus its prediction before learning from it, in the user's units; None if the total is not known.
+    message : str
+        The same as a sentence.
+    """
 
     id: int
-    new: bool  # False: this very feedback was told before, and nothing changed
-    complete: bool  # whether the total is known
-    residual: float | None  # total minus prediction, before learning from it, in your units
+    new: bool
+    complete: bool
+    residual: float | None
     message: str
 
 
-class Explanation(NamedTuple):
-    """Why a decision is what it is, by what the learner knows now; costs in your units."""
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why a decision is what it is, by what the learner knows now; costs are in the user's units.
 
-    mean: np.ndarray  # predicted cost
-    cost_sample: np.ndarray  # the drawn one that was solved
-    greedy: np.ndarray  # the decision that the mean leads to
-    differs: int  # in how many coordinates this decision is another
-    gap: float  # how much worse it is than the greedy one, if the mean is right
-    details: dict[str, float]  # what the policy tells of itself, such as α
-    residual: float | None  # of this decision's feedback, once it was learnt
-    context: Any  # in which it was made; by name, if the learner has columns
+    Parameters
+    ----------
+    mean : array of shape (d,)
+        The predicted costs.
+    cost_sample : array of shape (d,)
+        The costs that were solved.
+    greedy : array of shape (d,)
+        The decision that the predicted costs lead to.
+    differs : int
+        In how many coordinates the decision differs from it.
+    gap : float
+        How much more the decision costs than the greedy one if the prediction is right.
+    details : dict of str to float
+        Numbers that the policy shows of its state.
+    residual : float or None
+        Total minus prediction, once the decision's feedback was learned.
+    context : array or mapping
+        The context of the decision; by name if the problem has columns.
+    """
 
-    def __str__(self) -> str:
+    mean: np.ndarray
+    cost_sample: np.ndarray
+    greedy: np.ndarray
+    differs: int
+    gap: float
+    details: dict[str, float]
+    residual: float | None
+    context: Any
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain data that JSON can write."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def __repr__(self) -> str:
         return cards.text_card(*cards.describe_explanation(self))
 
     def _repr_html_(self) -> str:
@@ -87,5 +137,16 @@ class Explanation(NamedTuple):
 
 
 def known_number(value: Any) -> float | None:
-    """A number, None for NaN."""
+    """Return a number, None for NaN."""
     return float(value) if np.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """Return arrays as lists and numbers of NumPy as Python's; what is not finite as None."""
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,87 +1,74 @@
-"""Who decides while a learner is rolled out: the learner, or the incumbent that it has to prove itself against."""
+"""The incumbent: who or what decides until the learner has proved itself, and what the incumbent's decisions look like."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
 from regretless.errors import OracleError, SettingsError
-from regretless.live import inputs
-from regretless.live.core import Core
-from regretless.live.framing import Position
-from regretless.live.kernel import Kernel, with_solution
+from regretless.live.engine import Engine, with_solution
+from regretless.live.feedback_parser import parse_vector
 from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
+from regretless.problem import Problem
 from regretless.types import Decision, Instance
 
 
-def hold(core: Core, paused: bool, position: Position | None = None) -> None:
-    """Hands every decision to the incumbent, or back; ``position``: of a record that is in the log already."""
-    if core.plan.incumbent is None:
-        raise SettingsError("pause: expected a learner with an incumbent that takes over; give it as incumbent=")
-    if position is None and paused == core.books.paused:
-        return
-    if position is None:
-        position = core.write("pause", {"paused": paused, "time": core.now()}, {})
-    core.books.pause(paused, position)
+class Incumbent:
+    """Decide as before: by fixed numbers, or by a function of the context (and of the instance, if there are any)."""
 
+    def __init__(self, given: Any, problem: Problem):
+        self.problem = problem
+        self.function: Callable[..., Any] | None = given if callable(given) else None
+        self.fixed: np.ndarray | None = None
+        if self.function is None:
+            self.fixed = parse_vector("incumbent", given, problem.dim)
+            require_support(problem.oracle, self.fixed, "incumbent")
 
-def incumbents(core: Core, kernel: Kernel, drafts: Sequence[Decision]) -> list[Decision]:
-    """The incumbent's decisions in place of drafts, with the probability that it was to decide with."""
-    given: Any = core.plan.incumbent
-    held = core.books.paused or core.plan.options.mode == "shadow"
-    columns = core.plan.columns
-    shown = [draft.context if columns is None else columns.decode(np.asarray(draft.context)) for draft in drafts]
-    return [_replaced(kernel, given, draft, x, held) for draft, x in zip(drafts, shown, strict=True)]
+    def describe(self) -> Any:
+        """Return the incumbent as JSON data: its numbers, or the mark that it is a function."""
+        return "function" if self.fixed is None else self.fixed.tolist()
 
-
-def _replaced(kernel: Kernel, given: Any, draft: Any, shown: Any, held: bool) -> Decision:
-    w = decided(kernel, given, shown, draft.instance)
-    nothing = np.zeros_like(draft.cost_sample)
-    aux = jax.tree.map(np.zeros_like, draft.aux)
-    certain = np.zeros_like(draft.log_density)
-    return with_solution(
-        draft, w, aux, cost_sample=nothing, noise=nothing, member=np.asarray(INCUMBENT, draft.member.dtype),
-        log_density=certain if held else draft.log_density,
-    )  # fmt: skip
-
-
-def decided(kernel: Kernel, given: Any, context: Any, instance: Instance) -> np.ndarray:
-    """What the incumbent does in a context: the fixed decision, or what its function says."""
-    problem = kernel.problem
-    if not callable(given):
-        own = jax.tree.map(lambda leaf: leaf[None], instance)
-        if problem.has_instances and not kernel.oracle.contained(given[None], own)[0]:
-            raise OracleError(
-                "incumbent: the fixed decision is not feasible now; give a function of context and instance instead"
-            )
-        return np.asarray(given)
-    try:
-        found = given(context, instance) if problem.has_instances else given(context)
-    except Exception as error:
-        raise OracleError(f"incumbent: its function failed: {type(error).__name__}: {error}") from error
-    w = inputs.vector("the incumbent's decision", found, problem.dim)
-    require_support(kernel.oracle, w)
-    return w
-
-
-def require_support(oracle: Oracle, w: np.ndarray) -> None:
-    """Refuses a decision with more coordinates other than zero than any of the feasible set has."""
-    most = oracle.support
-    if np.count_nonzero(w) > most:
-        raise SettingsError(
-            f"decision: expected at most {most} coordinates other than zero, as in every decision of this feasible set, "
-            f"got {np.count_nonzero(w)}"
+    def replace(self, engine: Engine, draft: Any, *, certain: bool) -> Decision:
+        """Return the incumbent's decision in place of a draft, with the probability that the incumbent had of deciding."""
+        w = self._decide(engine, np.asarray(draft.context), draft.instance)
+        zeros = np.zeros_like(draft.cost_sample)
+        return with_solution(
+            draft,
+            w,
+            jax.tree.map(np.zeros_like, draft.aux),
+            cost_sample=zeros,
+            noise=zeros,
+            member=np.asarray(INCUMBENT, draft.member.dtype),
+            log_density=np.zeros_like(draft.log_density) if certain else draft.log_density,
         )
 
+    def _decide(self, engine: Engine, context: np.ndarray, instance: Instance) -> np.ndarray:
+        has_instances, oracle = engine.problem.has_instances, engine.oracle
+        if self.fixed is not None:
+            batch = jax.tree.map(lambda leaf: leaf[None], instance)
+            if has_instances and not oracle.contained(self.fixed[None], batch)[0]:
+                raise OracleError(
+                    "incumbent: the fixed decision is not feasible now; give a function of context and instance instead"
+                )
+            return self.fixed
+        assert self.function is not None
+        columns = self.problem.columns
+        shown = context if columns is None else columns.decode(context)
+        try:
+            returned = self.function(shown, instance) if has_instances else self.function(shown)
+        except Exception as error:
+            raise OracleError(f"incumbent: its function failed: {type(error).__name__}: {error}") from error
+        w = parse_vector("the incumbent's decision", returned, self.problem.dim)
+        require_support(oracle, w, "incumbent")
+        return w
 
-def checked(given: Any, mode: str, oracle: Oracle) -> np.ndarray | Callable[..., Any] | None:
-    """An incumbent as a learner takes it: a function, fixed decisions, or none."""
-    if given is None and mode == "shadow":
-        raise SettingsError("learner: expected an incumbent that decides while the learner is in the shadow, got none")
-    if given is None or callable(given):
-        return given
-    w = inputs.vector("incumbent", given, oracle.dim)
-    require_support(oracle, w)
-    return w
+
+def require_support(oracle: Oracle, w: np.ndarray, name: str) -> None:
+    """Refuse a decision with more coordinates other than zero than any of the feasible set has."""
+    if np.count_nonzero(w) > oracle.support:
+        raise SettingsError(
+            f"{name}: expected at most {oracle.support} coordinates other than zero, as in every decision of this feasible "
+            f"set, got {np.count_nonzero(w)}"
+        )

@@ -9,6 +9,7 @@ import numpy as np
 from regretless import benchmarks
 from regretless.live.learner import Learner
 from regretless.policies import PolicySpec
+from regretless.policies.building import Unscaled
 from regretless.studies.experiment import Experiment
 from regretless.studies.settling import settle
 
@@ -31,9 +32,7 @@ def latencies(benchmark: str, policies: Sequence[str], rounds: int) -> Iterator[
         experiment = Experiment(benchmark=benchmark, policies=(policy,))
         (settled,) = settle(experiment)
         assert isinstance(settled.settings, PolicySpec)
-        learner = Learner(
-            bench.oracle, context_shape=bench.context_shape, policy=policy, settings=settled.settings, scaling=False
-        )
+        learner = Learner(bench.oracle, context=bench.context_shape, policy=Unscaled(settled.settings))
         rng = np.random.default_rng(0)
         spent: dict[str, list[float]] = {"decide": [], "learn": []}
         for _ in range(WARM_UP + rounds):
@@ -68,7 +67,7 @@ def _batches(benchmark: str, policy: str, learner: Learner, rng: np.random.Gener
     for _ in range(1 + BATCHES):
         contexts = rng.normal(size=(BATCH, *learner.problem.context_shape))
         began, spent = time.perf_counter(), time.process_time()
-        learner.decide(contexts)
+        learner.decide_batch(contexts)
         seconds.append(time.perf_counter() - began)
         many = time.process_time()
         learner.decide(contexts[0])

@@ -1,0 +1,589 @@
+"""What a live learner computes: compiled programs for deciding and learning, and the solver that is called between them.
+
+With an oracle in pure JAX a decision is one program and a learning step another. A solver on the host is called from Python
+between two programs, never from inside one. Learners that differ in numbers, or in the solver behind the same feasible set,
+share their programs.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regretless import policies
+from regretless.errors import RegretlessError, SettingsError
+from regretless.feedback import Rows
+from regretless.keys import DECIDE, LEARN, START, purpose_key
+from regretless.live.feedback_parser import Arrival, FeedbackParser
+from regretless.oracles.base import Oracle, check
+from regretless.policies.base import Answer, Policy, Question, host_answer
+from regretless.policies.base import answer as answer_policy
+from regretless.policies.base import ask as ask_policy
+from regretless.policies.guard import Guarded, guarded
+from regretless.policies.offset import Offset
+from regretless.problem import Problem, empty_of, form_of
+from regretless.types import NOT_SAMPLED, Decision, Feedback, Info, Instance, Sample, Solution
+
+CHUNK = 64
+"""Rounds of a history that one program learns from."""
+
+MAX_WARM_UP_BATCH = 2**16
+"""Contexts at once that programs are compiled for in advance, at most."""
+
+_process: int | None = None
+
+
+def check_not_forked() -> None:
+    """Refuse to work in a forked child of a process that has had a learner: JAX's threads are missing there, it would hang."""
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    elif _process != os.getpid():
+        raise RegretlessError(
+            f"learner: expected to be called in process {_process}, where it was made, got process {os.getpid()}, a forked "
+            "child, in which JAX would hang; start the child with multiprocessing's 'spawn' method and open a store there"
+        )
+
+
+class CallLock:
+    """Serialise the calls that change a learner; the solver that a call waits for must not call the same learner."""
+
+    def __init__(self) -> None:
+        # An interrupt never falls between the acquisition of a C lock by a ``with`` statement and its block.
+        self.mutex = threading.Lock()
+        self._holder: int | None = None
+
+    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call a function while holding the lock; refuse a forked child and a call from inside another call."""
+        check_not_forked()
+        if self._holder == threading.get_ident() and self.mutex.locked():
+            raise RegretlessError("learner: a solver cannot call the learner that is waiting for its answer")
+        with self.mutex:
+            self._holder = threading.get_ident()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._holder = None
+
+    @contextlib.contextmanager
+    def try_acquire(self) -> Iterator[bool]:
+        """Yield True while holding the lock, or False at once if another call holds it."""
+        if self.mutex.locked():
+            yield False
+            return
+        with self.mutex:
+            self._holder = threading.get_ident()
+            try:
+                yield True
+            finally:
+                self._holder = None
+
+
+class Engine:
+    """The programs of one policy for one problem; policies compute in float64, as in ``simulate``.
+
+    Random keys are ``fold_in(seed, round, purpose)`` with the decision's id as the round, exactly those of a simulated run.
+    """
+
+    def __init__(self, problem: Problem, policy: Any, *, budget: float | None, seed: int):
+        self.setup = problem, policy, budget, seed
+        expected = problem.for_policy()
+        with jax.enable_x64(True):
+            if isinstance(policy, Policy):
+                policy.problem.require_played_on(expected, "learner: the policy object")
+                expected = policy.problem
+            running = policies.build_policy(policy, expected)
+            if problem.offset is not None:
+                running = Offset(expected, running, jnp.asarray(problem.sign * np.asarray(problem.offset)))
+            if budget is not None:
+                running = guarded(running, None, budget=budget)
+            self.problem, self.oracle = running.problem, running.oracle
+            shared = jax.tree.map(_without_solver, running, is_leaf=lambda node: isinstance(node, Oracle))
+            self.numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
+            self.seed = jax.random.key(np.uint32(seed))
+        self.static = StaticPolicy(static)
+
+    def with_instance(self, instance: Instance) -> "Engine":
+        """Return the engine for instances of this form."""
+        problem, policy, budget, seed = self.setup
+        return Engine(problem.with_instance(instance), policy, budget=budget, seed=seed)
+
+    def with_settings(self, policy: Any, budget: float | None) -> "Engine":
+        """Return the engine for the same problem with other numbers."""
+        problem, _, _, seed = self.setup
+        return Engine(problem, policy, budget=budget, seed=seed)
+
+    def init(self) -> Any:
+        """Return the policy's state before the first decision."""
+        with jax.enable_x64(True):
+            return _init(self.static, self.numbers, self.seed)
+
+    def draft(
+        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+    ) -> list[Decision]:
+        """Return what the policy proposes, from one program; ``solve`` makes decisions of it. Not ``explore``: by the mean."""
+        proposal: Any = self._run_draft(state, ids, contexts, instances, explore)
+        if not np.all(np.isfinite(proposal.cost_sample)):
+            raise SettingsError(
+                "context: expected one with finite predicted costs, got numbers so large that they overflow; scale them"
+            )
+        return [proposal] if len(ids) == 1 else _unstack(proposal, len(ids))
+
+    def _run_draft(
+        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+    ) -> Decision:
+        """Return the drafts as the program gives them: one, or several with a leading axis that is padded."""
+        if len(ids) == 1:
+            program, arguments = _draft, (np.int32(ids[0]), contexts[0], instances[0])
+        else:
+            program, arguments = _draft_many, _pad(ids, contexts, instances)
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, program(self.static, explore, self.numbers, state, self.seed, *arguments))
+
+    def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
+        """Return the drafts with their solutions, from one call of the solver; raises OracleError if any of them fails."""
+        if not self.oracle.on_host:
+            check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
+            return list(drafts)
+        batch: Any = jax.tree.map(lambda *leaves: np.stack(leaves), *drafts)
+        solution: Any = self.oracle.answer(batch.cost_sample, batch.instance)
+        return _unstack(with_solution(batch, solution.w, solution.aux), len(drafts))
+
+    def predict(self, state: Any, contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean costs ``[n, d]`` and the decisions ``[n, d]`` that they lead to."""
+        self.require_mean("decide greedily")
+        count = len(contexts)
+        costs, decisions = [], []
+        for start in range(0, count, CHUNK):  # the last chunk is padded, so that one program serves all
+            rows = np.minimum(np.arange(start, start + CHUNK), count - 1)
+            chosen = [instances[row] for row in rows]
+            drafts = self.draft(state, (rows + 1).tolist(), contexts[rows], chosen, False)[: count - start]
+            solved: Any = self.solve(drafts)
+            costs += [decision.cost_sample for decision in solved]
+            decisions += [decision.w for decision in solved]
+        return np.stack(costs), np.stack(decisions)
+
+    def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
+        """Return the state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
+        arguments = self._learn_arguments(state, decision, arrival)
+        if not (self.oracle.on_host and self.asks):
+            with jax.enable_x64(True):
+                state, info = _learn(*arguments)
+            return state, info.scalars()
+        with jax.enable_x64(True):
+            question = _ask(*arguments)
+            costs, points, instance = jax.tree.map(np.asarray, tuple(question)[:3])
+        solved: Any = host_answer(self.oracle, Question(costs, points, instance, None))
+        with jax.enable_x64(True):
+            answer = Answer(solved.w.astype(costs.dtype), solved.feasible)
+            state, info = _answer(self.static, self.numbers, question, answer)
+        return state, info.scalars()
+
+    def learn_many(
+        self, state: Any, decisions: Decision, arrivals: Arrival, count: int
+    ) -> tuple[Any, list[dict[str, float]]]:
+        """Return the state after the first ``count`` of several arrivals (with a leading axis), and diagnostics of each."""
+        if self.oracle.on_host and self.asks:
+            infos = []
+            for i in range(count):
+                decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], (decisions, arrivals))
+                state, info = self.learn(state, decision, arrival)
+                infos.append(info)
+            return state, infos
+        seen = arrivals.seen if self.problem.may_miss else None
+        rows = None if arrivals.matrix is None else (arrivals.matrix, arrivals.linkage)
+        rounds = decisions, arrivals.values, seen, rows
+        with jax.enable_x64(True):
+            state, packed = _learn_many(self.static, self.numbers, state, self.seed, rounds, np.int32(count))
+        return state, [dict(zip(packed.names, row, strict=True)) for row in np.asarray(packed.values)[:count].tolist()]
+
+    def describe(self, state: Any) -> dict[str, float]:
+        """Return the numbers that the policy shows of its state."""
+        with jax.enable_x64(True):
+            return {name: float(value) for name, value in _describe(self.static, self.numbers, state).items()}
+
+    def measure(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``H(w)`` row by row and ``e(w)``."""
+        with jax.enable_x64(True):
+            matrix, linkage = _measure(self.static, self.numbers, w, aux)
+            return np.asarray(matrix), np.asarray(linkage)
+
+    def weights(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the diagonal of ``H(w)`` and ``e(w)`` if row ``i`` measures coordinate ``i`` alone."""
+        with jax.enable_x64(True):
+            diagonal, linkage = _weights(self.static, self.numbers, w, aux)
+            return np.asarray(diagonal), np.asarray(linkage)
+
+    def external_decision(self, id: int, context: Any, w: Any, instance: Instance) -> Decision:
+        """Return a decision that no policy drew, without running a program."""
+        form: Any = self.decision_form
+        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
+        fields = {
+            "id": np.asarray(id, form.id.dtype),
+            "context": np.array(context, form.context.dtype),
+            "instance": instance,
+            "w": np.array(w, form.w.dtype),
+            "log_density": np.asarray(np.nan, form.log_density.dtype),
+            "version": np.asarray(NOT_SAMPLED, form.version.dtype),
+        }
+        return Decision(**{**vars(zeros), **fields})
+
+    def require_mean(self, purpose: str) -> None:
+        """Refuse a policy that has no mean prediction."""
+        if not self.predicts:
+            raise SettingsError(f"learner: this policy has no mean prediction, so that it cannot {purpose}")
+
+    @cached_property
+    def state_form(self) -> Any:
+        """Shapes and types of a state."""
+        with jax.enable_x64(True):
+            return jax.eval_shape(partial(_init, self.static), self.numbers, self.seed)
+
+    @cached_property
+    def decision_form(self) -> Decision:
+        """Shapes and types of a decision."""
+        with jax.enable_x64(True):
+            return jax.eval_shape(self.problem.example_decision)
+
+    @cached_property
+    def feedback_form(self) -> Feedback:
+        """Shapes and types of a feedback."""
+        with jax.enable_x64(True):
+            return jax.eval_shape(self.problem.example_feedback)
+
+    @cached_property
+    def parser(self) -> FeedbackParser:
+        """Turn feedback in any form into rows."""
+        return FeedbackParser(self.problem, self)
+
+    @cached_property
+    def predicts(self) -> bool:
+        """Whether the policy has a mean prediction."""
+        mean = lambda numbers, state, x: self.static.policy(numbers).mean(state, x)  # noqa: E731
+        try:
+            with jax.enable_x64(True):
+                jax.eval_shape(mean, self.numbers, self.state_form, self.decision_form.context)
+        except NotImplementedError:
+            return False
+        return True
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether the policy needs solves while it learns."""
+
+        def first(numbers: Any, state: Any) -> Question:
+            decision = self.problem.example_decision()
+            return ask_policy(self.static.policy(numbers), self.seed, state, decision, self.problem.example_feedback())
+
+        with jax.enable_x64(True):
+            question = jax.eval_shape(first, self.numbers, self.state_form)
+        return bool(len(question.costs.shape) and question.costs.shape[0] + question.points.shape[0])
+
+    def warm_up(self, state: Any, batches: Sequence[int]) -> None:
+        """Compile the programs of decisions (one, and batches up to the largest of these), learning, explaining, histories."""
+        for count in batches:
+            if (
+                isinstance(count, bool)
+                or not isinstance(count, int | np.integer)
+                or not 1 <= count <= MAX_WARM_UP_BATCH
+            ):
+                raise SettingsError(
+                    f"warm_up: expected numbers of contexts from 1 to {MAX_WARM_UP_BATCH}, got {count!r}"
+                )
+        sizes = sorted({1 << (int(count) - 1).bit_length() for count in batches} - {1})
+        with jax.enable_x64(True):
+            instance = jax.tree.map(np.asarray, empty_of(self.problem.instance_form))
+        context, arrival = np.zeros(self.problem.context_shape), self._example_arrival()
+        decision: Any = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.decision_form)
+        for _ in range(2):  # a first state may differ in form from later ones
+            for explore in (True, False) if self.predicts else (True,):
+                for count in (1, *sizes):
+                    self._run_draft(state, [1] * count, np.stack([context] * count), [instance] * count, explore)
+            self.describe(state)
+            state = self._compile_learn(state, decision, arrival)
+        if not (self.oracle.on_host and self.asks):
+            decisions, arrivals = jax.tree.map(lambda leaf: np.stack([leaf] * CHUNK), (decision, arrival))
+            self.learn_many(state, decisions, arrivals, 1)
+        rule = self.problem.feedback
+        if rule.separable:
+            self.weights(decision.w, decision.aux)
+        elif rule.rows_told is None and not rule.total_only:
+            self.measure(decision.w, decision.aux)
+        if not self.oracle.on_host:
+            self.oracle.contained(decision.w[None], jax.tree.map(lambda leaf: leaf[None], instance))
+        elif not self.problem.has_instances:
+            self._require_minimising()
+
+    def _compile_learn(self, state: Any, decision: Decision, arrival: Arrival) -> Any:
+        """Compile the programs of ``learn`` without calling the solver; return the state after answers of zeros."""
+        if not (self.oracle.on_host and self.asks):
+            return self.learn(state, decision, arrival)[0]
+        with jax.enable_x64(True):
+            question = _ask(*self._learn_arguments(state, decision, arrival))
+            w, feasible = jnp.zeros(question.costs.shape), jnp.ones(question.points.shape[:-1], bool)
+            return _answer(self.static, self.numbers, question, Answer(w, feasible))[0]
+
+    def _example_arrival(self) -> Arrival:
+        """Return feedback of zeros, complete; what is missing is data to the same program."""
+        values = np.zeros(self.feedback_form.values.shape)
+        varying = self.problem.feedback.rows_told is not None
+        matrix = np.zeros((*values.shape, self.problem.dim)) if varying else None
+        return Arrival(values, np.ones(values.shape, bool), matrix, np.zeros(values.shape) if varying else None)
+
+    def _require_minimising(self) -> None:
+        """Refuse a solver that maximises: under costs ``c`` its decision for ``-c`` would be better than that for ``c``."""
+        cost = np.random.default_rng(0).normal(size=self.problem.dim)
+        best, worst = np.asarray(self.oracle.answer(np.stack([cost, -cost])).w)
+        if cost @ best > cost @ worst + 1e-6 * np.sum(np.abs(cost)):
+            raise SettingsError(
+                f"oracle: expected a solver that minimises, got a decision of cost {cost @ best:.4g} where {cost @ worst:.4g} "
+                "is possible; a solver that maximises gets the negative costs (rewards are sense='max' of the Problem)"
+            )
+
+    def _learn_arguments(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, ...]:
+        seen = arrival.seen if self.problem.may_miss else None
+        rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
+        return self.static, self.numbers, state, self.seed, decision, arrival.values, seen, rows
+
+
+def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> Decision:
+    """Return a draft, or several with a leading axis, with its solution, in the types that all decisions have, read-only."""
+    solution = jax.tree.map(_freeze, (draft.w, draft.aux), (w, aux))
+    fields = {"w": solution[0], "aux": solution[1], "status": np.zeros_like(draft.status), **changed}
+    decision = Decision(**{**vars(draft), **fields})
+    for leaf in jax.tree.leaves(decision):
+        if isinstance(leaf, np.ndarray):
+            leaf.flags.writeable = False
+    return decision
+
+
+def _freeze(old: Any, new: Any) -> np.ndarray:
+    array = np.array(new, old.dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _unstack(batch: Any, count: int) -> list[Any]:
+    """Return the first ``count`` rows of a tree of arrays, each as a tree."""
+    leaves, structure = jax.tree.flatten(batch)
+    return [jax.tree.unflatten(structure, row) for row in itertools.islice(zip(*leaves, strict=True), count)]
+
+
+def _pad(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any, Any]:
+    """Return a batch of 2, 4, 8, … rows, the last one repeated: few programs serve all numbers of contexts."""
+    count = len(ids)
+    rows = [min(i, count - 1) for i in range(1 << (count - 1).bit_length())]
+    stacked = jax.tree.map(lambda *leaves: np.stack([leaves[i] for i in rows]), *instances)
+    return np.array([ids[i] for i in rows], np.int32), contexts[rows], stacked
+
+
+class _Incomparable:
+    """Hold an object that does not count when programs are compared."""
+
+    def __init__(self, value: Oracle):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Incomparable)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class HostOracleForm(Oracle):
+    """Stand for a solver on the host in compiled programs, which never call it: equal for equal feasible sets."""
+
+    identity: Hashable = eqx.field(static=True)
+    example: _Incomparable = eqx.field(static=True)
+
+    def solve(self, costs: Any, instances: Instance = None) -> Solution:
+        raise NotImplementedError("a solver on the host is called between programs")
+
+    def feasible(self, w: Any, instance: Instance = None) -> Any:
+        raise NotImplementedError("a solver on the host is called between programs")
+
+    @property
+    def on_host(self) -> bool:
+        return True
+
+    @property
+    def support(self) -> int:
+        return int(self.example.value.support)
+
+    @property
+    def names(self) -> tuple[Hashable, ...] | None:
+        return self.example.value.names
+
+    def example_instance(self) -> Instance:
+        return self.example.value.example_instance()
+
+    def aux_form(self) -> Any:
+        return self.example.value.aux_form()
+
+    def fingerprint(self) -> dict[str, Any]:
+        return self.example.value.fingerprint()
+
+
+def _without_solver(node: Any) -> Any:
+    """Return the stand-in of an oracle on the host, anything else as it is."""
+    if not isinstance(node, Oracle) or not node.on_host:
+        return node
+    aux, instance = node.aux_form(), node.example_instance()
+    identity = (type(node), node.support, json.dumps(node.fingerprint()), str(aux), form_of(instance))
+    return HostOracleForm(node.dim, identity, _Incomparable(node))
+
+
+class StaticPolicy:
+    """A policy without its numbers: what programs are compiled for. Hashed once."""
+
+    def __init__(self, static: Any):
+        self.static = static
+        leaves, structure = jax.tree.flatten(static)
+        self.identity = (tuple(leaves), structure)
+        self.hash = hash(self.identity)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, StaticPolicy) and self.identity == other.identity)
+
+    def policy(self, numbers: Any) -> Policy:
+        """Return the whole policy."""
+        return eqx.combine(numbers, self.static)
+
+
+class PackedInfo(eqx.Module):
+    """The scalars of an Info in one array, which is one transfer instead of many."""
+
+    names: tuple[str, ...] = eqx.field(static=True)
+    values: Any
+
+    def scalars(self) -> dict[str, float]:
+        """Return each number by its name."""
+        return dict(zip(self.names, np.asarray(self.values).tolist(), strict=True))
+
+
+@partial(jax.jit, static_argnums=0)
+def _init(static: StaticPolicy, numbers: Any, seed: Any) -> Any:
+    return static.policy(numbers).init(purpose_key(seed, START))
+
+
+def _draft_one(
+    static: StaticPolicy, explore: bool, numbers: Any, state: Any, seed: Any, id: Any, context: Any, instance: Any
+) -> Decision:
+    """Sample, solve if the oracle is pure JAX, and record; the mean has a version that says that it was not drawn."""
+    policy = static.policy(numbers)
+    problem, oracle = policy.problem, policy.oracle
+    if explore:
+        sample = policy.sample(purpose_key(seed, DECIDE, id), state, context, instance)
+    else:
+        sample = Sample(policy.mean(state, context), jnp.int32(NOT_SAMPLED))
+        sample = policy.judged(purpose_key(seed, DECIDE, id), state, sample) if isinstance(policy, Guarded) else sample
+    form = problem.example_decision()
+    solution = Solution(form.w, form.status, form.aux)
+    if not oracle.on_host:
+        solved = oracle.solve_one(sample.cost, instance)
+        solution = jax.tree.map(lambda old, new: new.astype(old.dtype), solution, solved)
+    return problem.record(sample, solution, context, instance, id=id)
+
+
+_draft = partial(jax.jit, static_argnums=(0, 1))(_draft_one)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _draft_many(
+    static: StaticPolicy, explore: bool, numbers: Any, state: Any, seed: Any, ids: Any, contexts: Any, instances: Any
+) -> Decision:
+    """Return the drafts of several decisions, one by one the same as ``_draft``."""
+    one = partial(_draft_one, static, explore, numbers, state, seed)
+    return jax.vmap(one)(ids, contexts, instances)
+
+
+def _unpack_step(
+    static: StaticPolicy, numbers: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
+) -> tuple[Policy, Any, Feedback]:
+    """Return the policy, the key of this learning step and its feedback."""
+    policy = static.policy(numbers)
+    operator, linkage = (
+        policy.problem.feedback.measure(decision.w, decision.aux) if rows is None else (Rows(rows[0]), rows[1])
+    )
+    return policy, purpose_key(seed, LEARN, decision.id), Feedback(operator, linkage, values, seen)
+
+
+@partial(jax.jit, static_argnums=0)
+def _learn(
+    static: StaticPolicy, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
+) -> tuple[Any, PackedInfo]:
+    """Run a learning step whose solves, if any, are pure JAX."""
+    policy, key, feedback = _unpack_step(static, numbers, seed, decision, values, seen, rows)
+    return _check_finite(*policy.learn(key, state, decision, feedback))
+
+
+@partial(jax.jit, static_argnums=0)
+def _learn_many(
+    static: StaticPolicy, numbers: Any, state: Any, seed: Any, rounds: Any, count: Any
+) -> tuple[Any, PackedInfo]:
+    """Run learning steps on the first ``count`` of ``rounds``, one after the other, their solves in pure JAX."""
+    form = jax.eval_shape(partial(_learn, static), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds))[1]
+    length = len(jax.tree.leaves(rounds)[0])
+
+    def step(i: Any, carried: Any) -> Any:
+        state, values = carried
+        after, packed = _learn(static, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
+        return after, values.at[i].set(packed.values)
+
+    zeros = jnp.zeros((length, *form.values.shape), form.values.dtype)
+    state, values = jax.lax.fori_loop(0, count, step, (state, zeros))
+    return state, PackedInfo(form.names, values)
+
+
+@partial(jax.jit, static_argnums=0)
+def _ask(
+    static: StaticPolicy, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
+) -> Question:
+    """Run the first half of a learning step."""
+    policy, key, feedback = _unpack_step(static, numbers, seed, decision, values, seen, rows)
+    return ask_policy(policy, key, state, decision, feedback)
+
+
+@partial(jax.jit, static_argnums=0)
+def _answer(static: StaticPolicy, numbers: Any, question: Question, answer: Answer) -> tuple[Any, PackedInfo]:
+    """Run the second half of a learning step."""
+    return _check_finite(*answer_policy(static.policy(numbers), question, answer))
+
+
+def _check_finite(state: Any, info: Info) -> tuple[Any, PackedInfo]:
+    """Return the step, with ``finite`` about every number of the new state."""
+    finite = info.finite
+    for leaf in jax.tree.leaves(state):
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            finite = finite & jnp.all(jnp.isfinite(leaf))
+    scalars = {**info.scalars(), "finite": finite}
+    return state, PackedInfo(tuple(scalars), jnp.stack([jnp.asarray(value, float) for value in scalars.values()]))
+
+
+@partial(jax.jit, static_argnums=0)
+def _describe(static: StaticPolicy, numbers: Any, state: Any) -> dict[str, Any]:
+    return static.policy(numbers).describe(state)
+
+
+@partial(jax.jit, static_argnums=0)
+def _measure(static: StaticPolicy, numbers: Any, w: Any, aux: Any) -> tuple[Any, Any]:
+    operator, linkage = static.policy(numbers).problem.feedback.measure(w, aux)
+    return jax.vmap(operator.rmatvec)(jnp.eye(linkage.shape[0])), linkage
+
+
+@partial(jax.jit, static_argnums=0)
+def _weights(static: StaticPolicy, numbers: Any, w: Any, aux: Any) -> tuple[Any, Any]:
+    operator, linkage = static.policy(numbers).problem.feedback.measure(w, aux)
+    return operator.rmatvec(jnp.ones(linkage.shape[0])), linkage

@@ -1,0 +1,588 @@
+"""The durable record of a learner: one SQLite file that is log, checkpoint and replay at once.
+
+Every call that changes a learner is one row of ``records``, committed before the call returns; ``snapshots`` holds whole
+states now and then, so that opening needs the last of them and the records after it. SQLite (WAL) makes a commit atomic
+and durable and lets other processes read meanwhile. What it does not do is done here: a checksum that continues from row
+to row, ownership by one writer, and noticing that the file was removed or replaced. Nothing in the file is a pickle.
+"""
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+import platform
+import secrets
+import sqlite3
+import stat
+import time
+import warnings
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regretless import files
+from regretless.columns import Columns
+from regretless.errors import StoreError
+
+APPLICATION_ID = 0x72676C31
+"""Marks an SQLite file as a learner's store."""
+
+FORMAT = 1
+"""Version of the tables."""
+
+LOCK_TIMEOUT = 10.0
+"""Seconds that a write waits for another process to finish its own."""
+
+SNAPSHOTS_KEPT = 2
+"""Latest snapshots that are kept, next to the first."""
+
+SCHEMA = (
+    "CREATE TABLE owner (epoch INTEGER NOT NULL)",
+    "CREATE TABLE records (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, data TEXT NOT NULL, layout TEXT NOT NULL, "
+    "arrays BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE snapshots (number INTEGER PRIMARY KEY, chain INTEGER NOT NULL, data TEXT NOT NULL, "
+    "layout TEXT NOT NULL, arrays BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE keys (key TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
+)
+
+LAST_RECORD = """
+SELECT (SELECT epoch FROM owner), number, checksum FROM
+(SELECT number, checksum FROM records UNION ALL SELECT number, chain FROM snapshots) ORDER BY number DESC LIMIT 1
+"""
+
+
+class Record(NamedTuple):
+    """One change of a learner: its number from 1 on, its kind, JSON data and arrays by name."""
+
+    number: int
+    kind: str
+    data: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+class Snapshot(NamedTuple):
+    """A whole learner after record ``number``; ``chain`` is that record's checksum."""
+
+    number: int
+    chain: int
+    data: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+class RecordStore:
+    """The SQLite file of one learner, opened by its one writer or by a reader."""
+
+    def __init__(self, path: str | os.PathLike[str], *, sync: bool = False, read_only: bool = False):
+        self.path = Path(os.path.realpath(path))
+        self.read_only = read_only
+        self._process = os.getpid()
+        self._owner_file = -1
+        self._owner_text = ""
+        self._epoch = 0
+        self._files: tuple[Any, ...] = ()
+        self._connection = self._connect(sync)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], snapshot: Snapshot, *, sync: bool = False) -> "RecordStore":
+        """Return the store of a new learner, owned by this process, that begins with ``snapshot``."""
+        store = cls(path, sync=sync)
+        try:
+            store._acquire(take_over=False, first=snapshot)
+            store._sync_folder(sync)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def open_writer(cls, path: str | os.PathLike[str], *, sync: bool = False, take_over: bool = False) -> "RecordStore":
+        """Return an existing store, owned by this process from before anything is read."""
+        _require_file(path)
+        store = cls(path, sync=sync)
+        try:
+            store._acquire(take_over=take_over, first=None)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @classmethod
+    def open_reader(cls, path: str | os.PathLike[str]) -> "RecordStore":
+        """Return an existing store for reading, while its owner may be writing."""
+        _require_file(path)
+        store = cls(path, read_only=True)
+        try:
+            store._require_learner()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def last(self) -> tuple[int, int]:
+        """Return number and checksum of the last committed record."""
+        with self._errors("read"):
+            if self._connection.in_transaction:  # an interrupt left it open: its record was never acknowledged
+                self._connection.rollback()
+            _, number, checksum = self._connection.execute(LAST_RECORD).fetchone()
+        return number, checksum
+
+    def append(
+        self,
+        number: int,
+        kind: str,
+        data: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
+        keys: Sequence[str] = (),
+    ) -> None:
+        """Commit record ``number``, which must follow the last one; raise StoreError, and change nothing, if it cannot."""
+        layout, blob = _pack(arrays)
+        text = _to_json(data)
+        with self._errors("write"), self._transaction() as chain:
+            if chain[0] != number - 1:
+                raise StoreError(
+                    f"cannot write {self.path}: expected its last record to be {number - 1}, got {chain[0]}: the file was "
+                    "replaced or changed by another program; nothing was changed"
+                )
+            checksum = _checksum(chain[1], number, kind, text, layout, blob)
+            insert = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)"
+            self._connection.execute(insert, (number, kind, text, layout, blob, checksum))
+            if keys:
+                rows = [(key, number) for key in keys]
+                self._connection.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?)", rows)
+        self._note_owner(number)
+
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Add a snapshot of the state after the last record; older ones but the first are removed."""
+        with self._errors("write"), self._transaction():
+            _insert_snapshot(self._connection, snapshot)
+            self._connection.execute(
+                "DELETE FROM snapshots WHERE number > (SELECT min(number) FROM snapshots) AND number NOT IN "
+                "(SELECT number FROM snapshots ORDER BY number DESC LIMIT ?)",
+                (SNAPSHOTS_KEPT,),
+            )
+
+    def snapshots(self, until: int | None = None) -> Iterator[Snapshot]:
+        """Yield the intact snapshots up to record ``until``, latest first."""
+        try:
+            numbers = self._connection.execute("SELECT number FROM snapshots ORDER BY number DESC").fetchall()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is damaged ({error}); none of its records can be read") from None
+        for (number,) in numbers:
+            if until is None or number <= until:
+                with contextlib.suppress(StoreError, sqlite3.DatabaseError):
+                    yield self._read_snapshot(number)
+
+    def first_number(self) -> int:
+        """Return the number of the record that the file begins after."""
+        with self._errors("read"):
+            return int(self._connection.execute("SELECT min(number) FROM snapshots").fetchone()[0])
+
+    def first_snapshot(self) -> Snapshot:
+        """Return the snapshot that the file begins with."""
+        with self._errors("read"):
+            return self._read_snapshot(self.first_number())
+
+    def records(self, after: int, chain: int, until: int | None = None) -> Iterator[Record]:
+        """Yield the records behind number ``after``, whose checksum is ``chain``; StoreError says where damage begins."""
+        columns = "number, kind, data, layout, arrays, checksum"
+        limit = 2**62 if until is None else until
+        query = f"SELECT {columns} FROM records WHERE number > ? AND number <= ? ORDER BY number"
+        number = after
+        try:
+            for row in self._connection.execute(query, (after, limit)):
+                if row[0] != number + 1:
+                    raise StoreError(f"record {number + 1} is missing")
+                if _checksum(chain, *row[:5]) != row[5]:
+                    raise StoreError("its checksum is wrong")
+                record = Record(row[0], row[1], _from_json(row[2]), _unpack(row[3], row[4]))
+                number, chain = row[0], row[5]
+                yield record
+        except (StoreError, sqlite3.DatabaseError, TypeError) as error:
+            raise StoreError(
+                f"{self.path} is damaged at record {number + 1} ({error}); the records up to {number} are good: "
+                f"Learner.open(..., until={number}, read_only=True) reads them, and its save(path) keeps them in a new file"
+            ) from None
+        if until is not None and number < until:
+            raise StoreError(f"{self.path}: expected at least {until} records, got {number}")
+
+    def find_key(self, key: str) -> Record | None:
+        """Return the record of the decision with the caller's ``key``, None if there is none."""
+        with self._errors("read"):
+            found = self._connection.execute("SELECT number FROM keys WHERE key = ?", (key,)).fetchone()
+            if found is None:
+                return None
+            (number,) = found
+            query = "SELECT number, chain FROM snapshots UNION ALL SELECT number, checksum FROM records"
+            before = self._connection.execute(f"SELECT chain FROM ({query}) WHERE number = ?", (number - 1,)).fetchone()
+        return next(self.records(number - 1, before[0], number)) if before is not None else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing can be written any more."""
+        return self._owner_file < 0
+
+    def close(self) -> None:
+        """Close the file and give up ownership; nothing can be written from then on."""
+        if self._process != os.getpid():
+            return
+        self._connection.close()
+        if self._owner_file >= 0:
+            with contextlib.suppress(OSError):
+                if os.fstat(self._owner_file).st_ino == os.stat(self._owner_path).st_ino:
+                    self._owner_path.unlink()
+            os.close(self._owner_file)
+            self._owner_file = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "_connection"):
+            self.close()
+
+    @property
+    def _owner_path(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-owner")
+
+    def _connect(self, sync: bool) -> sqlite3.Connection:
+        for query in ("mode=ro", "immutable=1") if self.read_only else ("mode=rwc",):
+            connection = None
+            try:
+                uri = f"{self.path.as_uri()}?{query}"
+                options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
+                connection = sqlite3.connect(uri, timeout=LOCK_TIMEOUT, **options)
+                connection.execute("PRAGMA trusted_schema=OFF")
+                if self._require_own_format(connection) and not self.read_only:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
+                return connection
+            except sqlite3.Error as error:
+                if connection is not None:
+                    connection.close()
+                problem = error
+        raise StoreError(f"cannot open {self.path}: {self._explain(problem)}") from None
+
+    def _require_own_format(self, connection: sqlite3.Connection) -> bool:
+        """Refuse the files of other programs and versions before anything is written."""
+        ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+        ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
+        if not tables and application == version == 0:
+            return True  # an empty file
+        if application != APPLICATION_ID:
+            raise StoreError(f"{self.path} is not a learner's store, but a database of another program")
+        if version != FORMAT:
+            raise StoreError(f"{self.path} has format {version}, this program reads format {FORMAT}: update regretless")
+        if [sql for (sql,) in tables] != list(SCHEMA):
+            raise StoreError(f"{self.path} is damaged or forged: its tables are not those of a learner's store")
+        return True
+
+    def _explain(self, error: sqlite3.Error) -> str:
+        """Say what an SQLite error means, for a file that is not a database in particular."""
+        if "not a database" not in str(error):
+            return str(error)
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            begin = file.read(4)
+            if begin in (b"rgl\x01", b"PK\x03\x04"):
+                return (
+                    "it is a log or checkpoint of version 0.2, which this version cannot read: read its decisions with "
+                    "version 0.2 (History.from_log) and give them to a new learner (learn_from)"
+                )
+        return "it is damaged from its first bytes on, or not a learner's store; none of its records can be read"
+
+    def _require_learner(self) -> None:
+        with self._errors("read"):
+            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
+
+    def _acquire(self, take_over: bool, first: Snapshot | None) -> None:
+        """Become the owner; a transaction around it keeps everybody else from writing or becoming the owner meanwhile."""
+        with self._errors("open"):
+            connection = self._connection
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                exists = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
+                if exists and first is not None:
+                    raise StoreError(f"there is a learner in {self.path} already: go on with it by Learner.open")
+                if not exists and first is None:
+                    raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
+                known = self._lock_owner_file(take_over)
+                if first is not None:
+                    create_tables(connection)
+                    _insert_snapshot(connection, first)
+                connection.execute("UPDATE owner SET epoch = epoch + 1")
+                self._epoch, number, _ = connection.execute(LAST_RECORD).fetchone()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        self._files = self._identify_files()
+        if known > number and first is None:
+            warnings.warn(
+                f"{self.path}: the records {number + 1} to {known} are lost, because the machine stopped before they were on "
+                f"the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; the records up to {number} "
+                "are good and are continued",
+                stacklevel=5,
+            )
+        self._write_owner_text(number)
+
+    def _lock_owner_file(self, take_over: bool) -> int:
+        """Lock the side file that says who owns the store; return the number of records that it knows of."""
+        path = self._owner_path
+        while True:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            content = _read_owner(file)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(file)
+                if take_over:
+                    break
+                raise StoreError(
+                    f"{self.path} is being written by another learner{content.get('by', '')}; close that one first, or stop "
+                    "it with Learner.open(..., take_over=True)"
+                ) from None
+            except OSError:
+                pass  # a file system without locks: the epoch alone protects the records
+            if os.path.exists(path) and os.stat(path).st_ino == os.fstat(file).st_ino:
+                self._owner_file = file
+                return int(content.get("records", 0))
+            os.close(file)  # removed by its owner in between
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        self._owner_file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._owner_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.replace(part, path)
+        return int(content.get("records", 0))
+
+    def _write_owner_text(self, number: int) -> None:
+        now = time.strftime("%Y-%m-%d %H:%M:%S")
+        by = f" (process {os.getpid()} on {platform.node()} since {now})"
+        self._owner_text = json.dumps({"by": by})[:-1]
+        os.ftruncate(self._owner_file, 0)
+        self._note_owner(number)
+
+    def _note_owner(self, number: int) -> None:
+        """Note in the side file how many records there are, so that a damaged tail is noticed."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self._owner_file, f'{self._owner_text}, "records": "{number:020d}"}}'.encode(), 0)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[tuple[int, int]]:
+        """Yield number and checksum of the last record; commit at the end, roll back after an error."""
+        connection = self._connection
+        if self._owner_file < 0:
+            raise StoreError(
+                f"{self.path} was closed: nothing can be written any more; open it again with Learner.open"
+            )
+        self._require_same_files()
+        if connection.in_transaction:  # left by an interrupt
+            connection.rollback()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            epoch, *chain = connection.execute(LAST_RECORD).fetchone()
+            if epoch != self._epoch:
+                raise StoreError(
+                    f"cannot write {self.path}: another learner has taken it over; this one is stopped and nothing was changed"
+                )
+            yield (chain[0], chain[1])
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        with contextlib.suppress(OSError):  # the next write says that the file is gone
+            self._files = self._identify_files()
+
+    def _identify_files(self) -> tuple[Any, ...]:
+        """Return what identifies the database file and its write-ahead file, with the size of the former."""
+        status = os.stat(self.path)
+        wal = os.stat(f"{self.path}-wal")
+        return (status.st_dev, status.st_ino), wal.st_ino, status.st_size
+
+    def _require_same_files(self) -> None:
+        """Refuse to write into a file that was removed, replaced or truncated since the last write."""
+        try:
+            database, wal, size = self._identify_files()
+        except OSError:
+            raise StoreError(
+                f"cannot write {self.path}: it or {self.path.name}-wal was removed while the learner was running; nothing was "
+                "changed (save(path) keeps the learner in a new file)"
+            ) from None
+        if self._files and ((database, wal) != self._files[:2] or size < self._files[2]):
+            raise StoreError(
+                f"cannot write {self.path}: it was replaced or truncated while the learner was running; nothing was changed "
+                "(save(path) keeps the learner in a new file)"
+            )
+
+    @contextlib.contextmanager
+    def _errors(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            reason = self._explain(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
+            consequence = "; nothing was changed" if verb == "write" else ""
+            raise StoreError(f"cannot {verb} {self.path}: {reason}{consequence}") from None
+
+    def _read_snapshot(self, number: int) -> Snapshot:
+        query = "SELECT chain, data, layout, arrays, checksum FROM snapshots WHERE number = ?"
+        chain, text, layout, blob, checksum = self._connection.execute(query, (number,)).fetchone()
+        if _checksum(chain, number, "snapshot", text, layout, blob) != checksum:
+            raise StoreError(f"snapshot {number} is damaged")
+        return Snapshot(number, chain, _from_json(text), _unpack(layout, blob))
+
+    def _sync_folder(self, sync: bool) -> None:
+        if sync:
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+
+def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[str, Any]:
+    """Return the decisions in a store with what came back, as the arguments of a History; up to record ``until``."""
+    store = RecordStore.open_reader(path)
+    try:
+        first = store.first_snapshot()
+        records = list(store.records(first.number, first.chain, until))
+    finally:
+        store.close()
+    problem = first.data["config"]["problem"]
+    decisions: dict[int, Any] = {}
+    seen: dict[int, tuple[float | None, np.ndarray]] = {}
+    for record in records:
+        data, arrays = record.data, record.arrays
+        if record.kind in ("decide", "record", "history"):
+            leaves = {name: array for name, array in arrays.items() if name.startswith("decision.instance")}
+            rows = zip(*(arrays[f"decision.{name}"] for name in ("id", "context", "w")), strict=True)
+            for i, (id, context, w) in enumerate(rows):
+                instance = {name.removeprefix("decision.instance"): leaf[i] for name, leaf in leaves.items()}
+                decisions[int(id)] = (context, w, instance.get("", instance) if instance else None, data["time"])
+                if record.kind == "history":
+                    values, shown = (arrays[f"arrival['{name}']"][i] for name in ("values", "seen"))
+                    seen[int(id)] = (data["totals"][i], np.where(shown, values, np.nan))
+        elif record.kind == "feedback":
+            seen[data["id"]] = (data["total"], np.where(arrays["seen"], arrays["values"], np.nan))
+    if not decisions:
+        raise StoreError(
+            f"{path}: expected at least one decision among its records, got none (a copy that save wrote has those that came "
+            "after it)"
+        )
+    sign = -1.0 if problem["sense"] == "max" else 1.0
+    contexts, w, instances, times = zip(*decisions.values(), strict=True)
+    arrived = [seen.get(id, (None, None)) for id in decisions]
+    shape = next((values.shape for _, values in arrived if values is not None), None)
+    values = None
+    if shape is not None and not (isinstance(problem["feedback"], dict) and "rows" in problem["feedback"]):
+        values = np.stack([np.full(shape, np.nan) if row is None else sign * row for _, row in arrived])
+    return {
+        "contexts": np.stack(contexts),
+        "decisions": np.stack(w),
+        "totals": np.array([np.nan if total is None else sign * total for total, _ in arrived]),
+        "values": values,
+        "instances": None if all(instance is None for instance in instances) else instances,
+        "times": np.array(times),
+        "sense": problem["sense"],
+        "columns": None if problem["columns"] is None else Columns(**problem["columns"]),
+    }
+
+
+def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
+    """Write a new store that begins with ``snapshot``, atomically; refuse to replace a store that is being written."""
+    target = Path(os.path.realpath(path))
+    if target.with_name(f"{target.name}-wal").exists():
+        raise StoreError(
+            f"cannot write {path}: a learner writes that file, or was killed while it did; give another path"
+        )
+    with files.beside(target) as part:
+        connection = sqlite3.connect(part, isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode=OFF")
+            connection.execute("BEGIN")
+            create_tables(connection)
+            _insert_snapshot(connection, snapshot)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise OSError(0, str(error)) from None
+        finally:
+            connection.close()
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of an empty store."""
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version={FORMAT}")
+    for statement in SCHEMA:
+        connection.execute(statement)
+    connection.execute("INSERT INTO owner VALUES (0)")
+
+
+def _insert_snapshot(connection: sqlite3.Connection, snapshot: Snapshot) -> None:
+    layout, blob = _pack(snapshot.arrays)
+    text = _to_json(snapshot.data)
+    checksum = _checksum(snapshot.chain, snapshot.number, "snapshot", text, layout, blob)
+    row = (snapshot.number, snapshot.chain, text, layout, blob, checksum)
+    connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _require_file(path: str | os.PathLike[str]) -> None:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise StoreError(f"cannot open {path}: {error.strerror}") from None
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"cannot open {path}: expected a file, got a folder, device or pipe")
+
+
+def _read_owner(file: int) -> dict[str, Any]:
+    """Return what the side file says; nothing if it cannot be understood."""
+    try:
+        content = json.loads(os.pread(file, 4096, 0))
+        return {"by": str(content["by"]), "records": int(content["records"])}
+    except Exception:
+        return {}
+
+
+def _to_json(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise StoreError("expected a JSON object")
+    return data
+
+
+def _checksum(chain: int, number: int, kind: str, text: str, layout: str, blob: bytes) -> int:
+    """Return the checksum of a row, continued from the one before: a missing or moved row is noticed, too."""
+    head = f"{number}\0{kind}\0{text}\0{layout}\0".encode()
+    return zlib.crc32(blob, zlib.crc32(head, chain))
+
+
+def _pack(arrays: Mapping[str, np.ndarray]) -> tuple[str, bytes]:
+    """Return names, types and shapes of arrays as JSON, and their numbers as bytes."""
+    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    layout = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
+    return json.dumps(layout, separators=(",", ":")), b"".join(array.tobytes() for array in plain.values())
+
+
+def _unpack(layout: str, blob: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays that were packed; a layout that asks for other than the bytes that are there is refused."""
+    try:
+        place, arrays = 0, {}
+        for name, dtype, shape in json.loads(layout):
+            kind = np.dtype(dtype)
+            if kind.kind not in "biuf" or not all(type(size) is int and size >= 0 for size in shape):
+                raise ValueError(f"array {name!r} of type {dtype} and shape {shape}")
+            count = math.prod(shape)
+            arrays[name] = np.frombuffer(blob, kind, count, place).reshape(shape)
+            place += count * kind.itemsize
+        if place != len(blob):
+            raise ValueError(f"{len(blob)} bytes instead of {place}")
+        return arrays
+    except Exception as error:  # what has a correct checksum can still be forged
+        raise StoreError(f"its arrays cannot be understood: {error}") from None
