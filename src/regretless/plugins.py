@@ -1,4 +1,4 @@
-"""Modules of the user's own, from the working directory or installed: they register their parts when they are imported."""
+"""Modules of the user, from the working directory or installed, that register their parts when they are imported."""
 
 import importlib
 import importlib.util
@@ -11,10 +11,10 @@ from regretless.errors import RegretlessError, SettingsError
 
 
 def load(name: str, asked_by: str = "--import") -> ModuleType:
-    """The module called ``name``; whatever goes wrong while it is imported is told in one SettingsError.
+    """Import and return a module of the user; raise SettingsError for anything that goes wrong.
 
-    A file or package of that name in the working directory comes first. The directory goes to the end of the search path, so
-    that what lies there can never stand in for a module that this program needs.
+    A file or package of that name in the working directory comes first. The directory goes to the end of the search
+    path, so that what lies there never replaces a module that this program needs.
     """
     if not all(part.isidentifier() for part in name.split(".")):
         raise SettingsError(f"{asked_by}: expected the name of a module, such as 'mine' or 'plant.sets', got {name!r}")
@@ -22,7 +22,7 @@ def load(name: str, asked_by: str = "--import") -> ModuleType:
     if here not in sys.path:
         sys.path.append(here)
     try:
-        return _own(name) or importlib.import_module(name)
+        return _load_local(name) or importlib.import_module(name)
     except RegretlessError as error:
         raise SettingsError(f"{asked_by} {name}: {error}") from None
     except ModuleNotFoundError as error:
@@ -35,8 +35,8 @@ def load(name: str, asked_by: str = "--import") -> ModuleType:
         raise SettingsError(f"{asked_by}: importing {name!r} failed with {type(error).__name__}: {error}") from None
 
 
-def _own(name: str) -> ModuleType | None:
-    """The module from a file of that name in the working directory; None if there is none, or it is loaded already."""
+def _load_local(name: str) -> ModuleType | None:
+    """Return the module from a file in the working directory; None if there is none, or it is loaded already."""
     head = name.split(".")[0]
     if head in sys.modules:
         return None
@@ -58,11 +58,11 @@ def _own(name: str) -> ModuleType | None:
 
 
 def load_object(where: str, asked_by: str) -> Any:
-    """What ``module:object`` names."""
+    """Return the object at ``module:object``."""
     module, separator, name = where.partition(":")
     if not separator or not module or not name:
         raise SettingsError(f"expected {asked_by} module:object, got {where!r}")
-    found = load(module, asked_by)
-    if not hasattr(found, name):
+    loaded = load(module, asked_by)
+    if not hasattr(loaded, name):
         raise SettingsError(f"module {module!r} has no {name!r}: expected {asked_by} module:object")
-    return getattr(found, name)
+    return getattr(loaded, name)

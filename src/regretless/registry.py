@@ -28,9 +28,9 @@ def lazy_attribute(package: str, locations: Mapping[str, str], name: str) -> Any
 class Registry(Mapping[str, T], Generic[T]):
     """The parts of one family by name.
 
-    Parts of this library are imported when they are used. So are the parts that a package lists in its entry points under
-    ``regretless.<family>``: a package that cannot be imported only matters to those who ask for it. Built-in names cannot be
-    taken by others.
+    Parts of this library are imported when they are used. So are the parts that a package lists in its entry points
+    under ``regretless.<family>``: a package that cannot be imported only matters to those who ask for it. Built-in
+    names cannot be taken by others.
 
     Parameters
     ----------
@@ -122,9 +122,8 @@ class Registry(Mapping[str, T], Generic[T]):
         try:
             loaded = entry.load()
         except Exception as error:
-            raise SettingsError(
-                f"{self.kind} {name!r} of the package {_package(entry)} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
+            message = f"cannot be loaded: {type(error).__name__}: {error}"
+            raise SettingsError(f"{self.kind} {name!r} of the package {_package(entry)} {message}") from error
         self._parts[name] = part = self._check(name, loaded)
         return part
 

@@ -1,7 +1,8 @@
 """A bounded memory of past rounds to draw minibatches from: pure functions on a pytree of arrays.
 
-Replay is for regressions whose target does not depend on who decided, such as a cost given what was seen of it: there it adds
-no bias. A ``ring`` keeps the latest records, a ``reservoir`` a uniform sample of all that were added (Vitter, 1985).
+Replay is for regressions whose target does not depend on who decided, such as a cost given what was seen of it: there
+it adds no bias. A ``ring`` keeps the latest records, a ``reservoir`` a uniform sample of all that were added (Vitter,
+1985).
 """
 
 from typing import Any, Literal
@@ -42,7 +43,7 @@ class Replay(eqx.Module):
         return jnp.minimum(self.added, self.capacity)
 
     def add(self, record: Any, arrived: Bool[Array, ""] | bool = True, key: Key | None = None) -> "Replay":
-        """Return the memory with one more record, if it ``arrived``; it replaces the oldest, with a ``key`` a random one."""
+        """Return the memory with one more record, if it ``arrived``; with ``key``, a random one is replaced."""
         place = self.added % self.capacity
         if key is not None:
             drawn = jax.random.randint(key, (), 0, jnp.maximum(self.added + 1, 1))
@@ -70,7 +71,8 @@ def empty(example: Any, capacity: int) -> Replay:
 class MeasuredRound(eqx.Module):
     """What a round showed of the cost, without the parts of the context that did not enter.
 
-    ``weights`` is ``w`` for a total, the diagonal of ``H`` where coordinates are seen one by one, and else ``H`` itself.
+    ``weights`` is ``w`` for a total, the diagonal of ``H`` where coordinates are seen one by one, and else ``H``
+    itself.
     """
 
     context: Float[Array, "..."]  # [p], or the feature rows [s, p] of the coordinates that were measured

@@ -56,10 +56,10 @@ class MixingState(eqx.Module):
 class Mixing(eqx.Module):
     """α_t between ``max`` and ``min`` (the paper's Appendix on the adaptive mixing weight).
 
-    ``r = EMA(residual²) / max(EMA(y²), 1e-8)`` measures the error of the nuisance. The gate says when it begins to count:
-    ``warmup`` after ``warmup`` rounds, ``exponential`` gradually with time scale ``time_scale`` (τ). From then on the target is
-    ``min + (max − min) · clip(r / ref, 0, 1)`` (``reliability``, the published runs) or ``min`` (``minimum``, the paper's
-    text); α follows its target with ``rate`` (η_α). A constant α has ``max = min``.
+    ``r = EMA(residual²) / max(EMA(y²), 1e-8)`` measures the error of the nuisance. The gate says when it begins to
+    count: ``warmup`` after ``warmup`` rounds, ``exponential`` gradually with time scale ``time_scale`` (τ). From then
+    on the target is ``min + (max − min) · clip(r / ref, 0, 1)`` (``reliability``, the published runs) or ``min``
+    (``minimum``, the paper's text); α follows its target with ``rate`` (η_α). A constant α has ``max = min``.
     """
 
     max: Scalar

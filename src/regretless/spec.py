@@ -1,7 +1,8 @@
 """Specifications: small typed, frozen objects that hold the settings of a policy, surrogate, model or benchmark.
 
-A setting has one spelling everywhere: its field's name, and for a field of a part the part's name, a dot and the field's name.
-``surrogate`` chooses a surrogate, ``surrogate.lam`` is a number of the chosen one, ``alpha.max`` one of the mixing weight.
+A setting has one spelling everywhere: its field's name, and for a field of a part the part's name, a dot and the
+field's name. ``surrogate`` chooses a surrogate, ``surrogate.lam`` is a number of the chosen one, ``alpha.max`` one of
+the mixing weight.
 """
 
 import inspect
@@ -23,8 +24,9 @@ PART_NAME = ""
 class Spec(BaseModel):
     """Base class of all specifications.
 
-    A subclass lists its settings as fields. Its instances are immutable, compare by value, print as the expression that makes
-    them, and can be copied and pickled. The constructor also takes dotted names, ``Spec(**{"alpha.max": 0.3})``.
+    A subclass lists its settings as fields. Its instances are immutable, compare by value, print as the expression
+    that makes them, and can be copied and pickled. The constructor also takes dotted names, ``Spec(**{"alpha.max":
+    0.3})``.
 
     Raises
     ------
@@ -192,8 +194,8 @@ class Spec(BaseModel):
         return handler(source)
 
     def __repr_name__(self) -> str:
-        own = type(self).__module__.partition(".")[0] == "regretless"
-        return f"{self.namespace if own else ''}{type(self).__name__}"
+        is_ours = type(self).__module__.partition(".")[0] == "regretless"
+        return f"{self.namespace if is_ours else ''}{type(self).__name__}"
 
     def __repr_args__(self) -> Any:
         return [
@@ -212,7 +214,7 @@ def number(value: float) -> Any:
 
 
 def merge_names(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted settings with changes; where a change chooses another part, the settings of the former one are dropped."""
+    """Return dotted settings with changes; a change of a part drops the settings of the former one."""
     swapped = [f"{name}." for name in changes if name in base and changes[name] != base[name]]
     kept = {name: value for name, value in base.items() if not name.startswith(tuple(swapped))}
     return {**kept, **changes}

@@ -150,3 +150,19 @@ def test_learns_a_known_conditional_distribution(shape):
         samples = model.scenarios(params, context, jax.random.normal(jax.random.key(2), (4000, 2)))[0]
         np.testing.assert_allclose(samples.mean(axis=0), mean(context), atol=0.12)
         np.testing.assert_allclose(samples.std(axis=0), 0.5, atol=0.1)
+
+
+@pytest.mark.usefixtures("float64")
+def test_sums_on_accelerators_give_what_products_give_on_cpus(monkeypatch):
+    model = Diffusion(train_steps=6, sample_steps=4, width=5).build(3, (3, 2))
+    params = jax.tree.map(lambda leaf: leaf.astype(float), model.init(jax.random.key(0)))
+    context, noise = jax.random.normal(jax.random.key(1), (3, 2)), jax.random.normal(jax.random.key(2), (7, 3))
+    costs, pullback = model.scenarios(params, context, noise)
+    products = pullback(jnp.cos(noise))
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *operands, cpu, default: default(*operands))
+    other_costs, other_pullback = model.scenarios(params, context, noise)
+    sums = other_pullback(jnp.cos(noise))
+    np.testing.assert_allclose(costs, other_costs, rtol=1e-10)
+    assert jax.tree.structure(products) == jax.tree.structure(sums)
+    for one, other in zip(jax.tree.leaves(products), jax.tree.leaves(sums), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)

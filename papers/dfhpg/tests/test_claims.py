@@ -127,9 +127,9 @@ def test_leaders_of_several_benchmarks():
 
 
 def test_counts_are_those_of_the_code():
-    problem = benchmarks.build("topk").problem("bandit")
+    problem = benchmarks.parse("topk").build().problem("bandit")
     for name, count in ORACLE_CALLS:
-        surrogate = surrogates.build(name, problem.oracle)
+        surrogate = surrogates.parse(name).build(problem.oracle)
         cost = np.ones(problem.dim)
         assert len(surrogate.queries(surrogate.init(), cost, cost, surrogate.draw(jax.random.key(0)))) == count, name
     without = solves(problem, "none")
@@ -140,7 +140,7 @@ def test_counts_are_those_of_the_code():
 
 def solves(problem, baseline):
     """Solves that a learning step of DFHPG asks for."""
-    policy = policies.build("dfhpg", problem, {"baseline": baseline, "surrogate": "dbb"})
+    policy = policies.parse("dfhpg", {"baseline": baseline, "surrogate": "dbb"}).build(problem)
 
     def ask(key):
         state = policy.init(key)

@@ -1,7 +1,7 @@
 """Models of the cost given the context, ``p_θ(·|x)``, and nuisance regressions ``f_φ(x) ≈ E[c|x]``.
 
-Each is a specification, such as ``GaussianLinear()``, whose ``build`` makes the model for a number of costs and a shape of
-contexts.
+Each is a specification, such as ``GaussianLinear()``, whose ``build`` makes the model for a number of costs and a
+shape of contexts.
 
 >>> import jax, jax.numpy as jnp, regretless as rg
 >>> model = rg.models.GaussianLinear().build(dim=3, context_shape=(2,), scale=0.1)

@@ -1,4 +1,4 @@
-"""Interfaces of a model of the cost: a conditional distribution ``p_θ(·|x)`` with a reparameterisation ``ĉ = μ_θ(x, ε)``."""
+"""Models of the cost: conditional distributions ``p_θ(·|x)`` with a reparameterisation ``ĉ = μ_θ(x, ε)``."""
 
 import abc
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Noise = Float[Array, " d"]
 """``ε``: one number per cost coordinate, so that every Decision has room for it."""
 
 Pullback = Callable[[Float[Array, "k d"]], Params]
-"""``(∇_θ scenarios)ᵀ``: one cotangent per scenario carried back to the parameters; a pytree that a program can return."""
+"""``(∇_θ scenarios)ᵀ``: carries one cotangent per scenario back to the parameters; a pytree."""
 
 
 class Model(eqx.Module):
@@ -69,8 +69,9 @@ class PointModel(Model):
 class GenerativeModel(Model):
     """A model that is known by its samples: ``K`` scenarios at once, and a loss that makes a given cost likely.
 
-    It computes in the precision of its parameters, which ``init`` makes single, as in the published runs. ``ε`` is a standard
-    normal vector. The loss sums over the coordinates for a context vector, and is a mean over the rows for feature rows.
+    It computes in the precision of its parameters, which ``init`` makes single, as in the published runs. ``ε`` is a
+    standard normal vector. The loss sums over the coordinates for a context vector, and is a mean over the rows for
+    feature rows.
     """
 
     def draw(self, key: Key) -> Cost:
@@ -80,7 +81,7 @@ class GenerativeModel(Model):
     def scenarios(
         self, params: Params, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
-        """Return ``ĉ_k = μ_θ(x, ε_k)`` for each row of noise, and the function that carries cotangents back to ``θ``."""
+        """Return ``ĉ_k = μ_θ(x, ε_k)`` for each row of noise, and the pullback of cotangents to ``θ``."""
 
     @abc.abstractmethod
     def draw_loss(self, key: Key) -> Any:

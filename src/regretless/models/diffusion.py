@@ -1,8 +1,8 @@
-"""Conditional diffusion: a denoiser learns to remove noise (DDPM, Ho et al., 2020), sampling removes it step by step (DDIM).
+"""Conditional diffusion: a denoiser learns to remove noise (DDPM, Ho et al., 2020), which sampling removes stepwise.
 
-Noising: ``c_t = √ᾱ_t c + √(1 − ᾱ_t) ε`` with ``ᾱ_t = Π (1 − β_s)``, β linear from 1e-4 to 0.02, ``t = 0 … T − 1``. A context
-vector conditions one denoiser of all ``d`` coordinates; feature rows share a denoiser of scalars, row by row. Inside, a cost
-vector has the shape ``[rows, width]``: ``[1, d]`` for a context vector, ``[d, 1]`` for feature rows.
+Noising: ``c_t = √ᾱ_t c + √(1 − ᾱ_t) ε`` with ``ᾱ_t = Π (1 − β_s)``, β linear from 1e-4 to 0.02, ``t = 0 … T − 1``. A
+context vector conditions one denoiser of all ``d`` coordinates; feature rows share a denoiser of scalars, row by row.
+Inside, a cost vector has the shape ``[rows, width]``: ``[1, d]`` for a context vector, ``[d, 1]`` for feature rows.
 """
 
 import functools
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from regretless import draws
-from regretless.models import networks, scalar_chain
+from regretless.models import networks
 from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
@@ -40,7 +40,7 @@ class Denoiser(NamedTuple):
     out: networks.Dense
 
     def given(self, context: Float[Array, "rows p"]) -> Float[Array, "rows 128"]:
-        """The context's part of the hidden layer: the same at every time and for every scenario."""
+        """Return the context's part of the hidden layer, which is the same at all times and for all scenarios."""
         return networks.product(context, self.context) + self.bias
 
 
@@ -64,7 +64,7 @@ class Path(NamedTuple):
 
 @functools.cache
 def schedule(steps: int) -> Schedule:
-    """Noise levels, loss weights and time embeddings (``sin`` and ``cos`` of ``t · 10000^(−i/3)``) of ``steps`` times."""
+    """Return noise levels, loss weights and time embeddings (``sin``, ``cos`` of ``t · 10000^(−i/3)``) of all times."""
     beta = np.linspace(BETA_FIRST, BETA_LAST, steps)
     kept = np.cumprod(1.0 - beta)
     before = np.concatenate([[1.0], kept[:-1]])
@@ -78,9 +78,9 @@ def schedule(steps: int) -> Schedule:
 def path(train_steps: int, sample_steps: int, sampler: Sampler = "ddim") -> Path:
     """DDIM's steps: times ``round(linspace(T − 1, 0, S))`` without repeats; the last step returns ``ĉ_0``.
 
-    With ``ĉ_0 = (c − √(1 − ᾱ_t) ε̂) / √ᾱ_t`` the next value is ``√ᾱ_next ĉ_0 + √(1 − ᾱ_next − ς²) ε̂ + ς z``, and ``ᾱ_next = 1``
-    at the end. DDIM has ``ς = 0``. DDPM has ``ς² = (1 − ᾱ_next)/(1 − ᾱ_t) · (1 − ᾱ_t/ᾱ_next)``, which over all times is
-    Ho et al.'s ancestral sampling with the posterior's variance.
+    With ``ĉ_0 = (c − √(1 − ᾱ_t) ε̂) / √ᾱ_t`` the next value is ``√ᾱ_next ĉ_0 + √(1 − ᾱ_next − ς²) ε̂ + ς z``, and
+    ``ᾱ_next = 1`` at the end. DDIM has ``ς = 0``. DDPM has ``ς² = (1 − ᾱ_next)/(1 − ᾱ_t) · (1 − ᾱ_t/ᾱ_next)``, which
+    over all times is Ho et al.'s ancestral sampling with the posterior's variance.
     """
     times = np.unique(np.round(np.linspace(train_steps - 1, 0, sample_steps)).astype(int))[::-1]
     kept = schedule(train_steps).kept[times]
@@ -147,7 +147,7 @@ class DiffusionModel(GenerativeModel):
         return jax.grad(self._loss)(params, context, cost, self._drawn(key, first), weights)
 
     def _drawn(self, key: Key, first: int | Array) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
-        """Times from ``first`` on, and the noise at each."""
+        """Draw times from ``first`` on, and the noise at each."""
         time_key, noise_key = jax.random.split(key)
         times = jax.random.randint(time_key, (LOSS_DRAWS,), first, self.train_steps, jnp.int32)
         return times, draws.normal(noise_key, (LOSS_DRAWS, self.dim))
@@ -173,7 +173,7 @@ class DiffusionModel(GenerativeModel):
         return context[None] if context.ndim == 1 else context
 
     def _steps(self, params: Denoiser) -> tuple[Array, Array, Array]:
-        """The path of sampling: factors ``keep`` and ``add``, and the time's part of the hidden layer, step by step."""
+        """Return ``keep``, ``add`` and the time's part of the hidden layer for each step of sampling."""
         steps = path(self.train_steps, self.sample_steps, self.sampler)
         embedding = schedule(self.train_steps).embedding[steps.times]
         keep, add, embedding = (alike(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
@@ -182,10 +182,10 @@ class DiffusionModel(GenerativeModel):
     def _denoised(
         self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Float[Array, "steps k rows width"]]:
-        """Scenarios from noise, and the values visited on the way."""
+        """Return scenarios from noise, and the values visited on the way."""
         given = params.given(self._rows(alike(params, context)))
         start = alike(params, noise).reshape(-1, *self.shape)
-        product = scalar_chain.product if self.shape[1] == 1 else networks.product
+        product = _thin_product if self.shape[1] == 1 else networks.product
 
         def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, Array]:
             (keep, add, clock), fresh = now
@@ -198,7 +198,7 @@ class DiffusionModel(GenerativeModel):
         return end.reshape(-1, self.dim), visited
 
     def _fresh(self, start: Float[Array, "k rows width"]) -> Float[Array, "steps k rows width"]:
-        """``ς z`` of every step, with ``z`` drawn from a key made of the bits of each scenario's first noise."""
+        """Return ``ς z`` of every step, with ``z`` drawn from a key made of the bits of each scenario's first noise."""
         spread = jnp.asarray(path(self.train_steps, self.sample_steps, self.sampler).spread, start.dtype)
 
         def one(noise: Array) -> Array:
@@ -218,9 +218,11 @@ class DiffusionModel(GenerativeModel):
         slope = alike(params, cotangents).reshape(-1, *self.shape)
         known = (params, params.given(x), self._steps(params), visited, slope)
         if self.shape[1] == 1:
-            noisy, out, delta = jax.lax.platform_dependent(*known, cpu=_by_products, default=scalar_chain.by_sums)
+            noisy, out, delta = jax.lax.platform_dependent(
+                *known, cpu=_backpropagate_products, default=_backpropagate_sums
+            )
         else:
-            noisy, out, delta = _by_products(*known)
+            noisy, out, delta = _backpropagate_products(*known)
         times = path(self.train_steps, self.sample_steps).times
         embedding = alike(params, jnp.asarray(schedule(self.train_steps).embedding[times]))
         by_row, by_step = jnp.sum(delta, axis=0), jnp.sum(delta, axis=1)
@@ -232,8 +234,8 @@ class DiffusionModel(GenerativeModel):
 class Diffusion(GenerativeModelSpec):
     """Conditional DDPM: a denoiser with one hidden layer of SiLU, ``train_steps`` noise levels, ``sample_steps`` steps.
 
-    The loss, whose negative replaces the log-density, is a mean over 16 draws of (time, noise) of the weighted squared error
-    of ``ε̂``.
+    The loss, whose negative replaces the log-density, is a mean over 16 draws of (time, noise) of the weighted
+    squared error of ``ε̂``.
 
     Parameters
     ----------
@@ -242,8 +244,8 @@ class Diffusion(GenerativeModelSpec):
     sample_steps : int, default 50
         Steps of sampling.
     weights : {"root", "elbo"}, default "root"
-        Of the loss: ``√(1 − ᾱ_t)``, or ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no value at ``t = 0``, so that
-        this time is never drawn.
+        Of the loss: ``√(1 − ᾱ_t)``, or ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no value at ``t = 0``, so
+        that this time is never drawn.
     regulariser : {"weighted", "unweighted"}, default "weighted"
         ``g^reg`` with these weights, or without weights as the paper writes.
     sampler : {"ddim", "ddpm"}, default "ddim"
@@ -270,10 +272,10 @@ class Diffusion(GenerativeModelSpec):
         return DiffusionModel(dim, context_shape, weighted=weighted, **values)
 
 
-def _by_products(
+def _backpropagate_products(
     params: Denoiser, given: Array, steps: tuple[Array, Array, Array], visited: Array, slope: Array
 ) -> tuple[Array, networks.Dense, Float[Array, "steps rows 128"]]:
-    """Gradients of ``noisy`` and ``out``, and those of the hidden layer summed over the scenarios, step by step."""
+    """Return gradients of ``noisy`` and ``out``, and of the hidden layer at each step, summed over the scenarios."""
 
     def step(carry: tuple[Array, Array, networks.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
         slope, noisy, out = carry
@@ -281,16 +283,63 @@ def _by_products(
         before = networks.product(c, params.noisy) + (given + clock)
         gate = jax.nn.sigmoid(before)
         error = add * slope
-        out = networks.Dense(out.weight + _summed(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
+        out = networks.Dense(out.weight + _sum_outer(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
         delta = networks.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
         slope = keep * slope + networks.product(delta, params.noisy.T)
-        return (slope, noisy + _summed(c, delta), out), jnp.sum(delta, axis=0)
+        return (slope, noisy + _sum_outer(c, delta), out), jnp.sum(delta, axis=0)
 
     zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
     (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), (steps, visited), reverse=True)
     return noisy, out, delta
 
 
-def _summed(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
-    """``Σ h δᵀ`` over scenarios and rows: a weight's gradient."""
+def _sum_outer(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
+    """Return a weight's gradient, ``Σ h δᵀ`` over scenarios and rows."""
     return networks.product(h.reshape(-1, h.shape[-1]).T, delta.reshape(-1, delta.shape[-1]))
+
+
+# Feature rows have a chain of scalars. Products with a single column keep the hidden layers of all scenarios and rows
+# in memory, which is slower on accelerators than computing them again; sums stay on the chip. On CPUs products are
+# faster.
+
+
+def _thin_product(a: Float[Array, "... n"], b: Float[Array, "n m"]) -> Float[Array, "... m"]:
+    """Return ``a @ b`` where ``n`` or ``m`` is one."""
+    return jax.lax.platform_dependent(a, b, cpu=networks.product, default=_sum_thin)
+
+
+def _sum_thin(a: Array, b: Array) -> Array:
+    return a * b[0] if b.shape[0] == 1 else jnp.sum(a * b[:, 0], axis=-1, keepdims=True)
+
+
+def _backpropagate_sums(
+    params: Any,
+    given: Float[Array, "rows n"],
+    steps: tuple[Array, Array, Array],
+    visited: Float[Array, "s k rows 1"],
+    slope: Float[Array, "k rows 1"],
+) -> tuple[Float[Array, "1 n"], networks.Dense, Float[Array, "s rows n"]]:
+    """Return the gradients in two passes: the slopes along the chain, then the gradients of all its steps."""
+    into, out_of = params.noisy[0], params.out.weight[:, 0]
+
+    def bent(c: Array, clock: Array) -> tuple[Array, Array]:
+        """Return the hidden layer and its derivative."""
+        before = c * into + (given + clock)
+        gate = jax.nn.sigmoid(before)
+        return before * gate, gate * (1.0 + before * (1.0 - gate))
+
+    def back(slope: Array, now: tuple[Any, Array]) -> tuple[Array, Array]:
+        (keep, add, clock), c = now
+        return slope * (keep + add * jnp.sum(out_of * into * bent(c, clock)[1], axis=-1, keepdims=True)), slope
+
+    def gradients(now: tuple[Any, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        (_, add, clock), c, slope = now
+        hidden, derivative = bent(c, clock)
+        error = add * slope
+        delta = error * out_of * derivative
+        return jnp.sum(c * delta, axis=0), jnp.sum(hidden * error, axis=0), jnp.sum(delta, axis=0), jnp.sum(error)
+
+    _, slopes = jax.lax.scan(back, slope, (steps, visited), reverse=True)
+    noisy, weight, delta, bias = jax.lax.map(gradients, (steps, visited, slopes))
+    out = networks.Dense(jnp.sum(weight, axis=(0, 1))[:, None], jnp.sum(bias)[None])
+    return jnp.sum(noisy, axis=(0, 1))[None], out, delta

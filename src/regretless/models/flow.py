@@ -1,7 +1,7 @@
-"""Conditional normalising flow: ``ĉ = T_θ(z; x)`` with ``z ~ N(0, I)`` and an invertible ``T_θ``, so that its density is exact.
+"""Conditional normalising flow: ``ĉ = T_θ(z; x)`` with ``z ~ N(0, I)`` and an invertible ``T_θ``; its density is exact.
 
-A context vector conditions two affine couplings of all coordinates (RealNVP, Dinh et al., 2017); feature rows condition two
-affine maps of each row's own coordinate, which makes every row Gaussian.
+A context vector conditions two affine couplings of all coordinates (RealNVP, Dinh et al., 2017); feature rows
+condition two affine maps of each row's own coordinate, which makes every row Gaussian.
 """
 
 import abc
@@ -35,15 +35,15 @@ class Transform(eqx.Module):
 
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
-        """Weights and biases uniform on ``±1/√fan_in``."""
+        """Draw weights and biases uniformly on ``±1/√fan_in``."""
 
     @abc.abstractmethod
     def forward(self, params: Params, context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
-        """``T_θ(z; x)`` of each row."""
+        """Return ``T_θ(z; x)`` of each row."""
 
     @abc.abstractmethod
     def inverse(self, params: Params, context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
-        """``z = T_θ⁻¹(c; x)`` and ``log |det ∂T_θ/∂z|`` there."""
+        """Return ``z = T_θ⁻¹(c; x)`` and ``log |det ∂T_θ/∂z|`` there."""
 
 
 class Coupling(NamedTuple):
@@ -56,7 +56,7 @@ class Coupling(NamedTuple):
     shift: networks.Dense
 
     def condition(self, x: Context, passed: Float[Array, "k passed"]) -> tuple[Array, Array]:
-        """Log-scale and shift of the changed coordinates; the context's part is the same for all rows."""
+        """Return log-scale and shift of the changed coordinates; the context's part is the same for all rows."""
         hidden = jax.nn.relu(networks.product(passed, self.passed) + (networks.product(x, self.context) + self.bias))
         width = len(self.scale.weight)
         log_scale = networks.product(hidden[..., :width], self.scale.weight) + self.scale.bias
@@ -67,8 +67,8 @@ class Coupling(NamedTuple):
 class Couplings(Transform):
     """Layer 0 passes the odd coordinates through and changes the even ones, layer 1 the other way round.
 
-    ``v ↦ v · exp(s(u, x)) + t(u, x)`` for the changed ``v`` given the passed ``u``. The weights that a mask would multiply by
-    zero (inputs that are changed, outputs that are passed) do not exist here; ``fan_in`` counts them.
+    ``v ↦ v · exp(s(u, x)) + t(u, x)`` for the changed ``v`` given the passed ``u``. The weights that a mask would
+    multiply by zero (inputs that are changed, outputs that are passed) do not exist here; ``fan_in`` counts them.
     """
 
     def init(self, key: Key) -> list[Coupling]:
@@ -105,16 +105,16 @@ class Couplings(Transform):
         return self._woven(even, odd), jnp.sum(first) + jnp.sum(last)
 
     def _woven(self, even: Array, odd: Array) -> Array:
-        """Even and odd coordinates back in their places."""
+        """Return even and odd coordinates in their places."""
         count = even.shape[-1]
         order = [i // 2 if i % 2 == 0 else count + i // 2 for i in range(self.dim)]
         return jnp.concatenate([even, odd], axis=-1)[..., np.array(order)]
 
 
 class RowMaps(Transform):
-    """Two affine maps ``v ↦ v · exp(s(x_i)) + t(x_i)`` of each coordinate, given its feature row; one net ``p → 128 → 2`` each.
+    """Two affine maps ``v ↦ v · exp(s(x_i)) + t(x_i)`` of each coordinate, given its feature row.
 
-    Their composition is one affine map, computed once for all scenarios.
+    Each has a net ``p → 128 → 2``. Their composition is one affine map, computed once for all scenarios.
     """
 
     def init(self, key: Key) -> list[networks.Layers]:
@@ -193,5 +193,5 @@ class Flow(GenerativeModelSpec):
 
 
 def _pulled_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:
-    """The parameters' part of a ``vjp``, in their own precision."""
+    """Return the parameters' part of a ``vjp``, in their precision."""
     return pullback(alike(params, cotangents))[0]

@@ -1,9 +1,9 @@
 """Small dense networks with their gradients written out, a network with a linear bypass, and the optimiser steps.
 
-A layer is the pair ``(weight [in, out], bias [out])``; a network is a list of layers with a ReLU between them. For one sample
-the gradient of a weight is the outer product ``h δᵀ`` of the layer's input and its output's cotangent. Keeping those two
-factors instead of the product makes the gradient's norm ``‖h‖‖δ‖`` and lets Adam run in one pass over its memory; with
-``[n, in]`` rows of input the same factors give the sum over the rows.
+A layer is the pair ``(weight [in, out], bias [out])``; a network is a list of layers with a ReLU between them. For
+one sample the gradient of a weight is the outer product ``h δᵀ`` of the layer's input and its output's cotangent.
+Keeping those two factors instead of the product makes the gradient's norm ``‖h‖‖δ‖`` and lets Adam run in one pass
+over its memory; with ``[n, in]`` rows of input the same factors give the sum over the rows.
 """
 
 import itertools
@@ -154,8 +154,8 @@ def adam_step(
 ) -> tuple[Any, AdamState]:
     """Take a step of Adam (Kingma & Ba, 2015) on ``scale · grads``: ``θ − rate · m̂ / (√v̂ + eps)``.
 
-    The bias corrections ``m̂ = m/(1−β₁ᵗ)``, ``v̂ = v/(1−β₂ᵗ)`` are folded into the step size and ``eps``, which leaves one
-    square root and one division per weight.
+    The bias corrections ``m̂ = m/(1−β₁ᵗ)``, ``v̂ = v/(1−β₂ᵗ)`` are folded into the step size and ``eps``, which
+    leaves one square root and one division per weight.
     """
     # Not optax: the recorded runs are reproduced bit by bit, and optax orders these operations differently.
     count = state.count + 1
@@ -171,8 +171,8 @@ def adam_step(
 class BypassNetwork(eqx.Module):
     """A network with a linear bypass: ``f(x) = A x + b + V silu(W₂ silu(W₁ x + b₁) + b₂)``, in single precision.
 
-    It predicts ``dim`` costs from contexts of ``context_shape``; feature rows share a net with one output. All weights are
-    one vector, so that an optimiser step is a handful of operations.
+    It predicts ``dim`` costs from contexts of ``context_shape``; feature rows share a net with one output. All
+    weights are one vector, so that an optimiser step is a handful of operations.
     """
 
     dim: int = eqx.field(static=True)
@@ -215,7 +215,7 @@ class BypassNetwork(eqx.Module):
         self, weights: Weights, adam: AdamState, gradient: Weights, rate: Array, decay: Array, speed: Array
     ) -> tuple[Weights, AdamState]:
         """Take a step of Adam with decoupled decay of all but biases; the bypass takes ``speed`` times the step."""
-        rate, decay, speed = (jnp.asarray(each, jnp.float32) for each in (rate, decay, speed))
+        rate, decay, speed = (jnp.asarray(value, jnp.float32) for value in (rate, decay, speed))
         stepped, adam = adam_step(weights, adam, gradient, rate)
         linear, decayed = self._constant([0, 0, 0, 0, 0, 1, 1]), self._constant([1, 0, 1, 0, 1, 1, 0])
         factor = 1.0 + (speed - 1.0) * linear

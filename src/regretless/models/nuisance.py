@@ -1,7 +1,7 @@
 """The nuisance ``f_φ(x) ≈ E[c|x]``: a point regression of the cost, fitted on what the feedback shows of it.
 
-Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``. ``MLPNuisance`` is what the published runs use;
-``LinearNuisance`` is the class of the theorems (Algorithm 1: projected SGD on ``‖v − H(w) f_φ(x)‖²``).
+Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``. ``MLPNuisance`` is what the published runs
+use; ``LinearNuisance`` is the class of the theorems (Algorithm 1: projected SGD on ``‖v − H(w) f_φ(x)‖²``).
 """
 
 import abc
@@ -44,7 +44,7 @@ class Nuisance(eqx.Module):
     def predict_and_step(
         self, state: Any, context: Context, feedback: Feedback, whole: Bool[Array, ""]
     ) -> tuple[Cost, Any, Float[Array, ""]]:
-        """Return ``f_φ(x)`` before the step, then take the step; unless ``whole``, coordinates not chosen may be zeros."""
+        """Return ``f_φ(x)`` before the step, and take the step; unless ``whole``, only chosen coordinates count."""
         return self.predict(state, context), *self.step(state, context, feedback)
 
 
@@ -58,9 +58,9 @@ class MLPState(eqx.Module):
 class MLPNuisanceModel(Nuisance):
     """Two hidden layers of 256 ReLU (for feature rows the same net on each row), Adam, gradient norm clipped to 10.
 
-    It computes in single precision, as in the published runs, unless ``precision`` and the program allow more. With feature
-    rows a step leaves out the rows that ``support`` excludes. ``loss="sum"`` is the paper's ``‖v − H f_φ(x)‖²`` and not
-    half the mean, ``optimiser="sgd"`` its plain step.
+    It computes in single precision, as in the published runs, unless ``precision`` and the program allow more. With
+    feature rows a step leaves out the rows that ``support`` excludes. ``loss="sum"`` is the paper's ``‖v − H
+    f_φ(x)‖²`` and not half the mean, ``optimiser="sgd"`` its plain step.
     """
 
     rate_offset: Float[Array, ""]
@@ -116,7 +116,7 @@ class MLPNuisanceModel(Nuisance):
         return jax.tree.map(lambda leaf: jnp.asarray(leaf, kind), tree)
 
     def _chosen_rows(self, feedback: Feedback) -> Int[Array, " support"] | None:
-        """Return the feature rows of what was chosen, ``dim`` where there are fewer than ``support``; None: all may matter."""
+        """Return the feature rows of what was chosen, filled up with ``dim`` to ``support``; None: all may matter."""
         if len(self.context_shape) == 1 or self.support is None or self.support >= self.dim:
             return None
         w = feedback.operator.rmatvec(feedback.linkage)  # H(w)ᵀ e(w) = w
@@ -153,7 +153,7 @@ class LinearState(eqx.Module):
 
 
 class LinearNuisanceModel(Nuisance):
-    """``f_φ(x) = φ x`` (or ``X φ`` for feature rows) on the ball ``‖φ‖ ≤ radius``, by projected SGD on ``‖v − H f_φ(x)‖²``.
+    """``f_φ(x) = φ x`` (``X φ`` for feature rows) with ``‖φ‖ ≤ radius``, by projected SGD on ``‖v − H f_φ(x)‖²``.
 
     Step sizes of the paper's Proposition on nuisance regret: ``rule="adaptive"`` is ``η_t = lr / t`` with ``lr = 1/λ``,
     ``rule="constant"`` is ``η_t = lr``.

@@ -1,8 +1,8 @@
 """What a policy is: pure functions. Nothing is remembered between ``decide`` and ``learn`` except in the Decision.
 
-Solving is a step of its own. ``decide`` is ``sample``, solve, ``Problem.record``; a policy that needs solves while it learns
-says so (``ask``) and goes on with the answers (``answer``). Where the oracle is pure JAX, one program does all of it; a solver
-on the host is called between two programs.
+Solving is a separate step. ``decide`` is ``sample``, solve, ``Problem.record``; a policy that needs solves while it
+learns returns a Question (``ask``) and continues with the Answer (``answer``). Where the oracle is pure JAX, one
+program does all of it; a solver on the host is called between two programs.
 """
 
 import abc
@@ -32,7 +32,7 @@ class Policy(eqx.Module):
 
     @property
     def level_free(self) -> bool:
-        """Whether a level in all costs is learnt without a prior: it does not matter then where contexts have their centre."""
+        """Whether a level in all costs is learned without a prior, so that the centre of contexts does not matter."""
         return False
 
     @property
@@ -42,30 +42,77 @@ class Policy(eqx.Module):
 
     @abc.abstractmethod
     def init(self, key: Key) -> Any:
-        """The state before the first round; it has a field ``version``, the number of learning steps."""
+        """Return the state before the first round.
+
+        Parameters
+        ----------
+        key : Key
+            For random initial values.
+
+        Returns
+        -------
+        pytree
+            Any tree of arrays with a field ``version``, the number of learning steps.
+        """
 
     @abc.abstractmethod
     def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
-        """The cost vector whose solution this policy wants to play in this context."""
+        """Return the cost vector whose solution is to be played.
+
+        Parameters
+        ----------
+        key : Key
+            For exploration.
+        state : pytree
+            The present state.
+        context : array of shape ``problem.context_shape``
+            What is known before deciding.
+        instance : pytree or None
+            The part of the feasible set that changes from round to round.
+
+        Returns
+        -------
+        Sample
+            The cost vector and what ``learn`` needs to know about the draw.
+        """
 
     @abc.abstractmethod
     def learn(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
-        """The state after the feedback on ``decision``, and diagnostics of the step."""
+        """Return the state after the feedback on a decision, and diagnostics of the step.
+
+        Parameters
+        ----------
+        key : Key
+            For randomised training.
+        state : pytree
+            The present state.
+        decision : Decision
+            The decision, perhaps of an earlier state or not by this policy.
+        feedback : Feedback
+            What was seen of its cost.
+
+        Returns
+        -------
+        state : pytree
+            The new state, of the same form.
+        info : Info
+            Scalar diagnostics.
+        """
 
     def decide(self, key: Key, state: State, context: Context, instance: Instance = None) -> Decision:
-        """What to do in this context: sample, solve, record."""
+        """Return a decision: sample, solve, record."""
         self.problem.require(context)
         sample = self.sample(key, state, context, instance)
         return self.problem.record(sample, self.oracle.solve_one(sample.cost, instance), context, instance)
 
     def mean(self, state: Any, context: Context) -> Cost:
-        """The cost that this policy expects in this context; greedy decisions and explanations need it."""
+        """Return the expected cost in a context; greedy decisions and explanations need it."""
         raise NotImplementedError(
             f"{type(self).__name__} has no mean prediction: write its method mean(state, context)"
         )
 
     def describe(self, state: Any) -> dict[str, Array]:
-        """Numbers of the state that explain a decision, by name."""
+        """Return numbers of the state that explain a decision, by name."""
         return {}
 
 
@@ -120,8 +167,10 @@ class PolicySpec(Spec):
 
 
 class Question(NamedTuple):
-    """What a policy asks for while it learns: solutions of ``costs``, whether ``points`` are feasible, all under the decision's
-    instance; ``rest`` is what it needs to go on.
+    """What a policy needs while it learns.
+
+    Solutions of ``costs`` and whether ``points`` are feasible, under the decision's ``instance``; ``rest`` is passed
+    on to ``answer``.
     """
 
     costs: Float[Array, "q d"]
@@ -142,11 +191,11 @@ class AskingPolicy(Policy):
 
     @abc.abstractmethod
     def ask(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> Question:
-        """The first half of ``learn``."""
+        """Return what the learning step needs solved: its first part."""
 
     @abc.abstractmethod
     def answer(self, question: Question, answer: Answer) -> tuple[Any, Info]:
-        """The second half of ``learn``."""
+        """Finish the learning step with the solutions: its second part."""
 
     def learn(self, key: Key, state: State, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
         question = self.ask(key, state, decision, feedback)
@@ -154,7 +203,7 @@ class AskingPolicy(Policy):
 
 
 def solve(oracle: Oracle, question: Question) -> Answer:
-    """The answer of an oracle that is pure JAX."""
+    """Return the answer of an oracle that is pure JAX."""
     w, instance = question.costs, question.instance
     if len(question.costs):
         w = oracle.solve_round(question.costs, instance).w
@@ -165,7 +214,7 @@ def solve(oracle: Oracle, question: Question) -> Answer:
 
 
 def ask(policy: Policy, key: Key, state: State, decision: Decision, feedback: Feedback) -> Question:
-    """The first half of any policy's ``learn``; one that needs no solves asks nothing."""
+    """Start the learning step of any policy; one that needs no solves asks nothing."""
     if isinstance(policy, AskingPolicy):
         return policy.ask(key, state, decision, feedback)
     nothing = jnp.zeros((0, policy.problem.dim))
@@ -173,14 +222,14 @@ def ask(policy: Policy, key: Key, state: State, decision: Decision, feedback: Fe
 
 
 def answer(policy: Policy, question: Question, given: Answer) -> tuple[Any, Info]:
-    """The second half of any policy's ``learn``."""
+    """Finish the learning step of any policy."""
     if isinstance(policy, AskingPolicy):
         return policy.answer(question, given)
     return policy.learn(*question.rest)
 
 
 def host_answer(oracle: Oracle, question: Question) -> Answer:
-    """The answer of a solver on the host, NumPy in and out; raises OracleError if it fails."""
+    """Return the answer of a solver on the host, NumPy in and out; raise OracleError if it fails."""
     batch = lambda rows: jax.tree.map(lambda leaf: _repeated(leaf, rows), question.instance)  # noqa: E731
     w, points = question.costs, question.points
     solutions: Any = oracle.answer(w, batch(len(w))).w if len(w) else w
@@ -193,6 +242,6 @@ def _repeated(leaf: Any, rows: int) -> Any:
 
 
 def solution_of(oracle: Oracle, cost: Any, instance: Instance) -> Solution:
-    """``w*(c)`` of one cost vector from a solver on the host."""
+    """Return ``w*(c)`` of one cost vector from a solver on the host."""
     batch = jax.tree.map(lambda leaf: _repeated(leaf, 1), instance)
     return jax.tree.map(lambda leaf: leaf[0], oracle.answer(cost[None], batch))

@@ -1,8 +1,8 @@
 """The paper's contextual-bandit baselines: a point regression of the cost, and three ways to explore with it.
 
 They share one program, because they differ in two numbers only: it plays ``w*(f_θ(x) + σ ε)``, and with probability
-``epsilon`` ``w*(ε)`` instead (the paper's Algorithms 2 to 4: GreedyCB, ε-GreedyCB and TSCB). The published runs train all three
-on the squared error; ``thompson_loss="likelihood"`` is what Algorithm 4 prints.
+``epsilon`` ``w*(ε)`` instead (the paper's Algorithms 2 to 4: GreedyCB, ε-GreedyCB and TSCB). The published runs train
+all three on the squared error; ``thompson_loss="likelihood"`` is what Algorithm 4 prints.
 """
 
 from typing import Any, Literal
@@ -35,9 +35,9 @@ class RegressionState(eqx.Module):
 class RegressionPolicy(Policy):
     """Fit ``f_θ`` by SGD on the loss of what was seen; explore by σ (``scale``) and ``epsilon``.
 
-    ``loss``: the squared error ``(f·w − v)²`` of a total, of several rows half the mean (``squares``, the published runs) or
-    the sum (``sum``, the paper); ``likelihood`` is ``−log q(v)`` with ``q = N(f·w, σ² ‖w‖²)``, the distribution of the total
-    of a sampled cost.
+    ``loss``: the squared error ``(f·w − v)²`` of a total, of several rows half the mean (``squares``, the published
+    runs) or the sum (``sum``, the paper); ``likelihood`` is ``−log q(v)`` with ``q = N(f·w, σ² ‖w‖²)``, the
+    distribution of the total of a sampled cost.
     """
 
     model: PointModel
@@ -195,7 +195,7 @@ class Thompson(RegressionSpec):
         if likelihood and not problem.feedback.total_only:
             raise SettingsError(
                 "thompson_loss 'likelihood' is that of the total alone: expected bandit feedback, got "
-                f"{problem.feedback.name!r}, with which the paper takes squared errors (thompson_loss 'squares', loss 'sum')"
+                f"{problem.feedback.name!r}; use thompson_loss 'squares' with loss 'sum', as the paper does"
             )
         scale = self.exploration_scale if self.thompson_scale is None else self.thompson_scale
         return self.assemble(problem, scale=scale, epsilon=0.0, likelihood=likelihood)

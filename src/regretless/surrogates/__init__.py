@@ -1,6 +1,7 @@
 """Surrogate losses of the decision-focused branch.
 
-Each is a specification, such as ``SPOPlus()`` or ``DBB(lam=10.0)``, whose ``build`` makes the gradient on a feasible set.
+Each is a specification, such as ``SPOPlus()`` or ``DBB(lam=10.0)``, whose ``build`` makes the gradient on a feasible
+set.
 
 >>> import jax.numpy as jnp, regretless as rg
 >>> spo_plus = rg.surrogates.SPOPlus().build(rg.oracles.top_k(3, 1))

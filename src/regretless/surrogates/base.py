@@ -1,8 +1,8 @@
-"""What a surrogate is: a gradient of a loss in the prediction ``ĉ`` that, unlike that of ``c·w*(ĉ)`` itself, is informative.
+"""Surrogates: gradients of a loss in the prediction ``ĉ`` that, unlike that of ``c·w*(ĉ)`` itself, are informative.
 
-A surrogate says which cost vectors it needs solved (``queries``) and turns the solutions into a gradient; the solves of one
-call are one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings ``ĉ`` is the
-prediction, ``c`` the target, ``w*`` the oracle.
+A surrogate says which cost vectors it needs solved (``queries``) and turns the solutions into a gradient; the solves
+of one call are one batch. All signs are for cost minimisation: ``ĉ ← ĉ − η · gradient`` descends. In docstrings ``ĉ``
+is the prediction, ``c`` the target, ``w*`` the oracle.
 """
 
 import abc

@@ -195,8 +195,9 @@ class PGSurrogate(Surrogate):
 class PG(SurrogateSpec):
     """Perturbation gradient (Gupta & Huang, 2024); gradient ``(w*(ĉ) − w*(ĉ − σ c)) / σ``.
 
-    Loss: ``(V(ĉ) − V(ĉ − σ c)) / σ`` with ``V(c) = min over w in S of c·w``, the backward difference of ``V`` along ``c``; the
-    central one is ``(V(ĉ + σ c) − V(ĉ − σ c)) / 2σ``. The paper's appendix prints it with the opposite sign.
+    Loss: ``(V(ĉ) − V(ĉ − σ c)) / σ`` with ``V(c) = min over w in S of c·w``, the backward difference of ``V`` along
+    ``c``; the central one is ``(V(ĉ + σ c) − V(ĉ − σ c)) / 2σ``. The paper's appendix prints it with the opposite
+    sign.
 
     Parameters
     ----------

@@ -24,7 +24,8 @@ REACH, KNOTS_PER_UNIT = 6.0, 128
 def sum_of_gamma(key: Key, shape: tuple[int, ...], kappa: int = KAPPA) -> Float[Array, "..."]:
     """Draw ``η = (Σ_{i=1..10} Gamma(shape 1/κ, scale κ/i) − ln 10) / κ`` with ``kappa`` κ = 5: the noise of I-MLE.
 
-    Drawn as ``Q(Φ(z))`` from a normal ``z``, with ``Q`` the quantile function of η: one draw instead of ten rejection loops.
+    Drawn as ``Q(Φ(z))`` from a normal ``z``, with ``Q`` the quantile function of η: one draw instead of ten rejection
+    loops.
     """
     table = jnp.asarray(_quantiles(kappa), jnp.result_type(float))
     place = jnp.clip((draws.normal(key, shape) + REACH) * KNOTS_PER_UNIT, 0.0, len(table) - 1.001)
@@ -107,8 +108,8 @@ class IMLESurrogate(ImplicitSurrogate):
 class IMLE(ImplicitSpec):
     """Implicit maximum likelihood (Niepert et al., 2021).
 
-    Gradient: mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``. The paper's appendix prints it with the opposite sign,
-    which ascends.
+    Gradient: mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``. The paper's appendix prints it with the
+    opposite sign, which ascends.
 
     Parameters
     ----------
@@ -168,8 +169,8 @@ class AIMLESurrogate(ImplicitSurrogate):
 class AIMLE(ImplicitSpec):
     """Adaptive I-MLE (Minervini et al., 2023): the gradient of ``IMLE`` with ``λ = a ‖ĉ‖/‖c‖``.
 
-    ``a`` starts at 1. After each call a running average (from 1) takes the share of gradient entries above 1e-7 in size;
-    below 1 it makes ``a`` larger by ``step``, else smaller by ``step``, never negative.
+    ``a`` starts at 1. After each call a running average (from 1) takes the share of gradient entries above 1e-7 in
+    size; below 1 it makes ``a`` larger by ``step``, else smaller by ``step``, never negative.
 
     Parameters
     ----------

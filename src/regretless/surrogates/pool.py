@@ -58,7 +58,7 @@ def empty(dim: int, size: int = SIZE) -> Pool:
 
 
 def add(pool: Pool, w: Float[Array, " d"]) -> Pool:
-    """Return the pool with ``w`` as its newest decision, which replaces an equal one (to 8 decimals) or else the oldest."""
+    """Return the pool with ``w`` as its newest decision, in place of an equal one (to 8 decimals) or the oldest."""
     clock = pool.clock + 1
     same = pool.present() & jnp.all(jnp.abs(pool.decisions - w) < 0.5e-8, axis=1)
     oldest = jnp.arange(pool.added.shape[0]) == jnp.argmin(pool.added)
@@ -67,7 +67,7 @@ def add(pool: Pool, w: Float[Array, " d"]) -> Pool:
 
 
 def add_many(pool: Pool, ws: Float[Array, "n d"]) -> Pool:
-    """Return what ``add`` of each row in turn results in: the distinct decisions added last, as many as there is room for."""
+    """Return the result of ``add`` of each row in turn: the last distinct decisions, up to the size of the pool."""
     size, n = pool.added.shape[0], ws.shape[0]
     clock = pool.clock + n
     decisions = jnp.concatenate([pool.decisions, ws])

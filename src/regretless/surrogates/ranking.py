@@ -51,8 +51,8 @@ class PairwiseDiffSurrogate(PooledSurrogate):
 class PairwiseDiff(PooledSpec):
     """Regression of the cost differences to the pool's best ``w_b``.
 
-    Gradient: ``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``. Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with ``R`` the
-    pool without ``w_b``; of decisions with exactly equal target cost only the oldest counts.
+    Gradient: ``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``. Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with
+    ``R`` the pool without ``w_b``; of decisions with exactly equal target cost only the oldest counts.
 
     Parameters
     ----------

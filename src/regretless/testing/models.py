@@ -20,7 +20,7 @@ Build = Callable[[int, tuple[int, ...]], Model]
 def check_model(part: ModelSpec | type[ModelSpec] | Build) -> None:
     """Check a model's specification (a class or an object), or a function of (number of costs, shape of a context)."""
     who = f"model {name_of(part)}"
-    spec = part() if isinstance(part, type) and issubclass(part, ModelSpec) else part
+    spec: Any = part() if isinstance(part, type) and issubclass(part, ModelSpec) else part
     build = _builder(spec) if isinstance(spec, ModelSpec) else spec
     for shape in ((FEATURES,), (DIM, FEATURES)):
         with jax.enable_x64(True):

@@ -19,8 +19,8 @@ CONFIDENCE = 3.1
 
 def check_surrogate(part: SurrogateSpec | type[SurrogateSpec] | Callable[[Oracle], Surrogate]) -> None:
     """Check a surrogate's specification (a class or an object), or a function that makes one, on three feasible sets."""
-    spec = part() if isinstance(part, type) and issubclass(part, SurrogateSpec) else part
-    build: Callable[[Oracle], Surrogate] = spec.build if isinstance(spec, SurrogateSpec) else spec
+    spec: Any = part() if isinstance(part, type) and issubclass(part, SurrogateSpec) else part
+    build: Any = spec.build if isinstance(spec, SurrogateSpec) else part
     who = f"surrogate {name_of(part)}"
     for oracle in (
         oracles.top_k(15, 2),

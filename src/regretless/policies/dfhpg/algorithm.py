@@ -48,10 +48,10 @@ class PendingUpdate(eqx.Module):
 class DFHPGPolicy(AskingPolicy):
     """Play ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)``; learn ``θ`` from a score term and a decision-focused plug-in term.
 
-    Without a ``surrogate`` it is the plug-in variant; without a ``nuisance`` the whole cost is seen, or ``score_only`` holds
-    (α ≡ 1 with a moving average). Numbers: policy rate ``rate`` (η_0), mixing weight ``mixing``
-    (α), and ``late_clip``, ``late_limit`` for feedback on decisions of earlier parameters. What depends on the kind of model is
-    left to ``PointDFHPG`` and ``GenerativeDFHPG``.
+    Without a ``surrogate`` it is the plug-in variant; without a ``nuisance`` the whole cost is seen, or
+    ``score_only`` holds (α ≡ 1 with a moving average). Numbers: policy rate ``rate`` (η_0), mixing weight ``mixing``
+    (α), and ``late_clip``, ``late_limit`` for feedback on decisions of earlier parameters. What depends on the kind
+    of model is left to ``PointDFHPG`` and ``GenerativeDFHPG``.
     """
 
     model: eqx.AbstractVar[Model]
@@ -190,7 +190,7 @@ class DFHPGPolicy(AskingPolicy):
         return after, Info(residual, y, known, finite, more)
 
     def _needs_all(self) -> Bool[Array, ""]:
-        """Return whether ``f_φ(x)`` of the old φ is needed beyond what was chosen, for the nuisance-induced baseline."""
+        """Return whether ``f_φ(x)`` of the old φ is needed beyond what was chosen: for its baseline."""
         if self.nuisance_at == "before":
             return jnp.asarray(True)
         return (self.mixing.max > 0) & (self.baseline == "nuisance_induced")

@@ -1,8 +1,8 @@
 """DFHPG without presets: Algorithm 1 with a nuisance trained on replay and a policy in units of the predicted costs.
 
-A decision depends on the direction of a cost vector only, ``w*(s c) = w*(c)`` for every ``s > 0``. So the policy's network
-learns ``f_φ(x) / s(x)``, with ``s(x)`` the root mean square of ``f_φ(x)``, whatever the size of a round's costs, and explores
-by a share of their spread. `docs/dfhpg-auto.md` lists what differs from the published algorithm.
+A decision depends on the direction of a cost vector only, ``w*(s c) = w*(c)`` for every ``s > 0``. So the policy's
+network learns ``f_φ(x) / s(x)``, with ``s(x)`` the root mean square of ``f_φ(x)``, whatever the size of a round's
+costs, and explores by a share of their spread. `docs/dfhpg-auto.md` lists what differs from the published algorithm.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ MIN_SPREAD = 0.01
 
 
 class Actor(GaussianModel):
-    """``N(s μ_θ(x), (s σ)² I)`` with a network ``μ_θ``: ``size`` is s, ``scale`` is s σ, both of the present context."""
+    """``N(s μ_θ(x), (s σ)² I)`` with a network ``μ_θ``; ``size`` is s and ``scale`` is s σ of the present context."""
 
     size: Scalar
     net: BypassNetwork
@@ -52,7 +52,7 @@ class Actor(GaussianModel):
         return self.size * self.net.apply(params, context[None])[0].astype(jnp.result_type(float))
 
     def around(self, expected: Cost, share: Scalar) -> "Actor":
-        """Return the distribution where costs ``expected`` (f_φ(x)) are predicted; σ is this ``share`` of their spread."""
+        """Return the distribution where f_φ(x) is ``expected``; σ is this ``share`` of its relative spread."""
         size = size_of(expected)[0]
         spread = jnp.maximum(jnp.std(expected / size), MIN_SPREAD)
         return Actor(self.dim, self.context_shape, size * share * spread, size, self.net)
@@ -77,10 +77,10 @@ class NetworkEnsembleState(eqx.Module):
 class NetworkEnsemble(eqx.Module):
     """``count`` networks of ``width`` units, trained by Adam on batches of ``batch`` rounds each.
 
-    Loss of a measured row ``h``: ``((h·f − v) / (|v| + |h·f| + floor ‖h‖))²``, an error relative to the size of what was seen,
-    so that a few large costs do not dominate. After ``n`` steps the rate is ``rate √(S/(S + n))`` with ``rate_steps`` S,
-    and at least 0.3 of ``rate``. ``decay`` pulls weights (not biases) to zero at each step; the linear
-    bypass moves ``linear_speed`` times as fast as the rest.
+    Loss of a measured row ``h``: ``((h·f − v) / (|v| + |h·f| + floor ‖h‖))²``, an error relative to the size of what
+    was seen, so that a few large costs do not dominate. After ``n`` steps the rate is ``rate √(S/(S + n))`` with
+    ``rate_steps`` S, and at least 0.3 of ``rate``. ``decay`` pulls weights (not biases) to zero at each step; the
+    linear bypass moves ``linear_speed`` times as fast as the rest.
     """
 
     rate: Float[Array, ""]
@@ -172,7 +172,7 @@ class PendingAutoUpdate(eqx.Module):
 
 
 class AutoDFHPG(AskingPolicy):
-    """Play ``w*(ĉ)`` with ``ĉ ~ N(s μ_θ(x), (s σ)² I)``; φ learns from replay, θ from the hybrid gradient and from ``f_φ``."""
+    """Play ``w*(ĉ)`` with ``ĉ ~ N(s μ_θ(x), (s σ)² I)``; train φ on replay, θ on the hybrid gradient and on ``f_φ``."""
 
     model: Actor
     nuisance: NetworkEnsemble
@@ -295,13 +295,13 @@ class AutoDFHPG(AskingPolicy):
         feasible = answer.feasible if self.problem.has_instances else None
         solved = solutions.reshape(len(pending.contexts), -1, self.problem.dim)
 
-        def one(memory: Any, each: Any) -> tuple[Any, Cost]:
-            prediction, target, noise, w = each
+        def finish(memory: Any, context: Any) -> tuple[Any, Cost]:
+            prediction, target, noise, w = context
             slope, memory = self.surrogate.finish(memory, prediction, target, noise, w, instance, feasible)
             return memory, slope
 
         memory, slopes = jax.lax.scan(
-            one, pending.state.memory, (pending.predictions, pending.targets, pending.noise, solved)
+            finish, pending.state.memory, (pending.predictions, pending.targets, pending.noise, solved)
         )
         pullback = jax.vjp(lambda theta: self._network(theta, pending.contexts), pending.state.theta)[1]
         return pullback(slopes / len(slopes))[0], memory

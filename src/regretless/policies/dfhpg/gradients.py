@@ -1,4 +1,4 @@
-"""The gradient estimators of the paper's Section 2, the baselines of the score term, and the scenarios of generative models."""
+"""The gradient estimators of the paper's Section 2, baselines of the score term, scenarios of generative models."""
 
 from typing import Any, Literal
 
@@ -37,7 +37,7 @@ def surrogate_gradient(model: PointModel, params: Params, decision: Decision, co
 def hybrid(
     alpha: Scalar, score: Params, plug_in: Params, normalise: bool, trust: Scalar
 ) -> tuple[Params, dict[str, Scalar]]:
-    """Return ``g = α ρ g_score + (1 − α) g_plug-in`` (equation 7), each scaled to norm 1 first if ``normalise``, and norms.
+    """Return ``g = α ρ g_score + (1 − α) g_plug-in`` (equation 7) and norms; ``normalise`` scales both to norm 1 first.
 
     ``trust`` (ρ) is 1 for the score term of a present decision, the clipped density ratio for a late one, 0 for none.
     """
@@ -65,8 +65,8 @@ def trust_in_score(
 ) -> Scalar:
     """Return the weight of a score term whose decision is ``age`` learning steps old.
 
-    1 for the present parameters, the density ratio ``p_θ(ĉ|x) / p_then(ĉ|x)`` clipped to ``[0, clip]`` for older ones, 0 if the
-    total is not known, the age exceeds ``limit`` or the model has no density.
+    1 for the present parameters, the density ratio ``p_θ(ĉ|x) / p_then(ĉ|x)`` clipped to ``[0, clip]`` for older
+    ones, 0 if the total is not known, the age exceeds ``limit`` or the model has no density.
     """
     now = model.log_density(params, decision.context, decision.cost_sample)
     late = jnp.zeros(())
@@ -76,12 +76,12 @@ def trust_in_score(
     return jnp.where(known, jnp.where(age == 0, 1.0, late), 0.0)
 
 
-# Baselines b of the score term (y − b) ∇ log p: they reduce its variance and do not change its mean (the paper's Appendix on
-# variance-reduction baselines).
+# Baselines b of the score term (y − b) ∇ log p: they reduce its variance and do not change its mean
+# (the paper's Appendix on variance-reduction baselines).
 
 
 def moving_average(average: Float[Array, ""], total: Float[Array, ""], momentum: Float[Array, ""]) -> Float[Array, ""]:
-    """Return ``ψ b + (1 − ψ) y`` with ``momentum`` ψ (0.95): the average after a round with total ``y``; it starts at 0."""
+    """Return ``ψ b + (1 − ψ) y``, the average after a round with total ``y``; ``momentum`` is ψ, it starts at 0."""
     return momentum * average + (1.0 - momentum) * total
 
 
@@ -94,7 +94,7 @@ def nuisance_induced(prediction: Cost, best: Float[Array, " d"]) -> Float[Array,
 
 
 class ScenarioBatch(eqx.Module):
-    """The arguments of the surrogate: one prediction per scenario (``saa``: their average alone), the target, the noise."""
+    """Arguments of the surrogate: one prediction per scenario (``saa``: their average), the target, the noise."""
 
     predictions: Float[Array, "k d"]
     target: Cost
@@ -112,8 +112,8 @@ def scenario_queries(
 ) -> tuple[Float[Array, "q d"], ScenarioBatch]:
     """Return the cost vectors that the surrogate needs solved for all scenarios, and its arguments.
 
-    ``sign`` −1, the orientation ``published``, hands costs to a surrogate for maximisation, as the authors' generative runs
-    do. That surrogate's gradient is ``−∇ℓ(−ĉ, −c̃)`` in terms of ours.
+    ``sign`` −1, the orientation ``published``, hands costs to a surrogate for maximisation, as the authors'
+    generative runs do. That surrogate's gradient is ``−∇ℓ(−ĉ, −c̃)`` in terms of ours.
     """
     sign = jnp.asarray(sign, scenarios.dtype)
     scenarios, target = sign * scenarios, sign * target.astype(scenarios.dtype)
@@ -142,8 +142,9 @@ def scenario_cotangents(
 
     With ``g_k = ∇_ĉ ℓ(ĉ_k, c̃)``:
 
-    ``own``: ``g_k / K``, the gradient of ``(1/K) Σ ⟨ĉ_k(θ), g_k⟩`` (the published runs); ``averaged``: ``ḡ / K`` for every
-    scenario, with ``ḡ = (1/K) Σ g_k`` (the paper's text); ``saa``: ``∇_ĉ ℓ((1/K) Σ ĉ_k, c̃) / K``, one call at the average.
+    ``own``: ``g_k / K``, the gradient of ``(1/K) Σ ⟨ĉ_k(θ), g_k⟩`` (the published runs); ``averaged``: ``ḡ / K`` for
+    every scenario, with ``ḡ = (1/K) Σ g_k`` (the paper's text); ``saa``: ``∇_ĉ ℓ((1/K) Σ ĉ_k, c̃) / K``, one call at
+    the average.
     """
     predictions, dtype = batch.predictions, batch.predictions.dtype
     rows, dim = predictions.shape

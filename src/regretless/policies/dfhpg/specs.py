@@ -247,8 +247,8 @@ class PlugInTermSpec(ScoreTermSpec):
         )
         if plug_in and not has_density(policy.model):
             raise SettingsError(
-                "variant 'plug_in' needs a model with a density, whose score it weighs: gaussian_linear, gaussian_nn or "
-                f"flow; got {self.model.registered_name}"
+                "variant 'plug_in' needs a model with a density: expected gaussian_linear, gaussian_nn or flow, "
+                f"got {self.model.registered_name}"
             )
         return policy
 

@@ -1,7 +1,7 @@
 """DFHPG for its two kinds of models: point models and generative models, which differ in the gradients of both terms.
 
-A point model's surrogate is evaluated at the mean prediction or at the sample that was played, a generative model's at fresh
-scenarios (the paper's Appendix on generative parameterisations).
+A point model's surrogate is evaluated at the mean prediction or at the sample that was played, a generative model's
+at fresh scenarios (the paper's Appendix on generative parameterisations).
 """
 
 from typing import Any, Literal
@@ -91,10 +91,11 @@ class ScenarioBranch(eqx.Module):
 class GenerativeDFHPG(DFHPGPolicy):
     """DFHPG for a flow or a diffusion, trained by Adam.
 
-    The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is no
-    density. With a surrogate the (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient: the surrogate
-    at ``count`` (K) fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh sample. Numbers: ``kappa``
-    (κ), ``regularisation`` (λ), ``sign`` (−1: costs are handed to a surrogate for maximisation).
+    The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is
+    no density. With a surrogate the (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient:
+    the surrogate at ``count`` (K) fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh
+    sample. Numbers: ``kappa`` (κ), ``regularisation`` (λ), ``sign`` (−1: costs are handed to a surrogate for
+    maximisation).
     """
 
     model: GenerativeModel
