@@ -1,4 +1,4 @@
-"""Where the command ``regretless`` begins: Ctrl-C is understood before anything slow is imported."""
+"""Entry point of the command ``regretless``: Ctrl-C works before anything slow is imported."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Runs the command; whatever is pressed while it loads, the answer is one line and exit code 130."""
+    """Run the command; Ctrl-C while it loads prints one line and exits with code 130."""
     signal.signal(signal.SIGINT, _stop)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that cannot show ± or θ gets a question mark, not a traceback
@@ -18,5 +18,5 @@ def main() -> None:
 
 
 def _stop(signum: int, frame: Any) -> None:
-    os.write(2, b"\nstopped: nothing has begun yet\n")
+    os.write(2, b"\nstopped: nothing was started yet\n")
     os._exit(130)

@@ -77,7 +77,7 @@ def test_a_full_disk_is_one_sentence(tmp_path):
         with pytest.raises(RegretlessError, match=r"cannot write .*target: File too large; nothing was written"):
             files.write_text(path, "x" * 20_000)
         files.write_text(path, "old")
-        with pytest.raises(RegretlessError, match="File too large; the old file is as it was"):
+        with pytest.raises(RegretlessError, match="File too large; the old file is unchanged"):
             files.write_text(path, "x" * 20_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -86,7 +86,7 @@ def test_a_full_disk_is_one_sentence(tmp_path):
 
 
 def test_writers_that_want_a_path_get_one(tmp_path):
-    with files.beside(tmp_path / "target") as part:
+    with files.replacing(tmp_path / "target") as part:
         part.write_bytes(b"by path")
     assert (tmp_path / "target").read_bytes() == b"by path"
     assert names(tmp_path) == ["target"]

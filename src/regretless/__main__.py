@@ -1,4 +1,4 @@
-"""``python -m regretless`` is the command ``regretless``."""
+"""Run the command ``regretless`` as ``python -m regretless``."""
 
 from regretless_command import main
 

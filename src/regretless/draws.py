@@ -8,10 +8,10 @@ from regretless.types import Key
 
 
 def normal(key: Key, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
-    """Standard normal numbers."""
+    """Draw standard normal numbers."""
     return jax.random.normal(key, shape, jnp.float32).astype(jnp.result_type(float))
 
 
 def uniform(key: Key, shape: tuple[int, ...] = (), low: float = 0.0, high: float = 1.0) -> Float[Array, "..."]:
-    """Numbers uniform on ``[low, high)``."""
+    """Draw numbers uniform on ``[low, high)``."""
     return jax.random.uniform(key, shape, jnp.float32, low, high).astype(jnp.result_type(float))

@@ -1,7 +1,7 @@
-"""What a decision reveals: the measurement ``H(w)`` and the linkage ``e(w)`` with ``H(w)ᵀ e(w) = w`` (Assumption 1).
+"""Feedback, what a decision reveals: measurement ``H(w)`` and linkage ``e(w)`` with ``H(w)ᵀ e(w) = w`` (Assumption 1).
 
 =============  ==========  =========  ===================================================
-name           ``H(w)``    ``e(w)``   what is seen
+name           ``H(w)``    ``e(w)``   what is observed
 =============  ==========  =========  ===================================================
 bandit         ``wᵀ``      1          the total cost
 semi_bandit    ``diag w``  ones       the cost of each chosen part
@@ -102,16 +102,27 @@ class Rows(Operator):
 
 
 class Measurement(eqx.Module):
-    """A feedback regime: the pair ``w ↦ (H(w), e(w))``; ``aux`` is the oracle's, for what depends on more than ``w``."""
+    """Base class of feedback regimes: the pair ``w ↦ (H(w), e(w))`` with ``H(w)ᵀ e(w) = w``.
+
+    Subclass it, write ``name`` and ``measure``, and override the properties that hold.
+    """
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What the regime is called."""
+        """The name of the regime."""
 
     @abc.abstractmethod
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
-        """``H(w)`` and ``e(w)``."""
+        """Return ``H(w)`` and ``e(w)``.
+
+        Parameters
+        ----------
+        w : array of shape (d,)
+            The decision.
+        aux : pytree
+            What the oracle returns next to ``w``, for measurements that depend on more than ``w``.
+        """
 
     @property
     def sparse(self) -> bool:
@@ -125,22 +136,22 @@ class Measurement(eqx.Module):
 
     @property
     def total_only(self) -> bool:
-        """Whether there is one row, the total cost."""
+        """Whether the only row is the total cost."""
         return False
 
     @property
     def reveals_all(self) -> bool:
-        """Whether the whole cost vector is seen."""
+        """Whether the whole cost vector is observed."""
         return False
 
     @property
-    def rows_told(self) -> int | None:
-        """At most how many rows come with each feedback, where they differ by decision; None: ``measure`` fixes them."""
+    def max_rows(self) -> int | None:
+        """Largest number of rows that come with each feedback; None if ``measure`` fixes the rows."""
         return None
 
 
 class Bandit(Measurement):
-    """Only the total cost is seen."""
+    """Observe the total cost only."""
 
     @property
     def name(self) -> str:
@@ -159,7 +170,7 @@ class Bandit(Measurement):
 
 
 class SemiBandit(Measurement):
-    """The cost of each chosen coordinate is seen."""
+    """Observe the cost of each chosen coordinate."""
 
     @property
     def name(self) -> str:
@@ -178,7 +189,7 @@ class SemiBandit(Measurement):
 
 
 class Full(Measurement):
-    """The whole cost vector is seen."""
+    """Observe the whole cost vector."""
 
     @property
     def name(self) -> str:
@@ -197,8 +208,19 @@ class Full(Measurement):
 
 
 class Linear(Measurement):
-    """Known linear measurements: ``matrix(w, aux)`` is ``H(w)``, of shape ``[m, d]``, ``linkage(w, aux)`` is ``e(w)``, ``[m]``.
+    """Observe known linear measurements of the costs.
 
+    Parameters
+    ----------
+    matrix : callable
+        ``matrix(w, aux)`` returns ``H(w)`` of shape ``[m, d]``.
+    linkage : callable
+        ``linkage(w, aux)`` returns ``e(w)`` of shape ``[m]``, with ``H(w)ᵀ e(w) = w``.
+    label : str, default "linear"
+        Its name.
+
+    Examples
+    --------
     Costs of two groups of items instead of single ones:
 
     >>> import jax.numpy as jnp, regretless as rg
@@ -219,26 +241,31 @@ class Linear(Measurement):
         return Rows(jnp.asarray(self.matrix(w, aux))), jnp.asarray(self.linkage(w, aux))
 
 
-class RowsTold(Measurement):
-    """Known linear measurements that differ by decision: the rows, at most ``most``, are told with each feedback.
+class ReportedRows(Measurement):
+    """Observe linear measurements that differ by decision: the rows are reported with each feedback.
 
-    There is one row more, ``w`` itself: until rows are told, and where the total cannot be recovered from them, it stands for
-    the total.
+    There is one further row, ``w`` itself: it stands for the total until rows are reported, and if the total cannot be
+    recovered from them.
+
+    Parameters
+    ----------
+    limit : int
+        Largest number of rows.
     """
 
-    most: int = eqx.field(static=True)
+    limit: int = eqx.field(static=True)
 
     @property
     def name(self) -> str:
         return "linear"
 
     @property
-    def rows_told(self) -> int:
-        return self.most
+    def max_rows(self) -> int:
+        return self.limit
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
-        rows = jnp.zeros((self.most + 1, w.shape[-1]), w.dtype).at[-1].set(w)
-        return Rows(rows), jnp.zeros(self.most + 1, w.dtype).at[-1].set(1.0)
+        rows = jnp.zeros((self.limit + 1, w.shape[-1]), w.dtype).at[-1].set(w)
+        return Rows(rows), jnp.zeros(self.limit + 1, w.dtype).at[-1].set(1.0)
 
 
 REGISTRY: Registry[Measurement] = Registry(
@@ -248,23 +275,54 @@ REGISTRY: Registry[Measurement] = Registry(
     ("measure", "name"),
     "a regretless.feedback.Measurement, or a class of them",
 )
-"""Regimes by name; a plug-in's entry is a Measurement, or a class that makes one without arguments."""
+"""Regimes by name; an entry is a Measurement, or a class that is called without arguments."""
 
 
 def regime(name: str) -> Measurement:
-    """The feedback regime called ``name``."""
+    """Return the feedback regime called ``name``.
+
+    Raises
+    ------
+    SettingsError
+        If there is none; the message names the nearest one.
+    """
     entry: Any = REGISTRY[name]
     return entry() if isinstance(entry, type) else entry
 
 
 def observe(rule: Measurement, decision: Decision, cost: Cost, seen: Bool[Array, " m"] | None = None) -> Feedback:
-    """The feedback that ``decision`` gets when the cost is ``cost``; ``seen`` marks the rows that arrive (None: all)."""
+    """Return the feedback on a decision.
+
+    Parameters
+    ----------
+    rule : Measurement
+        The regime.
+    decision : Decision
+        What was done.
+    cost : array of shape (d,)
+        The cost vector.
+    seen : array of bool, optional
+        Marks the rows that arrive; by default all.
+    """
     operator, linkage = rule.measure(decision.w, decision.aux)
     return Feedback(operator, linkage, operator.matvec(cost), seen)
 
 
 def check_linkage(rule: Measurement, solutions: Solution) -> None:
-    """Raises ValueError unless ``H(w)ᵀ e(w) = w`` for each row of ``solutions`` (``[b, d]``, such as an oracle returns)."""
+    """Check that ``H(w)ᵀ e(w) = w`` for decisions.
+
+    Parameters
+    ----------
+    rule : Measurement
+        The regime.
+    solutions : Solution
+        Decisions ``[b, d]``, such as an oracle returns.
+
+    Raises
+    ------
+    ValueError
+        If the total cost cannot be recovered for some row.
+    """
     for row in range(len(solutions.w)):
         w, aux = jax.tree.map(lambda leaf, row=row: leaf[row], (solutions.w, solutions.aux))
         operator, linkage = rule.measure(w, aux)

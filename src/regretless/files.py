@@ -1,8 +1,9 @@
-"""The one way this program writes files: a file appears whole or not at all, and an error leaves the old one as it was.
+"""Write files atomically, and find the folders of the cache and of data.
 
-The new content is written beside its target, into a part called ``.NAME.PID-random.part``, which is flushed to the disk and
-renamed. Whoever writes holds a lock on the part; the operating system releases it when the process ends, however it ends. A
-part that nobody has locked was left by a killed writer, and the next one to write the same target removes it.
+A file appears whole or not at all, and an error leaves the old one unchanged. The new content is written next to its
+target, into a part called ``.NAME.PID-random.part``, which is flushed to the disk and renamed. The writer holds a
+lock on the part; the operating system releases it when the process ends, however it ends. A part without a lock was
+left by a killed writer, and the next writer of the same target removes it.
 """
 
 import contextlib
@@ -13,6 +14,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -20,15 +22,18 @@ from typing import IO, Any, Literal
 from regretless.errors import WriteError
 
 SUFFIX = ".part"
-LONGEST = 200
-"""Bytes of a target's name that its parts repeat; a part's own name must not become too long for the file system."""
+MAX_STEM_BYTES = 200
+"""Bytes of a target's name that its parts repeat; a part's name must not become too long for the file system."""
+
+CACHE_OFF = "off"
+"""The value of ``REGRETLESS_CACHE`` that keeps no compiled program."""
 
 _unfinished: set[Path] = set()
 
 
 @contextlib.contextmanager
-def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """The path of an empty part, for writers that want a path; at the end of the block it becomes the file at ``path``.
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the path of an empty part; at the end of the block it becomes the file at ``path``.
 
     Any error in the block removes the part. An OSError becomes a WriteError that names ``path`` and the reason.
     """
@@ -41,7 +46,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield part
             _into_place(part, target)
     except OSError as error:
-        kept = "the old file is as it was" if os.path.isfile(target) else "nothing was written"
+        kept = "the old file is unchanged" if os.path.isfile(target) else "nothing was written"
         raise WriteError(f"cannot write {path}: {_reason(error)}; {kept}") from None
 
 
@@ -49,7 +54,7 @@ def beside(path: str | os.PathLike[str]) -> Iterator[Path]:
 def atomic(
     path: str | os.PathLike[str], mode: Literal["w", "wb"] = "wb", newline: str | None = None
 ) -> Iterator[IO[Any]]:
-    r"""A file open for writing, UTF-8 if it is text, that takes its place at the end of the block or not at all.
+    r"""Open a file for writing, UTF-8 if it is text; it takes its place at the end of the block or not at all.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
@@ -58,27 +63,27 @@ def atomic(
     >>> path.read_text(), len(list(path.parent.iterdir()))
     ('hello', 1)
     """
-    with beside(path) as part:
+    with replacing(path) as part:
         text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": newline}
         with part.open(mode, **text) as file:
             yield file
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a small text file in one step."""
+    """Write a small text file in one step."""
     with atomic(path, "w") as file:
         file.write(text)
 
 
 def remove_unfinished() -> None:
-    """Removes the parts this process is writing; for a program that is about to leave without unwinding its blocks."""
+    """Remove the parts this process is writing, for a program that exits without unwinding its blocks."""
     for part in list(_unfinished):
         with contextlib.suppress(OSError):
             part.unlink()
 
 
 def remove_left_behind(folder: Path) -> None:
-    """Removes every part in ``folder`` whose writer is gone, whatever its target was."""
+    """Remove every part in ``folder`` whose writer is gone, whatever its target was."""
     with contextlib.suppress(OSError):
         _remove_parts(folder, "")
 
@@ -92,24 +97,24 @@ def _locked_part(target: Path, permissions: int | None) -> Iterator[Path]:
             os.fchmod(file, permissions)
         yield part
     finally:
-        part.unlink(missing_ok=True)  # by now it has its place, or is not wanted
+        part.unlink(missing_ok=True)  # by now it was renamed, or is not needed
         _unfinished.discard(part)
         os.close(file)
 
 
 def _create(target: Path) -> tuple[Path, int]:
-    """A new part, and the descriptor that holds its lock."""
+    """Return a new part, and the descriptor that holds its lock."""
     while True:
         part = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
         file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if _try_lock(file) and os.fstat(file).st_nlink:
             return part, file
-        os.close(file)  # taken for a dead writer's, in the moment between creating and locking it
+        os.close(file)  # removed as a dead writer's, in the moment between creating and locking it
         part.unlink(missing_ok=True)
 
 
 def _try_lock(file: int) -> bool:
-    """Locks an open file unless another process has; True as well where the file system knows no locks."""
+    """Lock an open file unless another process has; return True as well if the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -137,13 +142,13 @@ def _remove_if_dead(part: Path) -> None:
 
 
 def _stem(target: Path) -> str:
-    """How the names of a target's parts begin."""
+    """Return how the names of a target's parts begin."""
     name = os.fsencode(target.name)
-    return f".{target.name if len(name) <= LONGEST else hashlib.sha256(name).hexdigest()}."
+    return f".{target.name if len(name) <= MAX_STEM_BYTES else hashlib.sha256(name).hexdigest()}."
 
 
 def _permissions(target: Path) -> int | None:
-    """Those of the file that is there, None without one; refuses what a renaming would replace but must not."""
+    """Return the permissions of an existing file, None without one; refuse what renaming must not replace."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -159,7 +164,7 @@ def _into_place(part: Path, target: Path) -> None:
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(part, target)
-    with contextlib.suppress(OSError):  # where a folder cannot be synced, the file system does it in its own time
+    with contextlib.suppress(OSError):  # if a folder cannot be synced, the file system does it later
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -168,7 +173,31 @@ def _into_place(part: Path, target: Path) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """The system's word for an error; libraries put words of their own around it."""
+    """Return the system's text for an error; libraries add their own."""
     if error.errno and error.errno != errno.EINVAL:
         return os.strerror(error.errno)
     return error.strerror or str(error)
+
+
+def programs_directory() -> Path | None:
+    """Return where compiled programs are kept; None if they are not (``REGRETLESS_CACHE=off``)."""
+    return None if os.environ.get("REGRETLESS_CACHE") == CACHE_OFF else cache_directory() / "programs"
+
+
+def cache_directory() -> Path:
+    """Return the folder of compiled programs and downloads: ``$REGRETLESS_CACHE``, or one in the user's cache."""
+    named, common = os.environ.get("REGRETLESS_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if named and named != CACHE_OFF:
+        return Path(named)
+    if common:
+        return Path(common) / "regretless"
+    try:
+        return Path.home() / ".cache" / "regretless"
+    except RuntimeError:  # a user without a name and without a home
+        return Path(tempfile.gettempdir()) / f"regretless-{os.getuid()}"
+
+
+def named_data_directory() -> Path | None:
+    """Return the user's directory of data, ``$REGRETLESS_DATA``; None if it is not set."""
+    named = os.environ.get("REGRETLESS_DATA", "")
+    return Path(named) if named else None

@@ -1,4 +1,4 @@
-"""Random keys by round and purpose: the environment's never depend on the policy, a live learner's are a simulation's."""
+"""Random keys by round and purpose: the environment's do not depend on the policy; live and simulated keys agree."""
 
 import jax
 from jaxtyping import Array, Int
@@ -9,5 +9,5 @@ ENVIRONMENT, STREAM, MISSING, REFERENCES, START, DECIDE, LEARN = range(7)
 
 
 def purpose_key(seed_key: Key, purpose: int, t: Int[Array, ""] | int = 0) -> Key:
-    """``fold_in(seed, round, purpose)``."""
+    """Return ``fold_in(seed, round, purpose)``."""
     return jax.random.fold_in(jax.random.fold_in(seed_key, t), purpose)

@@ -15,7 +15,7 @@ import numpy as np
 
 from regretless.errors import SettingsError
 from regretless.extras import require
-from regretless.files import beside
+from regretless.files import replacing
 from regretless.formatting import display_name, format_number, shorten, unique_name
 
 if TYPE_CHECKING:
@@ -463,7 +463,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure as PDF or PNG, chosen by the suffix; equal figures give equal bytes."""
     form = path.suffix[1:]
     metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
-    with beside(path) as place, _quiet_fonts():
+    with replacing(path) as place, _quiet_fonts():
         figure.savefig(place, format=form, dpi=200, metadata=metadata)
 
 

@@ -1,7 +1,7 @@
-"""What is set up before JAX starts: devices, and a cache of compiled programs between runs.
+"""Set up JAX before it starts: devices, and a cache of compiled programs between runs.
 
-The cache is on in Python as in the command. The environment variable ``REGRETLESS_CACHE`` names another folder, or says
-``off``; a program that gave JAX a cache of its own keeps that one.
+The cache is on in Python as on the command line. The environment variable ``REGRETLESS_CACHE`` names another folder,
+or is ``off``; a program that gave JAX a cache keeps that one.
 """
 
 import contextlib
@@ -14,21 +14,21 @@ import zlib
 from pathlib import Path
 from typing import Any, Literal
 
-from regretless.folders import programs_directory
+from regretless.files import programs_directory
 
 Device = Literal["auto", "cpu", "gpu"]
 
-ZLIB = 0x78
-"""How a stream of zlib's begins."""
+ZLIB_HEADER = 0x78
+"""First byte of a zlib stream."""
 
 
 def configure(device: Device = "auto", compilation_cache: bool = True, cores: int | None = None) -> None:
-    """Chooses the backend, gives JAX one device per core (or ``cores``) on CPUs, and turns the compilation cache on."""
+    """Choose the backend, give JAX one device per core (or ``cores``) on CPUs, and turn the compilation cache on."""
     import jax
 
     from regretless.errors import SettingsError
 
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # take what is needed: others share the GPU
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # allocate as needed: others share the GPU
     if device != "auto":
         jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
     with contextlib.suppress(RuntimeError):  # JAX has started already: its devices stay as they are
@@ -38,7 +38,7 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
             jax.local_devices()
         except (RuntimeError, AssertionError):
             raise SettingsError(
-                f"--device {device}: JAX finds no such device here; leave --device out to use what there is"
+                f"--device {device}: JAX finds no such device here; leave --device out to use an available one"
             ) from None
     programs = programs_directory()
     if not compilation_cache:
@@ -49,7 +49,7 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
 
 @functools.cache
 def keep_programs() -> None:
-    """Keeps compiled programs for the next start, unless that is switched off or done already; says so in the first one."""
+    """Keep compiled programs for the next start, unless switched off or done already; the first time, say so."""
     import jax
 
     programs = programs_directory()
@@ -59,52 +59,53 @@ def keep_programs() -> None:
     try:
         first = not programs.exists()
         programs.mkdir(parents=True, exist_ok=True)
-    except OSError:  # nowhere to keep them: 'regretless doctor' tells why
+    except OSError:  # nowhere to keep them: 'regretless doctor' shows why
         return
     _keep_in(programs)
     if first:
         print(
-            f"regretless keeps compiled programs in {programs}: the next start is quicker (REGRETLESS_CACHE=off: it does not)",
+            f"regretless keeps compiled programs in {programs}: the next start is faster "
+            "(REGRETLESS_CACHE=off switches this off)",
             file=sys.stderr,
         )
 
 
 def _keep_in(programs: Path) -> None:
-    """Makes this folder JAX's cache."""
+    """Make this folder JAX's cache."""
     import jax
 
     remove_half_written(programs)
-    # A program that cannot be kept, or read back, is compiled: nobody needs to know.
+    # A program that cannot be kept, or read back, is compiled: no warning needed.
     warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
     jax.config.update("jax_compilation_cache_dir", str(programs))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def remove_half_written(programs: Path) -> None:
-    """Removes compiled programs of which only a part was written; JAX would stumble over them for ever.
+    """Remove compiled programs of which only a part was written; JAX would fail on them every time.
 
-    Those that are older than the last look, whose time is that of the file ``checked``, are left alone.
+    Those that are older than the last check, whose time is that of the file ``checked``, are skipped.
     """
     stamp = programs / "checked"
     with contextlib.suppress(OSError):
         last = stamp.stat().st_mtime_ns if stamp.exists() else 0
-        now = time.time_ns() - 10**9  # the times of files lag behind a little
+        now = time.time_ns() - 10**9  # file times lag behind a little
         for entry in os.scandir(programs):
-            if entry.name.endswith("-cache") and entry.stat().st_mtime_ns >= last and not _whole(Path(entry)):
+            if entry.name.endswith("-cache") and entry.stat().st_mtime_ns >= last and not _is_complete(Path(entry)):
                 os.unlink(entry)
         stamp.touch()
         os.utime(stamp, ns=(now, now))
 
 
 def half_written(programs: Path) -> list[Path]:
-    """Compiled programs of which only a part was written, however old."""
-    return [path for path in sorted(programs.glob("*-cache")) if not _whole(path)]
+    """Return compiled programs of which only a part was written, however old."""
+    return [path for path in sorted(programs.glob("*-cache")) if not _is_complete(path)]
 
 
-def _whole(path: Path) -> bool:
-    """Whether a file of JAX's cache is complete; one in another format than zlib's counts as such."""
+def _is_complete(path: Path) -> bool:
+    """Return whether a file of JAX's cache is complete; a file in another format than zlib counts as complete."""
     content = path.read_bytes()
-    if content and content[0] != ZLIB:
+    if content and content[0] != ZLIB_HEADER:
         return True
     stream = zlib.decompressobj()
     try:
@@ -115,5 +116,5 @@ def _whole(path: Path) -> bool:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

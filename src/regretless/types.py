@@ -1,7 +1,7 @@
 """Records that travel between the parts of the library, and the shapes they have.
 
-Everything is cost minimisation, ``w*(c) = argmin over w in S of c·w``. Shapes are written with these letters: ``d`` cost
-coordinates, ``p`` context features, ``b`` rows of a batch, ``m`` rows of a measurement.
+Costs are minimised, ``w*(c) = argmin over w in S of c·w``. Letters in shapes: ``d`` cost coordinates, ``p`` context
+features, ``b`` rows of a batch, ``m`` rows of a measurement.
 """
 
 import abc
@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 Context = Float[Array, "*shape"]
-"""What is seen before deciding: a vector ``[p]``, or one feature row per cost coordinate ``[d, p]``."""
+"""What is known before deciding: a vector ``[p]``, or one feature row per cost coordinate ``[d, p]``."""
 
 Cost = Float[Array, " d"]
 
 Instance = Any
-"""What changes in the feasible set from round to round: a pytree of fixed shape, or None; the oracle knows its meaning."""
+"""What changes in the feasible set from round to round: a pytree of fixed shape, or None; the oracle defines it."""
 
 Key = PRNGKeyArray
 
@@ -25,12 +25,12 @@ SOLVED = 0
 """Status of a solved row; every other value means that the row's ``w`` must not be used."""
 
 NOT_SAMPLED = -(2**30)
-"""Version of a decision that no policy drew from its distribution (a greedy one, say): older than any limit for late score
-terms, so that only the other parts learn from it."""
+"""Version of a decision that no policy drew from its distribution, such as a greedy one: older than any limit for late
+score terms, so that only the other parts learn from it."""
 
 
 class Solution(eqx.Module):
-    """Answers of an oracle, one row per cost vector; ``aux`` carries what ``w`` cannot (start times, say)."""
+    """Answers of an oracle, one row per cost vector; ``aux`` has what ``w`` lacks, such as start times."""
 
     w: Float[Array, "*b d"]
     status: Int[Array, "*b"]
@@ -38,16 +38,16 @@ class Solution(eqx.Module):
 
 
 class Sample(eqx.Module):
-    """What a policy drew for a context: the cost vector to be solved, and what ``learn`` will want to know about the draw."""
+    """What a policy drew for a context: the cost vector to solve, and what ``learn`` needs to know about the draw."""
 
     cost: Cost  # ĉ
-    version: Int[Array, ""]  # learning steps that the policy had seen
+    version: Int[Array, ""]  # learning steps of the policy so far
     noise: Cost | None = None  # ε, with ĉ = μ_θ(x, ε); None: zeros
-    log_density: Float[Array, ""] | None = None  # log p_θ(ĉ|x); None: not known, kept as NaN
+    log_density: Float[Array, ""] | None = None  # log p_θ(ĉ|x); None: unknown, stored as NaN
     member: Int[Array, ""] | None = None  # which policy of a mixture drew; None: the only one, 0
 
     def filled(self) -> "Sample":
-        """The same with an array in place of each None, in the types of a Decision: all samples of a problem are alike."""
+        """Return the sample with an array in place of each None, in the types of a Decision."""
         kind, whole = jnp.result_type(float), jnp.int32
         return Sample(
             cost=self.cost.astype(kind),
@@ -61,8 +61,8 @@ class Sample(eqx.Module):
 class Decision(eqx.Module):
     """Everything ``learn`` needs to know about a decision, so that feedback may come late, out of order or never.
 
-    Its structure, shapes and types are fixed by the Problem, whoever decided: one that nobody sampled (a person's, an
-    incumbent's, one from an old log) has the version NOT_SAMPLED, no density (NaN) and zeros for ``cost_sample`` and ``noise``.
+    The Problem fixes its structure, shapes and types. A decision that no policy sampled (a person's, an incumbent's,
+    one from an old log) has the version NOT_SAMPLED, no density (NaN) and zeros for ``cost_sample`` and ``noise``.
     """
 
     id: Int[Array, ""]
@@ -74,16 +74,16 @@ class Decision(eqx.Module):
     aux: PyTree
     status: Int[Array, ""]
     log_density: Float[Array, ""]  # log p_θ(ĉ|x) when deciding; NaN if there is none
-    version: Int[Array, ""]  # how many learning steps θ had seen when deciding
-    member: Int[Array, ""]  # which policy of a mixture decided; 0 where there is only one
+    version: Int[Array, ""]  # learning steps of θ when deciding
+    member: Int[Array, ""]  # which policy of a mixture decided; 0 if there is only one
 
     def sampled(self) -> Bool[Array, ""]:
-        """Whether a policy drew this decision from its distribution."""
+        """Return whether a policy drew this decision from its distribution."""
         return self.version != NOT_SAMPLED
 
 
 class State(Protocol):
-    """What every policy's state holds: the number of learning steps so far, beside whatever the next round needs."""
+    """A policy's state: the number of learning steps so far, and whatever the next round needs."""
 
     @property
     def version(self) -> Int[Array, ""]:
@@ -91,18 +91,18 @@ class State(Protocol):
 
 
 class Info(eqx.Module):
-    """Scalar diagnostics of one learning step: four that every policy tells, and more by name."""
+    """Scalar diagnostics of one learning step: four that every policy reports, and more by name."""
 
-    residual: Float[Array, ""]  # total minus what was predicted before learning from it; meaningless unless complete
+    residual: Float[Array, ""]  # total minus its prediction before learning; meaningless unless complete
     total: Float[Array, ""]  # the cost of what was done
     complete: Bool[Array, ""]  # whether the total is known
     finite: Bool[Array, ""]  # False once the state holds a non-finite number
     more: dict[str, Array] = eqx.field(default_factory=dict)
 
     def scalars(self) -> dict[str, Array]:
-        """Everything by name."""
-        own = {"residual": self.residual, "total": self.total, "complete": self.complete, "finite": self.finite}
-        return {**own, **self.more}
+        """Return everything by name."""
+        common = {"residual": self.residual, "total": self.total, "complete": self.complete, "finite": self.finite}
+        return {**common, **self.more}
 
 
 class Operator(eqx.Module):
@@ -110,27 +110,27 @@ class Operator(eqx.Module):
 
     @abc.abstractmethod
     def matvec(self, cost: Float[Array, " d"]) -> Float[Array, " m"]:
-        """``H c``: what this measurement shows of the cost ``c``."""
+        """Return ``H c``, what this measurement shows of the cost ``c``."""
 
     @abc.abstractmethod
     def rmatvec(self, rows: Float[Array, " m"]) -> Float[Array, " d"]:
-        """``Hᵀ u``: weights of the measurement rows carried back to the cost coordinates."""
+        """Return ``Hᵀ u``, weights of the measurement rows carried back to the cost coordinates."""
 
     @abc.abstractmethod
     def informative(self) -> Bool[Array, " m"]:
-        """Non-zero rows; a row of zeros says nothing about the cost."""
+        """Mark non-zero rows; a row of zeros has no information about the cost."""
 
     @abc.abstractmethod
     def row_squares(self) -> Float[Array, " m"]:
-        """``‖h‖²`` of each row."""
+        """Return ``‖h‖²`` of each row."""
 
     def overwrite(self, prediction: Cost, values: Float[Array, " m"], seen: Bool[Array, " m"]) -> Cost:
-        """The prediction with the single coordinates that were seen put in place; other measurements leave it as it is."""
+        """Return the prediction with single observed coordinates in place; other measurements leave it unchanged."""
         return prediction
 
 
 class Feedback(eqx.Module):
-    """What was seen after acting: ``v = H(w) c`` with its linkage ``e(w)``, so that ``y = c·w = e(w)·v``.
+    """What was observed after acting: ``v = H(w) c`` with its linkage ``e(w)``, so that ``y = c·w = e(w)·v``.
 
     ``seen`` marks the rows that arrived; None: all rows arrived, no mask is compiled.
     """
@@ -141,31 +141,31 @@ class Feedback(eqx.Module):
     seen: Bool[Array, " m"] | None = None
 
     def used(self) -> Bool[Array, " m"]:
-        """Rows that can be learnt from: non-zero and arrived."""
+        """Mark the rows to learn from: non-zero and arrived."""
         informative = self.operator.informative()
         return informative if self.seen is None else informative & self.seen
 
     def complete(self) -> Bool[Array, ""]:
-        """Whether the total ``y`` can be recovered: no row with a say in it is missing."""
+        """Return whether the total ``y`` can be recovered: no row with a weight in it is missing."""
         if self.seen is None:
             return jnp.asarray(True)
         return jnp.all(self.seen | ~self.operator.informative() | (self.linkage == 0))
 
     def total(self) -> Float[Array, ""]:
-        """``y = e(w)·v``, the cost of what was done (meaningless unless ``complete()``)."""
+        """Return ``y = e(w)·v``, the cost of what was done (meaningless unless ``complete()``)."""
         seen = True if self.seen is None else self.seen
         return jnp.sum(jnp.where(seen, self.linkage * self.values, 0.0))
 
     def loss_gradient(self, prediction: Cost) -> Cost:
-        """Gradient in ``f`` of ``½ · mean over used rows of (H f − v)²``, the loss that the nuisance is fitted with."""
+        """Return the gradient in ``f`` of ``½ · mean over used rows of (H f − v)²``, the loss of the nuisance."""
         used = self.used()
         error = jnp.where(used, self.operator.matvec(prediction) - self.values, 0.0)
         return self.operator.rmatvec(error) / jnp.maximum(jnp.sum(used), 1)
 
     def sum_gradient(self, prediction: Cost) -> Cost:
-        """Gradient in ``f`` of ``‖H f − v‖²`` over the used rows, the loss that the paper writes."""
+        """Return the gradient in ``f`` of ``‖H f − v‖²`` over the used rows, the loss of the paper."""
         return 2.0 * jnp.sum(self.used()) * self.loss_gradient(prediction)
 
     def overwrite(self, prediction: Cost) -> Cost:
-        """Puts the cost coordinates that were seen one by one in place of their predictions."""
+        """Return the prediction with observed cost coordinates in place."""
         return self.operator.overwrite(prediction, self.values, self.used())

@@ -99,7 +99,7 @@ def test_run_keeps_what_was_written_before(place):
     assert not more
     assert regretless(place, 0, *words)[0] == 0
     line, more = refused(place, 3000, *words, kept=out)
-    assert "parquet: File too large; the old file is as it was" in line
+    assert "parquet: File too large; the old file is unchanged" in line
     assert not more
 
 
@@ -129,7 +129,7 @@ def test_report_leaves_the_old_page(place):
     assert not more
     assert regretless(place, 0, *words)[0] == 0
     line, _ = refused(place, 100_000, *words, kept=page)
-    assert "report.html: File too large; the old file is as it was" in line
+    assert "report.html: File too large; the old file is unchanged" in line
 
 
 def test_tune_loses_no_trial_and_no_preset(place):
@@ -158,7 +158,7 @@ def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
     choice = learner.decide(np.zeros(3))
     with (
         files_of_at_most(5000),
-        pytest.raises(RegretlessError, match=r"learner\.db: File too large; the old file is as it was"),
+        pytest.raises(RegretlessError, match=r"learner\.db: File too large; the old file is unchanged"),
     ):
         learner.save(path)
     assert path.read_bytes() == before

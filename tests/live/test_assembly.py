@@ -203,6 +203,6 @@ def test_decimal_numbers_are_numbers():
 
 
 def test_linear_rows_as_an_object():
-    learner = make(feedback=feedback.RowsTold(2))
+    learner = make(feedback=feedback.ReportedRows(2))
     choice = learner.decide(np.ones(FEATURES))
     assert learner.learn(choice.id, linear=([[1.0, 1.0, 1.0, 1.0]], [3.0])).new

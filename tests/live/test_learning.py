@@ -6,7 +6,7 @@ import pytest
 
 from live.learners import DIM, FEATURES, ORACLE, contents, digest, forge, make, play
 from regretless.errors import FeedbackError, SettingsError, StoreError
-from regretless.feedback import RowsTold
+from regretless.feedback import ReportedRows
 from regretless.live.learner import Learner
 
 X = np.array([0.3, -1.0, 0.5])
@@ -58,7 +58,7 @@ def test_pieces_end_when_they_are_declared_final():
     strict.learn(1, components={i: 1.0}, final=False)
     with pytest.raises(FeedbackError, match="some rows are missing"):
         strict.learn(1, components={i: 1.0})
-    rows = make(feedback=RowsTold(2))
+    rows = make(feedback=ReportedRows(2))
     rows.decide(X)
     with pytest.raises(FeedbackError, match="cannot come in pieces"):
         rows.learn(1, linear=(np.eye(DIM)[:1], [1.0]), final=False)

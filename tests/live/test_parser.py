@@ -24,7 +24,7 @@ LEARNERS = {
         "bandit": "bandit",
         "semi_bandit": "semi_bandit",
         "full": "full",
-        "linear": feedback.RowsTold(4),
+        "linear": feedback.ReportedRows(4),
         "halves": HALVES,
     }.items()
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from live.learners import build
 from regretless import oracles
-from regretless.feedback import Linear, RowsTold
+from regretless.feedback import Linear, ReportedRows
 from regretless.live.learner import Learner
 from regretless.problem import Problem
 from soak.learner_model import GROUPS, Model
@@ -56,7 +56,7 @@ class Kind(NamedTuple):
 
     def problem(self) -> Problem:
         """What is decided."""
-        rule = {"groups": RULE, "rows": RowsTold(ROWS)}.get(self.regime, self.regime)
+        rule = {"groups": RULE, "rows": ReportedRows(ROWS)}.get(self.regime, self.regime)
         return Problem(self.oracle, self.shape, rule, may_miss=self.options.get("may_miss"), offset=self.offset)
 
     def learner(self, seed: int) -> Learner:

@@ -144,7 +144,7 @@ def test_a_failed_write_leaves_the_old_result(store, monkeypatch):
     store.put(KEY, invented.invent(CELL))
     before = store.path(KEY).read_bytes()
     monkeypatch.setattr(os, "replace", lambda *names: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
-    with pytest.raises(RegretlessError, match="No space left on device; the old file is as it was"):
+    with pytest.raises(RegretlessError, match="No space left on device; the old file is unchanged"):
         store.put(KEY, invented.invent(CELL))
     assert store.path(KEY).read_bytes() == before
     assert len(list(store.path(KEY).parent.iterdir())) == 1

@@ -87,8 +87,8 @@ class Claims(SemiBandit):
         return self.claim == "reveals_all"
 
     @property
-    def rows_told(self):
-        return 3 if self.claim == "rows_told" else None
+    def max_rows(self):
+        return 3 if self.claim == "max_rows" else None
 
 
 class NotSparse(Full):
@@ -104,7 +104,7 @@ class NotSeparable(Bandit):
 
 
 def test_our_own_pass_also_with_start_times():
-    for rule in (Bandit, SemiBandit, Full, feedback.RowsTold(3)):
+    for rule in (Bandit, SemiBandit, Full, feedback.ReportedRows(3)):
         testing.check_feedback(rule)
     energy = Energy().build()
     testing.check_feedback(energy.measurement("semi_bandit"), energy.oracle)
@@ -124,7 +124,7 @@ def test_our_own_pass_also_with_start_times():
         (Ragged(), "measure cannot be compiled"),
         (Claims("total_only"), "says that only the total is seen"),
         (Claims("reveals_all"), "says that the whole cost is seen"),
-        (Claims("rows_told"), "says that at most 3 rows are told, but has 6"),
+        (Claims("max_rows"), "declares at most 3 rows, but has 6"),
         (NotSparse(), "says that it is sparse"),
         (NotSeparable(), "says that it is separable"),
         ("bandit", "expected a Measurement, got str"),

@@ -15,7 +15,7 @@ import numpy as np
 from regretless import files
 from regretless.errors import SettingsError
 from regretless.extras import require
-from regretless.folders import cache_directory, named_data_directory
+from regretless.files import cache_directory, named_data_directory
 from regretless.oracles.callback import TimeLimitError, call_with_limit
 
 SLOTS = 48

@@ -16,7 +16,7 @@ from regretless.cli import console, doctor_checks
 from regretless.cli.console import Format, clear_errors
 from regretless.cli.doctor_checks import Finding
 from regretless.errors import SettingsError
-from regretless.folders import programs_directory
+from regretless.files import programs_directory
 from regretless.startup import Device, configure, usable_cores
 
 PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pandas", "pyarrow", "pydantic", "highspy")

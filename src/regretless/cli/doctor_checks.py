@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regretless.errors import SettingsError
-from regretless.folders import programs_directory
+from regretless.files import programs_directory
 from regretless.startup import Device, half_written, usable_cores
 
 GIB = 2**30

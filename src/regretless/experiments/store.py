@@ -264,7 +264,7 @@ class ResultStore:
 
     def put_file(self, address: str, content: bytes) -> None:
         """Store a result that another machine has written; raise DamagedError if it is damaged, or another one's."""
-        with self._prepared(address) as path, files.beside(path) as part:
+        with self._prepared(address) as path, files.replacing(path) as part:
             part.write_bytes(content)
             self._require_address(Result.load(part).extra, path, address)
 

@@ -42,7 +42,7 @@ def complete_problem(given: Any, context: Any, feedback: Any) -> Problem:
         problem = Problem(given, context, "bandit" if feedback is None else feedback)
     else:
         raise SettingsError(f"learner: expected a Problem or an oracle (see rg.oracles), got {short_repr(given)}")
-    if problem.may_miss is None or problem.feedback.rows_told is not None:
+    if problem.may_miss is None or problem.feedback.max_rows is not None:
         problem = problem.with_missing(True)
     if problem.has_instances:  # in the types that the oracle makes of what a user gives
         problem = problem.with_instance(parse_instance(problem.oracle, problem.example_instance()))
@@ -171,8 +171,8 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
     """Return a problem as JSON data, without the form of its instances; a measurement of one's own only by its type."""
     rule = problem.feedback
     feedback: Any = {"object": f"{type(rule).__module__}.{type(rule).__qualname__}"}
-    if rule.rows_told is not None:
-        feedback = {"rows": rule.rows_told}
+    if rule.max_rows is not None:
+        feedback = {"rows": rule.max_rows}
     elif rule.name in feedbacks.REGISTRY and feedbacks.regime(rule.name) == rule:
         feedback = rule.name
     return {
@@ -196,7 +196,7 @@ def restore_problem(stored: dict[str, Any], given: Problem | Oracle) -> Problem:
             raise StoreError(
                 f"it was stored with a measurement of your own ({feedback['object']}): give the whole Problem"
             )
-        rule = feedbacks.RowsTold(feedback["rows"]) if isinstance(feedback, dict) else feedback
+        rule = feedbacks.ReportedRows(feedback["rows"]) if isinstance(feedback, dict) else feedback
         columns, shape = stored["columns"], stored["context"]
         if not all(type(size) is int and size > 0 for size in shape) or math.prod(shape) > MAX_CONTEXT_NUMBERS:
             raise StoreError(

@@ -316,7 +316,7 @@ class Engine:
         rule = self.problem.feedback
         if rule.separable:
             self.weights(decision.w, decision.aux)
-        elif rule.rows_told is None and not rule.total_only:
+        elif rule.max_rows is None and not rule.total_only:
             self.measure(decision.w, decision.aux)
         if not self.oracle.on_host:
             self.oracle.contained(decision.w[None], jax.tree.map(lambda leaf: leaf[None], instance))
@@ -335,7 +335,7 @@ class Engine:
     def _example_arrival(self) -> Arrival:
         """Return feedback of zeros, complete; what is missing is data to the same program."""
         values = np.zeros(self.feedback_form.values.shape)
-        varying = self.problem.feedback.rows_told is not None
+        varying = self.problem.feedback.max_rows is not None
         matrix = np.zeros((*values.shape, self.problem.dim)) if varying else None
         return Arrival(values, np.ones(values.shape, bool), matrix, np.zeros(values.shape) if varying else None)
 

@@ -251,8 +251,8 @@ class FeedbackParser:
         w = np.asarray(w, np.float64)
         may_miss = self.may_miss or partial
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            if self.rule.rows_told is not None:
-                arrival = self._varying_rows(form, raw, w, self.rule.rows_told)
+            if self.rule.max_rows is not None:
+                arrival = self._varying_rows(form, raw, w, self.rule.max_rows)
             elif self.rule.total_only:
                 arrival = Arrival(np.array([self._total(form, raw, w)]), np.ones(1, bool))
             elif self.rule.separable:

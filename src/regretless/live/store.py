@@ -497,7 +497,7 @@ def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
         raise StoreError(
             f"cannot write {path}: a learner writes that file, or was killed while it did; give another path"
         )
-    with files.beside(target) as part:
+    with files.replacing(target) as part:
         connection = sqlite3.connect(part, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode=OFF")

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from regretless.files import beside
+from regretless.files import replacing
 from regretless.report.paper.labels import fits_beside, name_curves, tell_beyond
 from regretless.show.charts import HEAT
 from regretless.show.figures import draw_on, named, printed
@@ -55,7 +55,7 @@ def save(figure: Figure, path: Path) -> None:
     """Writes a figure as PDF or PNG, by the suffix of ``path``; the same figure gives the same bytes."""
     form = path.suffix[1:]
     metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
-    with beside(path) as place:
+    with replacing(path) as place:
         figure.savefig(place, format=form, dpi=200, metadata=metadata)
 
 

@@ -186,7 +186,7 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WriteError(f"cannot write {path}: {error.strerror}; nothing was written") from None
-        with files.beside(path) as part:
+        with files.replacing(path) as part:
             yield part
         (self.failures / f"{key}.json").unlink(missing_ok=True)
 

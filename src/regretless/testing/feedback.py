@@ -114,8 +114,8 @@ def _check_declared(who: str, rule: Measurement, operator: Operator, w: Any, cos
             np.allclose(seen, cost),
             f"{who}: says that the whole cost is seen, but overwrite does not give it; leave reveals_all False",
         )
-    if rule.rows_told is not None:
+    if rule.max_rows is not None:
         require(
-            rows == rule.rows_told + 1,
-            f"{who}: says that at most {rule.rows_told} rows are told, but has {rows} instead of one more, for the total",
+            rows == rule.max_rows + 1,
+            f"{who}: declares at most {rule.max_rows} rows, but has {rows} instead of one more, for the total",
         )
