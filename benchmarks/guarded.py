@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import policies
-from regretless.policies.guard import Guarded, guarded
+from regretless.policies.guard import Guarded, add_guard
 from regretless.simulation import stream
 from regretless.simulation.programs import Replicas
 from regretless.simulation.stream import SimulationSpec
@@ -59,7 +59,7 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
     with jax.enable_x64(True):
         problem = benchmark.problem(world.feedback, may_miss=world.missing > 0)
         inner = policies.Scaled(problem, policies.parse(policy).build(problem))
-        whole = guarded(inner, jnp.zeros(problem.dim), budget=budget)
+        whole = add_guard(inner, jnp.zeros(problem.dim), budget=budget)
         padded = seeds + seeds[-1:] * (-len(seeds) % replicas.width)
         keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
         runs = jax.tree.map(np.asarray, replicas.run(_one, (whole, game, horizon), keys))

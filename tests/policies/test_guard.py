@@ -11,9 +11,16 @@ import pytest
 from regretless import oracles
 from regretless.errors import SettingsError
 from regretless.policies.base import Policy
-from regretless.policies.forecast import no_forecast
-from regretless.policies.guard import CALMED, INCUMBENT, Guarded, guarded, incumbent_costs
-from regretless.policies.ledger import CHECKS, chosen, no_ledger
+from regretless.policies.guard import (
+    INCUMBENT,
+    MIN_INCUMBENT_SHARE,
+    REDUCED_EXPLORATION,
+    Guarded,
+    add_guard,
+    incumbent_costs,
+    initial_forecast,
+    initial_ledger,
+)
 from regretless.problem import Problem
 from regretless.simulation.simulator import Recording, simulate
 from regretless.types import NOT_SAMPLED, Info, Sample
@@ -24,53 +31,53 @@ W = [1.0, 0.0, 0.0, 1.0]
 BUDGET, CONFIDENCE = jnp.asarray(0.05), jnp.asarray(0.95)
 
 
-class WatchedState(eqx.Module):
+class LastDecisionState(eqx.Module):
     """The decision that was shown last."""
 
     decision: Any
     version: jax.Array
 
 
-class Watched(Policy):
-    """Wants the two last items, and remembers the last decision that it was shown."""
+class LastItems(Policy):
+    """Want the two last items, and remember the last decision that was shown."""
 
     def init(self, key):
-        return WatchedState(self.problem.example_decision(), jnp.zeros((), jnp.int32))
+        return LastDecisionState(self.problem.example_decision(), jnp.zeros((), jnp.int32))
 
     def sample(self, key, state, context, instance):
         return Sample(jnp.array([4.0, 3.0, 2.0, 1.0]), state.version, member=jnp.int32(2))
 
     def learn(self, key, state, decision, feedback):
-        return WatchedState(decision, state.version + 1), Info(
+        return LastDecisionState(decision, state.version + 1), Info(
             feedback.total(), feedback.total(), feedback.complete(), jnp.asarray(True)
         )
 
 
-class Expecting(Watched):
-    """Expects the two first items to be best, and wants to try the two last."""
+class FirstItemsExpected(LastItems):
+    """Expect the two first items to be best, and want to try the two last."""
 
     def mean(self, state, context):
         return jnp.array([1.0, 2.0, 3.0, 4.0])
 
 
 def stream(key, worse):
-    """400 rounds of a ledger: costs of an incumbent that drift and depend on the context; the policy costs ``worse`` more."""
+    """Play 400 rounds: costs of the incumbent drift and depend on the context, the policy costs ``worse`` more."""
 
     def one(carry, t):
         ledger, excess, highest = carry
         a, b, c, d = jax.random.split(jax.random.fold_in(key, t), 4)
         x = jax.random.normal(a, (1,))
         cost = 10.0 + x[0] + 2.0 * jnp.sin(t / 60.0) + jax.random.normal(b)
-        mine = cost + worse * jax.random.uniform(c, minval=0.0, maxval=2.0)
-        chance = ledger.chance(BUDGET, CONFIDENCE)
-        theirs = jax.random.uniform(d) >= chance
-        after = ledger.incumbent_paid(x, cost, 1.0 - chance), ledger.policy_paid(x, mine, 1.0 - chance)
-        ledger = chosen(theirs, *after)
-        excess = excess + jnp.where(theirs, 0.0, mine - cost)
+        policy_cost = cost + worse * jax.random.uniform(c, minval=0.0, maxval=2.0)
+        chance = ledger.policy_probability(BUDGET, CONFIDENCE)
+        keeps = jax.random.uniform(d) >= chance
+        after = ledger.after_incumbent(x, cost, 1.0 - chance), ledger.after_policy(x, policy_cost, 1.0 - chance)
+        ledger = jax.tree.map(lambda one, other: jnp.where(keeps, one, other), *after)
+        excess = excess + jnp.where(keeps, 0.0, policy_cost - cost)
         highest = jnp.maximum(highest, excess - ledger.bound(CONFIDENCE))
         return (ledger, excess, highest), ledger.excess - excess
 
-    start = no_ledger((1,)), jnp.zeros(()), -jnp.inf
+    start = initial_ledger((1,)), jnp.zeros(()), -jnp.inf
     (ledger, excess, highest), errors = jax.lax.scan(one, start, jnp.arange(400.0))
     return errors[-1], highest, excess / ledger.paid, ledger.tried, jnp.max(ledger.variance)
 
@@ -90,21 +97,21 @@ def test_the_estimate_is_right_on_average_and_the_bound_holds_at_all_times():
 
 @pytest.mark.usefixtures("float64")
 def test_a_forecast_follows_the_context_and_does_not_believe_an_outlier():
-    forecast, rng = no_forecast((2,)), np.random.default_rng(0)
-    after = jax.jit(lambda forecast, x, cost: forecast.after(x, cost))
+    forecast, rng = initial_forecast((2,)), np.random.default_rng(0)
+    after = jax.jit(lambda forecast, x, cost: forecast.score(x, cost))
     for _ in range(60):
         x = rng.normal(size=2)
         forecast = after(forecast, jnp.asarray(x), 20.0 + 3.0 * x[0] + 0.1 * rng.normal())
-    assert float(forecast.of(jnp.array([1.0, 0.0]))) == pytest.approx(23.0, abs=0.5)
+    assert float(forecast.predict(jnp.array([1.0, 0.0]))) == pytest.approx(23.0, abs=0.5)
     assert 0.05 < float(forecast.spread()) < 1.0
     shaken = after(forecast, jnp.zeros(2), 1000.0)
-    assert float(shaken.of(jnp.zeros(2))) == pytest.approx(20.0, abs=0.5)
+    assert float(shaken.predict(jnp.zeros(2))) == pytest.approx(20.0, abs=0.5)
 
 
 @pytest.mark.usefixtures("float64")
 def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     problem = Problem(ORACLE, (FEATURES,), "bandit")
-    policy = guarded(Watched(problem), incumbent_costs(ORACLE, W))
+    policy = add_guard(LastItems(problem), incumbent_costs(ORACLE, W))
     state = policy.init(jax.random.key(0))
     decision = policy.decide(jax.random.key(1), state, jnp.ones(FEATURES))
     assert decision.w.tolist() == W
@@ -129,70 +136,72 @@ def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     for t in range(20):
         rich, info, member = played(jax.random.key(t), rich)
         members.append(int(member))
-    assert float(info.more["guard_chance"]) == pytest.approx(1.0 - CHECKS)
+    assert float(info.more["guard_chance"]) == pytest.approx(1.0 - MIN_INCUMBENT_SHARE)
     assert float(rich.ledger.tried) > 5
     person = problem.decision(jnp.asarray(W), jnp.ones(FEATURES))
     same, _ = jax.jit(lambda *given: lenient.learn(*given))(
         jax.random.key(4), rich, person, problem.observe(person, costs)
     )
-    assert float(same.ledger.paid) == float(rich.ledger.paid)  # a person's decision is nobody's spending
+    assert float(same.ledger.paid) == float(rich.ledger.paid)  # a person's decision is not counted
     assert set(members) == {INCUMBENT, 3}
 
 
 @pytest.mark.usefixtures("float64")
 def test_plays_what_is_expected_to_be_best_before_it_explores():
     problem = Problem(ORACLE, (FEATURES,), "bandit")
-    policy = guarded(Expecting(problem), incumbent_costs(ORACLE, W), budget=0.05)
-    rich = no_ledger((FEATURES,))
-    paid = jax.jit(lambda own: own.incumbent_paid(jnp.ones(FEATURES), jnp.asarray(10.0), jnp.asarray(1.0)))
-    for _ in range(12):
-        rich = paid(rich)
-    assert float(rich.daring(BUDGET, CONFIDENCE)) == 1.0
-    poor = eqx.tree_at(lambda own: own.excess, rich, rich.allowed(BUDGET) * 0.99)
-    assert float(poor.daring(BUDGET, CONFIDENCE)) < 0.05
+    policy = add_guard(FirstItemsExpected(problem), incumbent_costs(ORACLE, W), budget=0.05)
+    x, total, always = jnp.ones(FEATURES), jnp.asarray(10.0), jnp.asarray(1.0)
+    rounds = lambda _, ledger: ledger.after_incumbent(x, total, always)  # noqa: E731
+    rich = jax.lax.fori_loop(0, 2000, rounds, initial_ledger((FEATURES,)))
+    assert float(rich.exploration_share(BUDGET, CONFIDENCE)) == 1.0
+    poor = eqx.tree_at(lambda ledger: ledger.excess, rich, rich.allowed(BUDGET) * 0.97)
+    assert float(poor.exploration_share(BUDGET, CONFIDENCE)) < 0.1
     start, played = policy.init(jax.random.key(0)), []
     for ledger in (poor, rich):
-        state = eqx.tree_at(lambda own: own.ledger, start, ledger)
-        wanted = policy._calmed(state, policy.inner.sample(None, start.inner, None, None), jnp.ones(FEATURES))
-        played.append((ORACLE.solve_one(wanted.cost).w.tolist(), int(wanted.member) + 1))
-    assert played == [([1.0, 1.0, 0.0, 0.0], CALMED), ([0.0, 0.0, 1.0, 1.0], 3)]
+        state = eqx.tree_at(lambda s: s.ledger, start, ledger)
+        samples = jax.vmap(lambda key, state=state: policy.sample(key, state, jnp.ones(FEATURES), None))(
+            jax.random.split(jax.random.key(1), 400)
+        )
+        own = np.flatnonzero(np.asarray(samples.member) != INCUMBENT)  # rounds that the guard gives to the policy
+        played.append((ORACLE.solve_one(samples.cost[own[0]]).w.tolist(), int(samples.member[own[0]])))
+    assert played == [([1.0, 1.0, 0.0, 0.0], REDUCED_EXPLORATION), ([0.0, 0.0, 1.0, 1.0], 3)]
     decision = eqx.tree_at(
-        lambda d: (d.member, d.version), problem.example_decision(), (jnp.int32(CALMED), jnp.int32(0))
+        lambda d: (d.member, d.version), problem.example_decision(), (jnp.int32(REDUCED_EXPLORATION), jnp.int32(0))
     )
     question = policy.ask(jax.random.key(0), start, decision, problem.observe(decision, jnp.ones(DIM)))
     assert int(question.rest[0].rest[2].version) == NOT_SAMPLED  # it is no draw from the policy's distribution
 
 
 def test_a_forecast_begins_with_what_others_paid_and_its_errors_with_the_incumbent():
-    ledger, x = no_ledger((1,)), jnp.ones(1)
-    taught = jax.jit(lambda own: own.somebody_paid(x, jnp.asarray(20.0)))
+    ledger, x = initial_ledger((1,)), jnp.ones(1)
+    taught = jax.jit(lambda ledger: ledger.after_other(x, jnp.asarray(20.0)))
     for _ in range(30):
         ledger = taught(ledger)
-    assert float(ledger.forecast.of(x)) == pytest.approx(20.0, rel=1e-3)
-    assert (float(ledger.paid), float(ledger.forecast.seen)) == (0.0, 0.0)
-    assert float(ledger.incumbent_paid(x, jnp.asarray(40.0), jnp.asarray(1.0)).forecast.spread()) > 10.0
+    assert float(ledger.forecast.predict(x)) == pytest.approx(20.0, rel=1e-3)
+    assert (float(ledger.paid), float(ledger.forecast.scored)) == (0.0, 0.0)
+    assert float(ledger.after_incumbent(x, jnp.asarray(40.0), jnp.asarray(1.0)).forecast.spread()) > 10.0
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.05])
-def test_costs_at_most_so_much_more_in_a_simulation(budget):
-    """Without a budget the incumbent decides throughout; the policy wants the dearest items."""
+def test_the_budget_is_kept_in_a_simulation(budget):
+    """Without a budget the incumbent decides throughout; the policy wants the most expensive items."""
     bench = Toy()
     with jax.enable_x64(True):
-        policy = guarded(Watched(bench.problem("bandit")), jnp.array([0.0, 1.0, 2.0, 3.0]), budget=budget)
-    trace = simulate(policy, bench, seeds=2, horizon=40, recording=Recording(decisions=True))
-    first = np.asarray(trace.decisions)[..., :2]
+        policy = add_guard(LastItems(bench.problem("bandit")), jnp.array([0.0, 1.0, 2.0, 3.0]), budget=budget)
+    result = simulate(policy, bench, seeds=2, horizon=40, recording=Recording(decisions=True))
+    first = np.asarray(result.decisions)[..., :2]
     assert np.all(first == 1.0) if budget == 0.0 else np.all(first[:, :10] == 1.0)
 
 
 def test_says_what_is_no_guard():
     problem = Problem(ORACLE, (FEATURES,), "bandit")
-    inner = Watched(problem)
+    inner = LastItems(problem)
     for given, message in (
         ({"incumbent": jnp.ones(3)}, "4 finite costs"),
         ({"incumbent": None, "budget": -1.0}, "budget of at least 0"),
         ({"incumbent": None, "confidence": 1.0}, "confidence from 0.5"),
     ):
         with pytest.raises(SettingsError, match=message):
-            guarded(inner, **given)
+            add_guard(inner, **given)
     with pytest.raises(SettingsError, match="solution of some costs"):
         incumbent_costs(ORACLE, [1.0, 1.0, 1.0, 0.0])

@@ -29,7 +29,7 @@ def build(rule, shape, may_miss=False, **settings):
 
 
 def played(policy, shape, rounds=12, missing=0.0, order=None):
-    """The state after some rounds, and every regression row with its target, as a plain reader of the formulas makes them."""
+    """Return the state after some rounds, and every regression row with its target, computed from the formulas."""
     rng = np.random.default_rng(5)
     state = start = policy.init(jax.random.key(0))
     decide = eqx.filter_jit(policy.decide)

@@ -28,7 +28,7 @@ from regretless.oracles.base import Oracle, check
 from regretless.policies.base import Answer, Policy, Question, host_answer
 from regretless.policies.base import answer as answer_policy
 from regretless.policies.base import ask as ask_policy
-from regretless.policies.guard import Guarded, guarded
+from regretless.policies.guard import Guarded, add_guard
 from regretless.policies.offset import Offset
 from regretless.problem import Problem, empty_of, form_of
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info, Instance, Sample, Solution
@@ -105,7 +105,7 @@ class Engine:
             if problem.offset is not None:
                 running = Offset(expected, running, jnp.asarray(problem.sign * np.asarray(problem.offset)))
             if budget is not None:
-                running = guarded(running, None, budget=budget)
+                running = add_guard(running, None, budget=budget)
             self.problem, self.oracle = running.problem, running.oracle
             shared = jax.tree.map(_without_solver, running, is_leaf=lambda node: isinstance(node, Oracle))
             self.numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
@@ -488,7 +488,7 @@ def _draft_one(
         sample = policy.sample(purpose_key(seed, DECIDE, id), state, context, instance)
     else:
         sample = Sample(policy.mean(state, context), jnp.int32(NOT_SAMPLED))
-        sample = policy.judged(purpose_key(seed, DECIDE, id), state, sample) if isinstance(policy, Guarded) else sample
+        sample = policy.admit(purpose_key(seed, DECIDE, id), state, sample) if isinstance(policy, Guarded) else sample
     form = problem.example_decision()
     solution = Solution(form.w, form.status, form.aux)
     if not oracle.on_host:

@@ -18,8 +18,8 @@ from regretless.policies.base import REGISTRY, Answer, AskingPolicy, Policy, Pol
 from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
-    from regretless.policies.adaptive.building import Adaptive
     from regretless.policies.adaptive.ensemble import Ensemble
+    from regretless.policies.adaptive.policy import Adaptive
     from regretless.policies.building import Unscaled, build_policy
     from regretless.policies.dfhpg.auto import DFHPGAuto
     from regretless.policies.dfhpg.specs import DFHPG, DFHPG0, DFHPG1, GenerativeTerm
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 _LOCATIONS = {
-    "Adaptive": "regretless.policies.adaptive.building:Adaptive",
+    "Adaptive": "regretless.policies.adaptive.policy:Adaptive",
     "DFHPG": "regretless.policies.dfhpg.specs:DFHPG",
     "DFHPG0": "regretless.policies.dfhpg.specs:DFHPG0",
     "DFHPG1": "regretless.policies.dfhpg.specs:DFHPG1",

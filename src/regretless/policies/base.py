@@ -120,7 +120,7 @@ REGISTRY: Registry[type["PolicySpec"]] = Registry(
     "policy",
     "policies",
     {
-        "adaptive": "regretless.policies.adaptive.building:Adaptive",
+        "adaptive": "regretless.policies.adaptive.policy:Adaptive",
         "greedy": "regretless.policies.regression:Greedy",
         "epsilon_greedy": "regretless.policies.regression:EpsilonGreedy",
         "thompson": "regretless.policies.regression:Thompson",

@@ -1,10 +1,20 @@
-"""A guard around a policy: it may cost at most so much more than an incumbent, who decides wherever that is not certain.
+"""A guard around a policy: it costs at most a stated share more than an incumbent, who decides where that is uncertain.
 
-The policy decides only while the total cost so far is, with the stated confidence, at most ``1 + budget`` times what the
-incumbent would have paid; what was overspent is paid back by rounds of the incumbent, from whose outcomes the policy learns.
-The less of the budget is left, the nearer the policy keeps to what it expects to be best: it exploits before it explores.
-What the incumbent would have paid stands in ``ledger.py``. Costs that are rewards count by their size: at most so much less.
-Rounds whose total never becomes known are taken to be like the others.
+The policy decides only while the total cost so far is, with the stated confidence, at most ``1 + budget`` times what
+the incumbent would have paid; what was overspent is recovered in rounds of the incumbent, from whose outcomes the
+policy learns. The less of the budget is left, the nearer the policy keeps to what it expects to be best: it exploits
+before it explores. Costs that are rewards count by their size: at most this share less. Rounds whose total never
+becomes known are taken to be like the others.
+
+In a round that the policy may have, the incumbent decides all the same with some probability ``p``. Its outcomes,
+weighted by ``1/p``, estimate what it would have paid in all such rounds, whatever drifts and whatever is wrong with
+the forecast: with its cost ``b = m + r``, forecast and error, the excess ``Σ (y − b)`` over the policy's rounds is
+estimated by
+
+    ``Σ over the policy's rounds of (y − m)  −  Σ over the incumbent's of r · (1 − p) / p``,
+
+which is unbiased and has a variance of ``r² / p`` for each of the policy's rounds. Absurd parts of one outcome are
+cut off: errors of the forecast, gains beyond the usual cost itself, losses beyond ten of it.
 """
 
 from typing import Any
@@ -19,19 +29,214 @@ from regretless import draws
 from regretless.errors import SettingsError
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Answer, AskingPolicy, Policy, Question, answer, ask
-from regretless.policies.ledger import Ledger, chosen, no_ledger
+from regretless.stats.bayes_linear import RunningRegression, initial_regression
+from regretless.stats.confidence import mixture_radius
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 INCUMBENT = -1
-"""The ``member`` of a decision of the incumbent's. Those of the policy inside are one more than its own; 0 is somebody else's,
-which the budget does not count."""
+"""The ``member`` of a decision of the incumbent's; those of the inner policy are one more than its own. 0 is a decision
+by anyone else, which the budget does not count."""
 
-CALMED = -2
-"""The ``member`` of a decision for which the policy inside explored less than it wanted to."""
+REDUCED_EXPLORATION = -2
+"""The ``member`` of a decision for which the inner policy explored less than it wanted to."""
+
+MIN_FORECAST_ROUNDS = 10
+"""Outcomes of the incumbent before which errors are not cut off and the policy never decides."""
+
+FORECAST_MEMORY = 100.0
+"""Outcomes over which the incumbent's costs and the forecast's errors are averaged."""
+
+FORECAST_CLIPPING = 5.0
+"""Usual errors of the forecast beyond which an error is cut off."""
+
+FORECAST_RANGE = 10.0
+"""Usual costs from the incumbent's mean beyond which no forecast goes."""
+
+FORECAST_PRIOR_ROUNDS = 3.0
+"""Outcomes that the belief in slopes of zero is worth."""
+
+MAX_FORECAST_FEATURES = 64
+"""Features above which the forecast is the incumbent's mean cost alone."""
+
+MIN_INCUMBENT_SHARE = 0.1
+"""Smallest share of the rounds in which the incumbent decides, so that its cost stays known."""
+
+PRIOR_LOSS_ROUNDS = 3.0
+"""Rounds that the initial belief is worth that a decision of the policy costs twice the incumbent's."""
+
+RECENT_ROUNDS = 50.0
+"""Rounds of the policy over which its losses are averaged."""
+
+TIGHTEST_ROUNDS = 10.0
+"""Rounds of the policy at which the confidence sequence is tightest."""
+
+FULL_EXPLORATION_SHARE = 0.5
+"""Share of the budget that has to be left before the policy explores as far as it wants to."""
+
+MAX_LOSS = 10.0
+"""Usual costs of the incumbent beyond which the loss of one round is cut off."""
+
+
+class Forecast(eqx.Module):
+    """What an incumbent will pay: a regression on the context or its mean cost, whichever has erred less."""
+
+    regression: RunningRegression
+    errors: Float[Array, " 2"]  # mean squared errors of the regression and of the mean
+    size: Float[Array, ""]  # usual size of a cost
+    scored: Float[Array, ""]  # outcomes so far whose errors count
+    fitted: Float[Array, ""]  # all outcomes that it was fitted to
+
+    def candidates(self, context: Context) -> Float[Array, " 2"]:
+        """Return the forecasts of the regression and of the mean."""
+        level, reach = self.regression.level, FORECAST_RANGE * self.size
+        regression = self.regression.predict(self._features(context))
+        return jnp.stack([jnp.clip(regression, level - reach, level + reach), level])
+
+    def predict(self, context: Context) -> Float[Array, ""]:
+        """Return what the incumbent is expected to pay."""
+        regression, level = self.candidates(context)
+        return jnp.where(self.errors[0] < self.errors[1], regression, level)
+
+    def spread(self) -> Float[Array, ""]:
+        """Return the usual size of an error, larger while there are few."""
+        return jnp.sqrt(jnp.min(self.errors)) * (1.0 + 2.0 / jnp.maximum(self.scored, 1.0))
+
+    def limit(self) -> Float[Array, ""]:
+        """Return the size of errors beyond which they are cut off."""
+        return jnp.where(self.scored < MIN_FORECAST_ROUNDS, jnp.inf, FORECAST_CLIPPING * self.spread())
+
+    def score(self, context: Context, cost: Float[Array, ""]) -> "Forecast":
+        """Return the forecast after the incumbent paid ``cost``, with the error that it made before."""
+        scored, limit = self.scored + 1.0, self.limit()
+        errors = jnp.clip(cost - self.candidates(context), -limit, limit)
+        rate = jnp.clip(2.0 / scored, 2.0 / FORECAST_MEMORY, 1.0)  # early errors are large, and soon forgotten
+        mean_squares = self.errors + rate * (jnp.square(errors) - self.errors)
+        return eqx.tree_at(lambda f: (f.errors, f.scored), self.fit(context, cost), (mean_squares, scored))
+
+    def fit(self, context: Context, cost: Float[Array, ""]) -> "Forecast":
+        """Return the forecast after a cost that may have been the incumbent's: no error is counted."""
+        fitted, limit, expected = self.fitted + 1.0, self.limit(), self.predict(context)
+        believed = expected + jnp.clip(cost - expected, -limit, limit)
+        rate = jnp.maximum(1.0 / fitted, 1.0 / FORECAST_MEMORY)
+        regression = self.regression.update(
+            self._features(context),
+            believed,
+            rate=rate,
+            rounds=jnp.minimum(fitted, FORECAST_MEMORY),
+            prior_rounds=FORECAST_PRIOR_ROUNDS,
+        )
+        size = self.size + rate * (jnp.abs(believed) - self.size)
+        return Forecast(regression, self.errors, size, self.scored, fitted)
+
+    def _features(self, context: Context) -> Float[Array, " k"]:
+        """Return ``(1, x)``, with the mean of feature rows."""
+        x = context if context.ndim == 1 else jnp.mean(context, axis=0)
+        return jnp.concatenate([jnp.ones(1, x.dtype), x[: len(self.regression.products) - 1]])
+
+
+def initial_forecast(context_shape: tuple[int, ...]) -> Forecast:
+    """Return the forecast before any outcome."""
+    features = 1 + (context_shape[-1] if context_shape[-1] <= MAX_FORECAST_FEATURES else 0)
+    zero = jnp.zeros(())
+    return Forecast(initial_regression(features), jnp.zeros(2), zero, zero, zero)
+
+
+class Ledger(eqx.Module):
+    """What was spent beyond the incumbent's cost, in sums over the outcomes so far."""
+
+    forecast: Forecast
+    excess: Float[Array, ""]  # estimate of what was spent beyond the incumbent's cost
+    variance: Float[Array, " 2"]  # of that: by the errors expected in the policy's rounds, and by those that were seen
+    paid: Float[Array, ""]  # what the incumbent would have paid in all rounds
+    tried: Float[Array, ""]  # outcomes of the policy's decisions
+    losses: Float[Array, ""]  # mean of what these cost more, where they did
+    lag: Float[Array, ""]  # learning steps between a decision and its outcome, about the longest
+
+    def bound(self, confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the upper confidence limit of the excess, one round ahead and at all times together."""
+        one_round = jnp.square(self.forecast.spread())
+        variance = jnp.max(self.variance) + one_round
+        return self.excess + mixture_radius(variance, TIGHTEST_ROUNDS * one_round, confidence)
+
+    def allowed(self, budget: Float[Array, ""]) -> Float[Array, ""]:
+        """Return what the excess may be."""
+        return budget * jnp.abs(self.paid)
+
+    def expected_loss(self) -> Float[Array, ""]:
+        """Return what one decision of the policy may cost more than the incumbent's."""
+        known = jnp.minimum(self.tried, RECENT_ROUNDS)
+        return (PRIOR_LOSS_ROUNDS * self.forecast.size + known * self.losses) / (PRIOR_LOSS_ROUNDS + known)
+
+    def policy_probability(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the probability with which the policy may decide, while ``lag`` outcomes are still to come.
+
+        The odds are the number of rounds that the budget pays for, and fall with what is left of it: many rounds of the
+        incumbent among few of the policy make the estimate sharp where that matters.
+        """
+        loss = jnp.maximum(self.expected_loss(), 1e-300)
+        room = self.allowed(budget) - self.bound(confidence)
+        rounds = jnp.maximum(room - loss, 0.0) / ((1.0 + self.lag) * loss)
+        max_odds = (1.0 - MIN_INCUMBENT_SHARE) / MIN_INCUMBENT_SHARE
+        odds = jnp.minimum(rounds, max_odds * self.budget_left(budget, confidence))
+        return jnp.where(self.forecast.scored >= MIN_FORECAST_ROUNDS, odds / (1.0 + odds), 0.0)
+
+    def budget_left(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the share of the allowed excess that is left, from 0 to 1."""
+        allowed = self.allowed(budget)
+        return jnp.clip((allowed - self.bound(confidence)) / jnp.maximum(allowed, 1e-300), 0.0, 1.0)
+
+    def exploration_share(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+        """Return how far the policy may explore, from 0 (what it expects to be best) to 1 (what it wants to)."""
+        return jnp.minimum(self.budget_left(budget, confidence) / FULL_EXPLORATION_SHARE, 1.0)
+
+    def after_other(self, context: Context, total: Float[Array, ""]) -> "Ledger":
+        """Return the ledger after an outcome of anyone else: a forecast of the incumbent's cost can begin with it."""
+        return eqx.tree_at(lambda ledger: ledger.forecast, self, self.forecast.fit(context, total))
+
+    def after_incumbent(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
+        """Return the ledger after an outcome of the incumbent, who decided with this probability."""
+        m, limit = self.forecast.predict(context), self.forecast.limit()
+        r = jnp.clip(total - m, -limit, limit)
+        variance = (1.0 - probability) * jnp.square(r / probability)
+        return Ledger(
+            forecast=self.forecast.score(context, total),
+            excess=self.excess - r * (1.0 - probability) / probability,
+            variance=self.variance.at[1].add(variance),
+            paid=self.paid + m + r / probability,
+            tried=self.tried,
+            losses=self.losses,
+            lag=self.lag,
+        )
+
+    def after_policy(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
+        """Return the ledger after an outcome of the policy, while the incumbent had about this probability."""
+        m, size, limit = self.forecast.predict(context), self.forecast.size, self.forecast.limit()
+        loss = jnp.clip(total - m, -jnp.maximum(limit, size), MAX_LOSS * size + limit)
+        tried = self.tried + 1.0
+        return Ledger(
+            forecast=self.forecast,
+            excess=self.excess + loss,
+            variance=self.variance.at[0].add(jnp.square(self.forecast.spread()) / probability),
+            paid=self.paid + m,
+            tried=tried,
+            losses=self.losses + (jnp.maximum(loss, 0.0) - self.losses) / jnp.minimum(tried, RECENT_ROUNDS),
+            lag=self.lag,
+        )
+
+    def after_lag(self, steps: Float[Array, ""]) -> "Ledger":
+        """Return the ledger after an outcome that arrived this many learning steps after its decision."""
+        lag = jnp.maximum(steps, self.lag * (1.0 - 1.0 / RECENT_ROUNDS))
+        return eqx.tree_at(lambda ledger: ledger.lag, self, lag)
+
+
+def initial_ledger(context_shape: tuple[int, ...]) -> Ledger:
+    """Return the ledger before any outcome."""
+    zero = jnp.zeros(())
+    return Ledger(initial_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, zero)
 
 
 class GuardedState(eqx.Module):
-    """The policy's own state and the ledger."""
+    """The inner policy's state and the ledger."""
 
     inner: Any
     ledger: Ledger
@@ -43,17 +248,19 @@ class GuardedState(eqx.Module):
 
 
 class Guarded(AskingPolicy):
-    """Plays ``inner`` within the ``budget``, and otherwise the incumbent: the solution of the costs ``incumbent``.
+    """Play ``inner`` within the ``budget``, and otherwise the incumbent; ``add_guard`` makes one.
 
-    With ``incumbent`` None whoever plays puts the incumbent's decision in place, where a sample's ``member`` is INCUMBENT.
-
-    >>> import jax.numpy as jnp, regretless as rg
-    >>> problem = rg.Problem(rg.oracles.top_k(4, 2), (3,), "bandit")
-    >>> inner = rg.policies.parse("linear_thompson").build(problem)
-    >>> policy = guarded(inner, incumbent_costs(problem.oracle, [1.0, 0.0, 0.0, 1.0]), budget=0.05)
-    >>> state = policy.init(jax.random.key(0))
-    >>> policy.decide(jax.random.key(1), state, jnp.ones(3)).w.tolist()
-    [1.0, 0.0, 0.0, 1.0]
+    Parameters
+    ----------
+    inner : Policy
+        The policy that is guarded.
+    budget : array
+        Share that it may cost more than the incumbent.
+    confidence : array
+        Probability with which the budget is kept at all times.
+    incumbent : array of shape ``[d]``, optional
+        Costs whose solution is the incumbent's decision. If None, the caller puts the incumbent's decision in place
+        where the ``member`` of a sample is ``INCUMBENT``.
     """
 
     inner: Policy
@@ -62,43 +269,26 @@ class Guarded(AskingPolicy):
     incumbent: Cost | None
 
     def init(self, key: Key) -> GuardedState:
-        return GuardedState(self.inner.init(key), no_ledger(self.problem.context_shape))
+        return GuardedState(self.inner.init(key), initial_ledger(self.problem.context_shape))
 
     def sample(self, key: Key, state: GuardedState, context: Context, instance: Instance) -> Sample:
         wanted = self.inner.sample(key, state.inner, context, instance)
-        return self.judged(key, state, self._calmed(state, wanted, context))
+        return self.admit(key, state, self._reduce_exploration(state, wanted, context))
 
-    def _calmed(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
-        """What the policy inside wants, as near to what it expects to be best as the budget demands."""
-        try:
-            mean = self.inner.mean(state.inner, context)
-        except NotImplementedError:
-            return wanted
-        drawn: Any = wanted.filled()
-        daring = state.ledger.daring(self.budget, self.confidence)
-        calmed = daring < 1.0
-        return Sample(
-            cost=jnp.where(calmed, mean + daring * (drawn.cost - mean), drawn.cost),
-            version=drawn.version,
-            noise=jnp.where(calmed, 0.0, drawn.noise),
-            log_density=jnp.where(calmed, jnp.nan, drawn.log_density),
-            member=jnp.where(calmed, CALMED - 1, drawn.member),
-        )
-
-    def judged(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
-        """What is to be played where the policy inside wants this: its sample, or the incumbent's decision.
+    def admit(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
+        """Return what is played if the inner policy wants a sample: it, or the incumbent's decision.
 
         The log-density of the incumbent's decision is the logarithm of the probability with which it decides now.
         """
         drawn: Any = wanted.filled()
-        chance = state.ledger.chance(self.budget, self.confidence)
-        keeps = draws.uniform(jax.random.fold_in(key, 1)) >= chance
+        probability = state.ledger.policy_probability(self.budget, self.confidence)
+        keeps = draws.uniform(jax.random.fold_in(key, 1)) >= probability
         cost = drawn.cost if self.incumbent is None else jnp.where(keeps, self.incumbent, drawn.cost)
         return Sample(
             cost=cost,
             version=jnp.where(keeps, state.version, drawn.version),
             noise=jnp.where(keeps, 0.0, drawn.noise),
-            log_density=jnp.where(keeps, jnp.log1p(-chance), drawn.log_density),
+            log_density=jnp.where(keeps, jnp.log1p(-probability), drawn.log_density),
             member=jnp.where(keeps, INCUMBENT, drawn.member + 1).astype(jnp.int32),
         )
 
@@ -106,89 +296,144 @@ class Guarded(AskingPolicy):
         return self.inner.mean(state.inner, context)
 
     def describe(self, state: GuardedState) -> dict[str, Array]:
-        return {**self.inner.describe(state.inner), **self._told(state.ledger)}
+        return {**self.inner.describe(state.inner), **self._diagnostics(state.ledger)}
 
     def ask(self, key: Key, state: GuardedState, decision: Decision, feedback: Feedback) -> Question:
         incumbent = decision.member == INCUMBENT
-        other = decision.member < 0
+        not_sampled = decision.member < 0
         shown = eqx.tree_at(
             lambda d: (d.version, d.log_density, d.cost_sample, d.member),
             decision,
             (
-                jnp.where(other, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
-                jnp.where(other, jnp.nan, decision.log_density),
+                jnp.where(not_sampled, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
+                jnp.where(not_sampled, jnp.nan, decision.log_density),
                 jnp.where(incumbent, 0.0, decision.cost_sample),
                 jnp.maximum(decision.member - 1, 0),
             ),
         )
         question = ask(self.inner, key, state.inner, shown, feedback)
-        rest = question, self._noted(state, decision, feedback, incumbent), incumbent
+        rest = question, self._record(state, decision, feedback, incumbent), incumbent
         return Question(question.costs, question.points, question.instance, rest)
 
     def answer(self, question: Question, given: Answer) -> tuple[GuardedState, Info]:
         inner_question, ledger, incumbent = question.rest
         state, info = answer(self.inner, inner_question, given)
-        more = {**info.more, **self._told(ledger), "guard_incumbent": incumbent}
+        more = {**info.more, **self._diagnostics(ledger), "guard_incumbent": incumbent}
         return GuardedState(state, ledger), Info(info.residual, info.total, info.complete, info.finite, more)
 
-    def _noted(self, state: GuardedState, decision: Decision, feedback: Feedback, incumbent: Bool[Array, ""]) -> Ledger:
-        """The ledger after an outcome; only known totals of decisions by the policy and the incumbent count."""
+    def _reduce_exploration(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
+        """Return what the inner policy wants, moved towards its mean prediction as far as the budget demands."""
+        try:
+            mean = self.inner.mean(state.inner, context)
+        except NotImplementedError:
+            return wanted
+        drawn: Any = wanted.filled()
+        share = state.ledger.exploration_share(self.budget, self.confidence)
+        reduced = share < 1.0
+        return Sample(
+            cost=jnp.where(reduced, mean + share * (drawn.cost - mean), drawn.cost),
+            version=drawn.version,
+            noise=jnp.where(reduced, 0.0, drawn.noise),
+            log_density=jnp.where(reduced, jnp.nan, drawn.log_density),
+            member=jnp.where(reduced, REDUCED_EXPLORATION - 1, drawn.member),
+        )
+
+    def _record(
+        self, state: GuardedState, decision: Decision, feedback: Feedback, incumbent: Bool[Array, ""]
+    ) -> Ledger:
+        """Return the ledger after an outcome; only known totals of decisions by the policy and the incumbent count."""
         before, context, total = state.ledger, decision.context, feedback.total()
         probability = jnp.where(incumbent, jnp.exp(decision.log_density), 1.0)
-        kept = 1.0 - before.chance(self.budget, self.confidence)
-        after = chosen(
-            incumbent, before.incumbent_paid(context, total, probability), before.policy_paid(context, total, kept)
+        keeps = 1.0 - before.policy_probability(self.budget, self.confidence)
+        counted = _select(
+            incumbent, before.after_incumbent(context, total, probability), before.after_policy(context, total, keeps)
         )
         steps = jnp.where(decision.sampled(), state.version - decision.version, 0).astype(before.lag.dtype)
-        known = chosen(decision.member != 0, after.waited(steps), before.somebody_paid(context, total))
-        return chosen(feedback.complete(), known, before)
+        known = _select(decision.member != 0, counted.after_lag(steps), before.after_other(context, total))
+        return _select(feedback.complete(), known, before)
 
-    def _told(self, ledger: Ledger) -> dict[str, Array]:
-        """What was spent beyond the incumbent's cost, at most what with confidence, what is allowed, and who may decide."""
+    def _diagnostics(self, ledger: Ledger) -> dict[str, Array]:
+        """Return the excess, its upper limit, what is allowed, and how far the policy may decide and explore."""
         return {
             "guard_excess": ledger.excess,
             "guard_bound": ledger.bound(self.confidence),
             "guard_allowed": ledger.allowed(self.budget),
-            "guard_chance": ledger.chance(self.budget, self.confidence),
-            "guard_daring": ledger.daring(self.budget, self.confidence),
+            "guard_chance": ledger.policy_probability(self.budget, self.confidence),
+            "guard_exploration": ledger.exploration_share(self.budget, self.confidence),
         }
 
 
-def guarded(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, confidence: float = 0.95) -> Guarded:
-    """``inner`` with a guard that lets it cost at most ``budget`` (a share) more than the incumbent, with this confidence."""
-    require_numbers(budget, confidence)
+def _select(flag: Bool[Array, ""], first: Ledger, second: Ledger) -> Ledger:
+    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), first, second)
+
+
+def add_guard(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, confidence: float = 0.95) -> Guarded:
+    """Return a policy that costs at most a share more than an incumbent, with the stated confidence.
+
+    Parameters
+    ----------
+    inner : Policy
+        The policy to guard.
+    incumbent : array of shape ``[d]`` or None
+        Costs whose solution is the incumbent's decision; ``incumbent_costs`` finds them. None: the caller puts the
+        incumbent's decision in place.
+    budget : float, default 0.05
+        Share that the policy may cost more than the incumbent.
+    confidence : float, default 0.95
+        Probability with which the budget is kept at all times.
+
+    Raises
+    ------
+    SettingsError
+        If one of the arguments cannot be used.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp, regretless as rg
+    >>> problem = rg.Problem(rg.oracles.top_k(4, 2), (3,), "bandit")
+    >>> inner = rg.policies.LinearThompson().build(problem)
+    >>> policy = add_guard(inner, incumbent_costs(problem.oracle, [1.0, 0.0, 0.0, 1.0]), budget=0.05)
+    >>> state = policy.init(jax.random.key(0))
+    >>> policy.decide(jax.random.key(1), state, jnp.ones(3)).w.tolist()
+    [1.0, 0.0, 0.0, 1.0]
+    """
+    if not (np.isfinite(budget) and budget >= 0):
+        raise SettingsError(f"guard: expected a budget of at least 0, such as 0.05 for 5 % more cost, got {budget}")
+    if not 0.5 <= confidence < 1:
+        raise SettingsError(f"guard: expected a confidence from 0.5 to below 1, such as 0.95, got {confidence}")
     dim = inner.problem.dim
     if incumbent is not None and (np.shape(incumbent) != (dim,) or not np.all(np.isfinite(incumbent))):
         raise SettingsError(
-            f"guard: expected the incumbent as {dim} finite costs, which its decision solves, got shape {np.shape(incumbent)}; "
-            "incumbent_costs(oracle, w) finds them for a decision w"
+            f"guard: expected the incumbent as {dim} finite costs, which its decision solves, got shape "
+            f"{np.shape(incumbent)}; incumbent_costs(oracle, w) finds them for a decision w"
         )
     costs = None if incumbent is None else jnp.asarray(incumbent, float)
     return Guarded(inner.problem, inner, jnp.asarray(budget, float), jnp.asarray(confidence, float), costs)
 
 
-def require_numbers(budget: float, confidence: float) -> None:
-    """Refuses what is no budget or no confidence."""
-    if not (np.isfinite(budget) and budget >= 0):
-        raise SettingsError(f"guard: expected a budget of at least 0, such as 0.05 for 5 % more cost, got {budget}")
-    if not 0.5 <= confidence < 1:
-        raise SettingsError(f"guard: expected a confidence from 0.5 to below 1, such as 0.95, got {confidence}")
-
-
 def incumbent_costs(oracle: Oracle, w: Any) -> np.ndarray:
-    """Costs whose solution is the decision ``w``: what a guard needs to know of fixed decisions."""
-    found = np.asarray(w, float)
-    if found.shape == (oracle.dim,):
-        for costs in (1.0 - 2.0 * found, -found):
-            if np.allclose(oracle.answer(costs[None], _no_change(oracle)).w[0], found):
+    """Return costs whose solution is the decision ``w``: what ``add_guard`` needs to know of a fixed decision.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The feasible set.
+    w : array-like of shape ``[d]``
+        The decision.
+
+    Raises
+    ------
+    SettingsError
+        If no such costs are found.
+    """
+    decision = np.asarray(w, float)
+    if decision.shape == (oracle.dim,):
+        example = oracle.example_instance()
+        instance: Any = None if example is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], example)
+        for costs in (1.0 - 2.0 * decision, -decision):
+            if np.allclose(oracle.answer(costs[None], instance).w[0], decision):
                 return costs
     raise SettingsError(
-        f"guard: expected {oracle.dim} numbers that are the solution of some costs, got {found.tolist()}; "
+        f"guard: expected {oracle.dim} numbers that are the solution of some costs, got {decision.tolist()}; "
         "give the guard such costs themselves"
     )
-
-
-def _no_change(oracle: Oracle) -> Any:
-    """A batch of one instance that changes nothing, where the oracle has such."""
-    example = oracle.example_instance()
-    return None if example is None else jax.tree.map(lambda leaf: np.asarray(leaf)[None], example)

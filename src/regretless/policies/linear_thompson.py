@@ -1,9 +1,9 @@
 """Linear Thompson sampling: exact Bayesian linear regression of the cost from any linear feedback.
 
 ``c = B (1, x)`` with a row of coefficients per cost coordinate for a context vector, ``c = (1, X) β`` with shared
-coefficients for feature rows. A measurement row ``h`` of ``H(w)`` with value ``v`` is the regression row ``φ = h ⊗ (1, x)``
-(``φ = h (1, X)``) with target ``v``. The posterior after rows ``φ_k`` is ``N(β̄, s² A⁻¹)`` with
-``A = diag(ridge) + Σ φ_k φ_kᵀ`` and ``A β̄ = Σ φ_k v_k``; ``w*(ĉ)`` is played for ``ĉ`` predicted by a draw from it.
+coefficients for feature rows. A measurement row ``h`` of ``H(w)`` with value ``v`` is the regression row ``φ = h ⊗
+(1, x)`` (``φ = h (1, X)``) with target ``v``. The posterior after rows ``φ_k`` is ``N(β̄, s² A⁻¹)`` with ``A =
+diag(ridge) + Σ φ_k φ_kᵀ`` and ``A β̄ = Σ φ_k v_k``; ``w*(ĉ)`` is played for ``ĉ`` predicted by a draw from it.
 """
 
 import math
@@ -45,12 +45,9 @@ class LinearThompsonState(eqx.Module):
 
 
 class LinearThompsonPolicy(Policy):
-    """Draws ``β ~ N(β̄, (scale · residual std)² A⁻¹)``, predicts ``ĉ`` with it and plays ``w*(ĉ)``.
+    """Draw ``β ~ N(β̄, (scale · residual std)² A⁻¹)``, predict ``ĉ`` with it and play ``w*(ĉ)``.
 
-    ``scale`` is 0.1 unless set otherwise; at each step ``A`` loses the share ``forgetting`` and gains as much of its prior.
-    ``separable`` says that every measurement row sees one coordinate of a context vector's costs: ``A`` then falls into
-    blocks. ``support`` is a promise that decisions have at most so many entries; ``refreshed`` coordinates of the ridge are
-    brought up to date at each step.
+    At each step ``A`` loses the share ``forgetting`` and gains as much of its prior.
     """
 
     scale: Float[Array, ""]
@@ -58,19 +55,16 @@ class LinearThompsonPolicy(Policy):
     intercept_ridge: Float[Array, ""]
     slope_ridge: Float[Array, ""]
     clipping: Float[Array, ""]
-    separable: bool = eqx.field(static=True)
-    support: int | None = eqx.field(static=True)
-    refreshed: int = eqx.field(static=True)
-
-    @property
-    def context_shape(self) -> tuple[int, ...]:
-        """The problem's."""
-        return self.problem.context_shape
+    separable: bool = eqx.field(
+        static=True
+    )  # every row measures one coordinate of a context vector's costs: ``d`` blocks
+    support: int | None = eqx.field(static=True)  # a promise: decisions have at most this many non-zero entries
+    refreshed: int = eqx.field(static=True)  # coordinates of the ridge that are brought up to date at each step
 
     @property
     def coefficients(self) -> tuple[int, int]:
-        """Number of blocks of coefficients that are learnt together, and how many coefficients each has."""
-        return _sizes(self.problem.dim, self.context_shape, self.separable)
+        """Number of blocks of coefficients that are learned together, and of coefficients in each."""
+        return _block_sizes(self.problem, self.separable)
 
     def init(self, key: Key) -> LinearThompsonState:
         blocks, size = self.coefficients
@@ -138,7 +132,7 @@ class LinearThompsonPolicy(Policy):
         """Return ``Φ L`` from the few coordinates of a decision that is not dense; None where that saves nothing."""
         dim = self.problem.dim
         dense = self.support is None or 2 * self.support > dim
-        if dense or len(self.context_shape) == 2 or not self.problem.feedback.total_only:
+        if dense or len(self.problem.context_shape) == 2 or not self.problem.feedback.total_only:
             return None
         chosen = jnp.nonzero(decision.w, size=self.support, fill_value=dim)[0]
         weights = rows.reshape(dim, -1).at[chosen].get(mode="fill", fill_value=0.0)
@@ -147,7 +141,7 @@ class LinearThompsonPolicy(Policy):
 
     def _prior(self) -> Float[Array, " n"]:
         """Return the ridge of each coefficient of a block, in observations."""
-        features = 1 + self.context_shape[-1]
+        features = 1 + self.problem.context_shape[-1]
         coordinate = jnp.where(jnp.arange(features) == 0, self.intercept_ridge, self.slope_ridge)
         return jnp.tile(coordinate, self.coefficients[1] // features)
 
@@ -156,13 +150,13 @@ class LinearThompsonPolicy(Policy):
         features, (weights, values, used) = with_constant(context), measured
         if self.separable:
             return weights[:, None, None] * features, values[:, None], used[:, None]
-        if len(self.context_shape) == 2:
+        if len(self.problem.context_shape) == 2:
             return (weights @ features)[None], values[None], used[None]
         return (weights[:, :, None] * features).reshape(1, len(values), -1), values[None], used[None]
 
     def _costs(self, coefficients: Array, context: Context) -> Cost:
         features = with_constant(context)
-        if len(self.context_shape) == 2:
+        if len(self.problem.context_shape) == 2:
             return features @ coefficients.reshape(-1)
         return coefficients.reshape(self.problem.dim, -1) @ features
 
@@ -194,14 +188,13 @@ class LinearThompson(PolicySpec):
 
     def build(self, problem: Problem) -> LinearThompsonPolicy:
         """Return the policy for a problem."""
-        rule, oracle, shape = problem.feedback, problem.oracle, problem.context_shape
         separable = measures_coordinates(problem)
-        size = _sizes(oracle.dim, shape, separable)[1]
+        size = _block_sizes(problem, separable)[1]
         if size > MAX_COEFFICIENTS:
             raise SettingsError(
-                f"linear_thompson: {size} coefficients are learned together, expected at most {MAX_COEFFICIENTS} (a factor of "
-                f"{size}² numbers); describe each coordinate by a row of features, see costs one by one (semi_bandit), "
-                "or use dfhpg"
+                f"linear_thompson: {size} coefficients are learned together, expected at most {MAX_COEFFICIENTS} (a "
+                f"factor of {size}² numbers); describe each coordinate by a row of features, see costs one by one "
+                "(semi_bandit), or use dfhpg"
             )
         return LinearThompsonPolicy(
             problem,
@@ -211,14 +204,14 @@ class LinearThompson(PolicySpec):
             slope_ridge=number(self.slope_ridge),
             clipping=number(self.clipping),
             separable=separable,
-            support=oracle.support if rule.sparse else None,
+            support=problem.oracle.support if problem.feedback.sparse else None,
             refreshed=min(size, max(1, math.ceil(self.forgetting * size))),
         )
 
 
-def _sizes(dim: int, context_shape: tuple[int, ...], separable: bool) -> tuple[int, int]:
-    """How many blocks, and how many coefficients in each."""
-    features = 1 + context_shape[-1]
-    if len(context_shape) == 2:
+def _block_sizes(problem: Problem, separable: bool) -> tuple[int, int]:
+    """Return the number of blocks, and of coefficients in each."""
+    features = 1 + problem.context_shape[-1]
+    if len(problem.context_shape) == 2:
         return 1, features
-    return (dim, features) if separable else (1, dim * features)
+    return (problem.dim, features) if separable else (1, problem.dim * features)

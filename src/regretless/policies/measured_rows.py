@@ -11,7 +11,7 @@ from regretless.types import Context, Decision, Feedback
 
 
 class MeasuredRows(NamedTuple):
-    """Rows ``h`` of ``H(w)`` with their values: ``[m, d]``, or ``[d]`` where row ``i`` measures coordinate ``i`` alone."""
+    """Rows ``h`` of ``H(w)`` with their values: ``[m, d]``, or ``[d]`` if row ``i`` measures coordinate ``i`` alone."""
 
     weights: Float[Array, "..."]
     values: Float[Array, " m"]

@@ -48,6 +48,12 @@ class Projection(NamedTuple):
         rotated = jnp.einsum("bij,bi...->bj...", self.vectors, values)
         return jnp.einsum("bij,bj...->bi...", self.vectors, rotated / divisors)
 
+    def inner(self, first: Float[Array, "b m"], second: Float[Array, "b m"]) -> Float[Array, ""]:
+        """Return ``Σ firstᵀ S⁻¹ second`` over all blocks."""
+        if self.vectors is None:
+            return jnp.sum(first * second / self.variances)
+        return jnp.sum(self.divide(first, self.variances) * second)
+
 
 class FlatLevel(eqx.Module):
     """A direction of the coefficients about which the prior knows nothing, learned jointly by all blocks."""
@@ -151,7 +157,7 @@ class LinearPosterior(eqx.Module):
         variance = projection.variances
         if projection.vectors is not None:
             variance = 1.0 + jnp.sum(jnp.square(projection.loads), axis=2)
-        if self.level is not None:
+        if self.level is not None and projection.level is not None:
             variance = variance + jnp.square(projection.level) / (self.level.information + 1.0 / LEVEL_VARIANCE)
         return jnp.sqrt(variance)
 
@@ -159,14 +165,14 @@ class LinearPosterior(eqx.Module):
         """Return the posterior after projected rows showed ``errors``, values minus predictions."""
         F, G, S, a = projection.loads, projection.gains, projection.variances, projection.level
         mean, level = self.mean, self.level
+        shift: Array | float = 0.0
         if level is not None and a is not None:
-            explained = projection.divide(a, S)
-            information = level.information + jnp.sum(a * explained)
-            height = jnp.sum(explained * errors) / (information + 1.0 / LEVEL_VARIANCE)
-            errors = errors - a * height
-            mean = mean + level.loading * height
-            level = FlatLevel(level.loading - jnp.sum(G * explained[..., None], axis=1), information)
-        mean = mean + jnp.sum(G * projection.divide(errors, S)[..., None], axis=1)
+            information = level.information + projection.inner(a, a)
+            height = projection.inner(a, errors) / (information + 1.0 / LEVEL_VARIANCE)
+            errors, shift = errors - a * height, level.loading * height
+            loading = level.loading - jnp.sum(G * projection.divide(a, S)[..., None], axis=1)
+            level = FlatLevel(loading, information)
+        mean = mean + jnp.sum(G * projection.divide(errors, S)[..., None], axis=1) + shift
         K = projection.divide(G, S + jnp.sqrt(S))
         factor = projection.inflation * self.factor
         for k in range(F.shape[1]):

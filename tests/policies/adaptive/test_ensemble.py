@@ -1,4 +1,4 @@
-"""The ensemble: what it remembers, that it learns from replay, with every feedback."""
+"""The ensemble of networks: its memory, and learning from replay with every feedback."""
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ def build(rule="bandit", shape=(3,), k=2, **changes):
     return Ensemble(**{**SMALL, **changes}).build(Problem(oracles.top_k(5, k), shape, rule))
 
 
-def turn(policy, rng, cost):
+def play_round(policy, rng, cost):
     x, w = rng.normal(size=policy.problem.context_shape), np.zeros(5)
     w[rng.choice(5, policy.problem.oracle.k, replace=False)] = 1.0
     decision = policy.problem.decision(jnp.asarray(w), jnp.asarray(x))
@@ -34,7 +34,7 @@ def test_learns_from_replay(rule, shape):
     state, learn, rng = policy.init(jax.random.key(0)), eqx.filter_jit(policy.learn), np.random.default_rng(0)
     errors = []
     for t in range(150):
-        state, info = learn(jax.random.key(t), state, *turn(policy, rng, cost))
+        state, info = learn(jax.random.key(t), state, *play_round(policy, rng, cost))
         errors.append(abs(float(info.residual)))
     assert np.mean(errors[-20:]) < 0.15 * np.mean(errors[:5])
     assert int(state.memory.added) == int(state.version) == 150
@@ -43,19 +43,19 @@ def test_learns_from_replay(rule, shape):
 def test_remembers_the_newest_rounds_and_only_chosen_rows():
     policy = build(shape=(5, 3), memory=4)
     state, rng = policy.init(jax.random.key(0)), np.random.default_rng(0)
-    learn, turns = eqx.filter_jit(policy.learn), [turn(policy, rng, lambda x: np.ones(5)) for _ in range(6)]
-    for decision, told in turns:
-        state, _ = learn(jax.random.key(0), state, decision, told)
+    learn, rounds = eqx.filter_jit(policy.learn), [play_round(policy, rng, lambda x: np.ones(5)) for _ in range(6)]
+    for decision, observed in rounds:
+        state, _ = learn(jax.random.key(0), state, decision, observed)
     assert state.memory.records.context.shape == (4, 2, 3)
     for place, t in enumerate((4, 5, 2, 3)):
-        decision = turns[t][0]
+        decision = rounds[t][0]
         chosen = np.flatnonzero(decision.w)
         np.testing.assert_allclose(state.memory.records.context[place], np.asarray(decision.context)[chosen], rtol=1e-6)
         np.testing.assert_array_equal(state.memory.records.weights[place], np.ones(2))
 
 
 def test_memory_is_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr(ensemble, "BYTES", 1000)
+    monkeypatch.setattr(ensemble, "MAX_MEMORY_BYTES", 1000)
     policy = build(memory=10**6)
     memory = policy.init(jax.random.key(0)).memory
     assert 500 < sum(leaf.nbytes for leaf in jax.tree.leaves(memory.records)) <= 1000
@@ -67,17 +67,17 @@ def test_the_loss_is_relative():
     weights = jnp.zeros_like(state.weights[0])
     rows = replay.MeasuredRound(jnp.zeros((1, 3)), jnp.ones((1, 5)), jnp.full((1, 1), 4.0), jnp.ones((1, 1), bool))
     # nothing is predicted: (4 / (4 + 0 + 0.3 · 2))²
-    np.testing.assert_allclose(policy._loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)
+    np.testing.assert_allclose(policy.loss(weights, rows, jnp.asarray(2.0)), (4 / 4.6) ** 2, rtol=1e-6)
     nothing = replay.MeasuredRound(rows.context, rows.weights, jnp.zeros((1, 1)), rows.used)
-    assert np.all(jax.grad(policy._loss)(weights, nothing, jnp.zeros(())) == 0)
+    assert np.all(jax.grad(policy.loss)(weights, nothing, jnp.zeros(())) == 0)
 
 
-def test_starting_anew_empties_the_memory_and_the_networks():
+def test_a_reset_empties_the_memory_and_makes_new_networks():
     policy = build(memory=4)
     state, rng = policy.init(jax.random.key(0)), np.random.default_rng(0)
-    decision, told = turn(policy, rng, lambda x: np.ones(5))
-    state, _ = eqx.filter_jit(policy.learn)(jax.random.key(0), state, decision, told)
-    same, fresh = (policy.restarted(jax.random.key(1), state, jnp.asarray(anew)) for anew in (False, True))
+    decision, observed = play_round(policy, rng, lambda x: np.ones(5))
+    state, _ = eqx.filter_jit(policy.learn)(jax.random.key(0), state, decision, observed)
+    same, fresh = (policy.reset_if(jax.random.key(1), state, jnp.asarray(flag)) for flag in (False, True))
     assert eqx.tree_equal(same, state)
     assert (int(fresh.memory.size), int(fresh.adam.count.sum()), int(fresh.version)) == (0, 0, 1)
     assert not np.allclose(fresh.weights, state.weights)

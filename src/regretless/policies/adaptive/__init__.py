@@ -1,1 +1,1 @@
-"""The policy ``adaptive``: learners of several kinds that learn from every round, and how their predictions are joined."""
+"""The default policy: several learners of the cost, and one prediction made of theirs."""

@@ -1,8 +1,8 @@
-"""A few small networks that predict the cost, trained on replay: past rounds drawn again and again from a bounded memory.
+"""Small networks that predict the cost, trained on replay: past rounds drawn again and again from a bounded memory.
 
-Replay adds no bias: what a cost is does not depend on who decided. Each network has two hidden layers and a linear bypass; the
-loss of a measured row is ``((prediction − value) / (|value| + |prediction| + floor · usual size))²``, so that rare large costs
-do not rule the fit. The mean of the networks is solved, without exploring of its own.
+Replay adds no bias: what a cost is does not depend on who decided. Each network has two hidden layers and a linear
+bypass; the loss of a measured row is ``((prediction − value) / (|value| + |prediction| + floor · usual size))²``, so
+that rare large costs do not rule the fit. The mean of the networks is solved, without exploration.
 """
 
 import math
@@ -17,21 +17,22 @@ from pydantic import Field
 from regretless import draws, replay
 from regretless.models import networks
 from regretless.models.networks import BypassNetwork, Weights
-from regretless.policies.adaptive.base import Learning
-from regretless.policies.base import PolicySpec
+from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
 from regretless.spec import number
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 RANDOM_ROUNDS = 2
-WINDOW = 200
+"""Learning steps before which decisions are random."""
+
+SIZE_WINDOW = 200
 """Rounds over which the usual size of what is measured is averaged."""
 
-EARLY = 100
-"""Rounds with the full number of early steps."""
+EARLY_ROUNDS = 100
+"""Rounds with the full number of early steps; after them it falls in proportion to 1 / rounds."""
 
-BYTES = 2**26
-"""Most memory for remembered rounds."""
+MAX_MEMORY_BYTES = 2**26
+"""Memory for remembered rounds, at most: 64 MiB."""
 
 
 class EnsembleState(eqx.Module):
@@ -40,12 +41,12 @@ class EnsembleState(eqx.Module):
     weights: Float[Array, "members n"]
     adam: networks.AdamState
     memory: replay.Replay
-    size: Float[Array, ""]
+    size: Float[Array, ""]  # usual size of what is measured
     version: Int[Array, ""]
 
 
-class EnsemblePolicy(Learning):
-    """Plays the decision that is best for the mean prediction of its networks."""
+class EnsemblePolicy(Policy):
+    """Play the decision that is best for the mean prediction of a few networks."""
 
     lr: Float[Array, ""]
     decay: Float[Array, ""]
@@ -59,23 +60,22 @@ class EnsemblePolicy(Learning):
 
     def init(self, key: Key) -> EnsembleState:
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
-        problem = self.problem
-        example = self._seen(problem.example_decision(), problem.example_feedback())
+        example = self._record(self.problem.example_decision(), self.problem.example_feedback())
         memory = replay.empty(example, self.capacity)
         size, version = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
         return EnsembleState(weights, networks.adam_init(weights), memory, size, version)
 
-    def restarted(self, key: Key, state: EnsembleState, anew: Bool[Array, ""]) -> EnsembleState:
-        """The state, or if ``anew`` one with fresh networks and an empty memory."""
+    def reset_if(self, key: Key, state: EnsembleState, flag: Bool[Array, ""]) -> EnsembleState:
+        """Return the state, or if ``flag`` one with new networks and an empty memory."""
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
-        fresh = weights, networks.adam_init(weights), jnp.zeros_like(state.memory.added)
-        own = state.weights, state.adam, state.memory.added
-        weights, adam, added = jax.tree.map(lambda fresh, own: jnp.where(anew, fresh, own), fresh, own)
+        new = weights, networks.adam_init(weights), jnp.zeros_like(state.memory.added)
+        old = state.weights, state.adam, state.memory.added
+        weights, adam, added = jax.tree.map(lambda new, old: jnp.where(flag, new, old), new, old)
         return EnsembleState(weights, adam, replay.Replay(state.memory.records, added), state.size, state.version)
 
     def mean(self, state: EnsembleState, context: Context) -> Cost:
-        each = jax.vmap(lambda weights: self.net.apply(weights, context))(state.weights)
-        return jnp.mean(each, axis=0).astype(float)
+        predictions = jax.vmap(lambda weights: self.net.apply(weights, context))(state.weights)
+        return jnp.mean(predictions, axis=0).astype(float)
 
     def sample(self, key: Key, state: EnsembleState, context: Context, instance: Instance) -> Sample:
         random = draws.normal(key, (self.problem.dim,))
@@ -85,17 +85,17 @@ class EnsemblePolicy(Learning):
         self, key: Key, state: EnsembleState, decision: Decision, feedback: Feedback
     ) -> tuple[EnsembleState, Info]:
         residual = feedback.total() - self.mean(state, decision.context) @ decision.w
-        now = self._seen(decision, feedback)
-        arrived = jnp.any(now.used)
-        memory = state.memory.add(now, arrived)
-        value = jnp.sum(jnp.where(now.used, jnp.abs(now.values), 0.0)) / jnp.maximum(jnp.sum(now.used), 1)
-        size = state.size + jnp.where(arrived, value - state.size, 0.0) / jnp.clip(memory.added, 1, WINDOW)
+        record = self._record(decision, feedback)
+        arrived = jnp.any(record.used)
+        memory = state.memory.add(record, arrived)
+        value = jnp.sum(jnp.where(record.used, jnp.abs(record.values), 0.0)) / jnp.maximum(jnp.sum(record.used), 1)
+        size = state.size + jnp.where(arrived, value - state.size, 0.0) / jnp.clip(memory.added, 1, SIZE_WINDOW)
         size = size.astype(state.size.dtype)
 
         def step(i: Array, carry: tuple[Array, networks.AdamState]) -> tuple[Array, networks.AdamState]:
             weights, adam = carry
             places = jax.random.randint(jax.random.fold_in(key, i), (self.members, self.batch), 0, memory.size)
-            grads = jax.vmap(lambda w, drawn: jax.grad(self._loss)(w, drawn, size))(weights, memory.at(places))
+            grads = jax.vmap(lambda w, batch: jax.grad(self.loss)(w, batch, size))(weights, memory.at(places))
             return networks.adam_step((1.0 - self.lr * self.decay) * weights, adam, grads, self.lr)
 
         weights, adam = jax.lax.fori_loop(0, self._steps_after(memory.added), step, (state.weights, state.adam))
@@ -103,22 +103,23 @@ class EnsemblePolicy(Learning):
         info = Info(residual, feedback.total(), feedback.complete(), finite)
         return EnsembleState(weights, adam, memory, size, state.version + 1), info
 
+    def loss(self, weights: Weights, batch: replay.MeasuredRound, size: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the mean relative squared error of the measured rows of a batch."""
+        predicted = jax.vmap(lambda record, costs: record.measure(costs))(batch, self.net.apply(weights, batch.context))
+        scale = jnp.abs(batch.values) + jnp.abs(predicted) + self.floor * size
+        scale = jnp.where(scale > 0, scale, 1.0)  # nothing but zeros so far: the gradient is zero, too
+        errors = jnp.where(batch.used, jnp.square((predicted - batch.values) / scale), 0.0)
+        return jnp.sum(errors) / jnp.maximum(jnp.sum(batch.used), 1)
+
     def _steps_after(self, rounds: Int[Array, ""]) -> Int[Array, ""] | int:
-        """How often the networks are trained after so many rounds: more often while there is little to train on."""
+        """Return the number of training steps after a round: more while there is little to train on."""
         if self.early_steps <= self.steps:
             return self.steps
-        return jnp.clip(2 * EARLY * self.early_steps // (rounds + EARLY), self.steps, self.early_steps)
+        steps = 2 * EARLY_ROUNDS * self.early_steps // (rounds + EARLY_ROUNDS)
+        return jnp.clip(steps, self.steps, self.early_steps)
 
-    def _seen(self, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
+    def _record(self, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
         return replay.measured_round(self.problem.feedback, self.oracle.support, decision, feedback)
-
-    def _loss(self, weights: Weights, drawn: replay.MeasuredRound, size: Float[Array, ""]) -> Float[Array, ""]:
-        """Mean relative squared error of the measured rows."""
-        told = jax.vmap(lambda record, costs: record.measure(costs))(drawn, self.net.apply(weights, drawn.context))
-        scale = jnp.abs(drawn.values) + jnp.abs(told) + self.floor * size
-        scale = jnp.where(scale > 0, scale, 1.0)  # nothing but zeros so far: the gradient is zero, too
-        errors = jnp.where(drawn.used, jnp.square((told - drawn.values) / scale), 0.0)
-        return jnp.sum(errors) / jnp.maximum(jnp.sum(drawn.used), 1)
 
 
 class Ensemble(PolicySpec):
@@ -169,6 +170,6 @@ class Ensemble(PolicySpec):
         net = BypassNetwork(problem.dim, problem.context_shape, self.width)
         smallest = EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=1)
         record = jax.eval_shape(lambda: smallest.init(jax.random.key(0)).memory.records)
-        size = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))
-        capacity = max(1, min(self.memory, BYTES // size))
+        record_bytes = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))
+        capacity = max(1, min(self.memory, MAX_MEMORY_BYTES // record_bytes))
         return EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=capacity)

@@ -1,15 +1,16 @@
-"""Learners side by side, and one prediction made of theirs: what a learner is worth is what it predicted before it saw it.
+"""The default policy: several learners of the cost, and one prediction made of theirs.
 
-All learn from every round. The error of a learner is a running mean of ``|prediction − value| / (|value| + |prediction| +
-floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners' predictions, weighted by
-``error^(−1/temperature)``, and what the first learner draws around its own. A learner whose error is far above the smallest has
-no say, and some have to be better than the others by a ``lead`` before they have one, and never in the first rounds.
+All learn from every round. The error of a learner is a running mean of ``|prediction − value| / (|value| +
+|prediction| + floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners'
+predictions, weighted by ``error^(−1/temperature)``, plus what the first learner draws around its own. A learner whose
+error is far above the smallest has weight zero, and some need an advantage over the others, and never have a weight
+in the first rounds.
 
-Where noise makes most of every error, errors are nearly equal and tell little. So the say of a learner that is ``doubted`` has
-a limit: the share of it that would have mended the first one's predictions best (``share.py``). However small its error, it
-drives nobody else out.
+Where noise makes most of every error, errors are nearly equal and say little. So the weight of a ``capped`` learner has
+a limit: its stacking weight relative to the first one (``ContrastMoments``). However small its error, it excludes no
+other learner.
 
-When recent errors are far above what was usual, the world has changed, and what was learnt misleads: all learners start anew.
+When recent errors are far above the usual ones, the world has changed, and all learners start again.
 """
 
 from typing import Any
@@ -18,73 +19,157 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
+from pydantic import Field
 
 from regretless import draws
-from regretless.policies.adaptive.base import Learning
-from regretless.policies.adaptive.measured import Measured, measured, one_by_one
-from regretless.policies.adaptive.share import Moments, nothing
-from regretless.policies.base import Policy
+from regretless.policies.adaptive.ensemble import Ensemble, EnsemblePolicy
+from regretless.policies.adaptive.linear import LinearLearner, coefficients_per_block
+from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.measured_rows import MeasuredRows, measured_rows, measures_coordinates
+from regretless.problem import Problem
+from regretless.spec import number
+from regretless.stats.drift import ChangeDetector, DriftState
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
-FLOOR = 0.3
-WINDOW = 200
+MAX_COEFFICIENTS = 5000
+"""Largest number of coefficients in one covariance factor (100 MB in single precision); beyond, only networks learn."""
+
+RIDGE = 0.3
+"""Prior precision of intercepts and of all slopes of a coordinate together, in one measurement."""
+
+SHARED_SLOPES = 0.5
+"""Variance of the part of a slope that all coordinates share, in that of the coordinate's own part."""
+
+ROW_RIDGE, MEAN_RIDGE = 3.0, 0.15
+"""Prior precision of each slope of feature rows, and of all slopes in the mean row: few coefficients, soon known."""
+
+CLIPPING = 4.0
+"""Usual errors beyond which an error is cut off."""
+
+FLOOR = 1.0
+"""Share of the usual size that every prediction is expected to err by."""
+
+LOG_FLOOR = 0.3
+"""The same for logarithms where only totals are seen: as in the networks' loss and in the errors of the learners."""
+
+FADING_ADVANTAGE = 0.3
+"""Advantage (logarithm of the error ratio) that the fading learner of context vectors needs: it has much to forget."""
+
+LOG_ROW_ADVANTAGE = 0.01
+"""The same for the log-linear learner of feature rows, which may predict a total better and decide worse."""
+
+SEPARABLE_OPTIMISM = 2.0
+"""Factor of the optimism where every row measures one coordinate: of what was not chosen nothing was seen."""
+
+FULL_EXPLORATION_FEATURES = 120
+"""Features of rows from which they need the full exploration; fewer coefficients are soon known."""
+
+MIN_ROW_EXPLORATION = 0.1
+"""Smallest share of the exploration that feature rows get."""
+
+ERROR_FLOOR = 0.3
+"""Share of the usual size in the denominator of an error, so that errors of small values do not rule."""
+
+SIZE_WINDOW = 200
 """Rounds over which the usual size of what is measured is averaged."""
 
 LEVEL_WINDOW = 10
 """Rounds over which a predicted cost's bias is averaged where a level in all costs changes no decision."""
 
-TINY = 1e-3
-"""Errors below this are as good as none."""
+MIN_ERROR = 1e-3
+"""Relative error below which differences do not matter."""
 
 RANDOM_ROUNDS = 2
-EARLY = 20
-"""Rounds in which no learner that needs a lead is heard: errors of so few tell little."""
+"""Learning steps before which the first learner decides alone, at random."""
 
-TIED = 1e-9
-"""Share of the largest cost by which rows that are believed to cost the same are told apart: the key does it, not rounding."""
+EARLY_ROUNDS = 20
+"""Rounds in which learners that need an advantage have no weight: errors of so few rounds say little."""
 
-SHARE_WINDOW = 300
-"""Rounds that the limit of a doubted learner's say comes from."""
+TIE_NOISE = 1e-9
+"""Spread of the draw that breaks ties between feature rows, in the largest cost: the key decides, not rounding."""
 
-RECENT, USUAL = 10, 100
-"""Rounds over which the joint prediction's recent and usual errors are averaged."""
+STACKING_WINDOW = 300
+"""Rounds that the limit of a capped learner's weight is estimated from."""
 
-CHANGED, CUT = 2.0, 4.0
-"""Recent over usual error that tells of a change; one error counts as no more than so many usual ones."""
+MIN_LEVEL_SHARE = 1e-3
+"""Ridge of the level in the stacking regression, in mean square contrasts."""
+
+DETECTOR = ChangeDetector(tolerance=MIN_ERROR)
+"""On the error of the joint prediction."""
+
+
+class ContrastMoments(eqx.Module):
+    """Stacking weight of each learner relative to the first one, from running means of products.
+
+    The first learner's error ``e = v − v̂₀`` is regressed on the difference ``v̂ − v̂₀`` of the two predictions, in
+    which noise averages out. Only differences between coordinates decide anything. So the difference is split into
+    ``L``, by which all coordinates are more expensive, ``(Σ h) (mean of ĉ − mean of ĉ₀)``, and the rest ``D``; the
+    weight is the coefficient of ``D`` in a regression of ``e`` on both. A learner that merely knows the level of a
+    round better deserves none.
+    """
+
+    error_contrast: Float[Array, " learners"]  # mean of e D
+    error_level: Float[Array, " learners"]  # mean of e L
+    contrasts: Float[Array, " learners"]  # mean of D²
+    contrast_level: Float[Array, " learners"]  # mean of D L
+    levels: Float[Array, " learners"]  # mean of L²
+
+    def update(
+        self,
+        error: Float[Array, " m"],
+        contrast: Float[Array, "learners m"],
+        level: Float[Array, "learners m"],
+        rows: Float[Array, ""],
+        rate: Float[Array, ""],
+    ) -> "ContrastMoments":
+        """Return the moments after one more round with this many measured ``rows``."""
+        products = error * contrast, error * level, contrast * contrast, contrast * level, level * level
+        latest = ContrastMoments(*(jnp.sum(product, axis=1) / rows for product in products))
+        return jax.tree.map(lambda mean, new: mean + rate * (new - mean), self, latest)
+
+    def stacking_weights(self) -> Float[Array, " learners"]:
+        """Return the weights, between 0 and 1; 0 where nothing differs."""
+        levels = self.levels + MIN_LEVEL_SHARE * self.contrasts + 1e-30
+        explained = self.error_contrast - self.error_level * self.contrast_level / levels
+        variation = self.contrasts - self.contrast_level * self.contrast_level / levels
+        weights = jnp.clip(explained / jnp.where(variation > 0, variation, 1.0), 0.0, 1.0)
+        return jnp.where(variation > 0, weights, 0.0)
+
+
+def zero_moments(learners: int) -> ContrastMoments:
+    """Return the moments before anything was measured."""
+    return ContrastMoments(*(jnp.zeros(learners) for _ in range(5)))
 
 
 class AdaptiveState(eqx.Module):
-    """The learners' states and what they were wrong by."""
+    """The learners' states, and how well each of them predicted."""
 
     learners: tuple[Any, ...]
     errors: Float[Array, " learners"]
     biases: Float[Array, " learners"]  # of a predicted cost, on average
-    moments: Moments  # of how each differs from the first
-    recent: Float[Array, ""]  # error of the joint prediction
-    usual: Float[Array, ""]
-    size: Float[Array, ""]
-    rounds: Int[Array, ""]  # learnt from since the start, or since all started anew
+    moments: ContrastMoments
+    drift: DriftState  # of the joint prediction's error; counts the rounds since all learners last started
+    size: Float[Array, ""]  # usual size of what is measured
     restarts: Int[Array, ""]
     version: Int[Array, ""]
 
 
 class AdaptivePolicy(Policy):
-    """Plays the decision that is best for the joint prediction of ``learners``, called ``names``."""
+    """Play the decision that is best for the joint prediction of ``learners``, called ``names``."""
 
-    learners: tuple[Learning, ...]
+    learners: tuple[LinearLearner | EnsemblePolicy, ...]
     memory: Float[Array, ""]  # rounds over which errors are averaged
     temperature: Float[Array, ""]
-    margin: Float[Array, ""]  # in logarithms of the error: how far behind the best one still has a say
-    lead: Float[Array, " learners"]  # the same: how much better than those without a lead each has to be
-    doubted: Bool[Array, " learners"]  # whose say has a limit; never the first
+    margin: Float[Array, ""]  # logarithm of the error ratio to the best learner beyond which a weight is zero
+    min_advantage: Float[Array, " learners"]  # the same: how much better than those without it each has to be
+    capped: Bool[Array, " learners"]  # learners whose weight has a limit; never the first
     names: tuple[str, ...] = eqx.field(static=True)
 
     def init(self, key: Key) -> AdaptiveState:
-        states = tuple(each.init(jax.random.fold_in(key, i)) for i, each in enumerate(self.learners))
-        zero = jnp.zeros((), jnp.int32)
-        count, none = len(self.learners), jnp.zeros(())
-        each = jnp.zeros(count)
-        return AdaptiveState(states, each, each, nothing(count), none, none, none, zero, zero, zero)
+        states = tuple(learner.init(jax.random.fold_in(key, i)) for i, learner in enumerate(self.learners))
+        none, zero = jnp.zeros(len(self.learners)), jnp.zeros((), jnp.int32)
+        moments = zero_moments(len(self.learners))
+        return AdaptiveState(states, none, none, moments, DETECTOR.init(), jnp.zeros(()), zero, zero)
 
     @property
     def level_free(self) -> bool:
@@ -92,127 +177,241 @@ class AdaptivePolicy(Policy):
 
     @property
     def by_row(self) -> bool:
-        """Whether coordinates are described by feature rows: a learner may then have the level wrong and decide well."""
+        """Whether coordinates have feature rows: a learner may then have the level wrong and decide well."""
         return len(self.problem.context_shape) == 2
 
     def weights(self, state: AdaptiveState) -> Float[Array, " learners"]:
-        """How much say each learner has."""
-        scores = -jnp.log(state.errors + TINY)
-        usable = jnp.stack([getattr(own, "usable", jnp.asarray(True)) for own in state.learners])
-        plain = jnp.max(jnp.where(usable & (self.lead <= 0), scores, -jnp.inf))
-        leads = (scores >= plain + self.lead) & ((state.rounds >= EARLY) | jnp.isneginf(plain))
-        usable = usable & ((self.lead <= 0) | leads)
-        scores = jnp.where(usable, scores, -jnp.inf)
-        best = jnp.where(self.doubted, jnp.max(scores), jnp.max(jnp.where(self.doubted, -jnp.inf, scores)))
-        behind = best - scores > self.margin
-        weights = jax.nn.softmax(jnp.where(behind, -jnp.inf, scores / self.temperature))
-        trusted = jnp.where(self.doubted, 0.0, weights)
-        least = jnp.where(self.doubted, jnp.minimum(weights, self._limits(state)), 0.0)
-        shared = least + trusted * (1.0 - jnp.sum(least)) / jnp.maximum(jnp.sum(trusted), 1e-30)
-        return jnp.where(jnp.sum(trusted) > 0, shared, weights)
-
-    def _limits(self, state: AdaptiveState) -> Float[Array, " learners"]:
-        """The most say that a doubted learner may have. Before there is much to tell, a learner of feature rows has none."""
-        return jnp.where(state.rounds >= EARLY, state.moments.share(), 0.0 if self.by_row else 1.0)
+        """Return the weight of each learner in the joint prediction."""
+        scores = -jnp.log(state.errors + MIN_ERROR)
+        early = state.drift.rounds < EARLY_ROUNDS
+        usable = jnp.stack([getattr(learner, "usable", jnp.asarray(True)) for learner in state.learners])
+        free = self.min_advantage <= 0
+        best_free = jnp.max(jnp.where(usable & free, scores, -jnp.inf))
+        ahead = (scores >= best_free + self.min_advantage) & (~early | jnp.isneginf(best_free))
+        scores = jnp.where(usable & (free | ahead), scores, -jnp.inf)
+        rival = jnp.where(self.capped, jnp.max(scores), jnp.max(jnp.where(self.capped, -jnp.inf, scores)))
+        excluded = rival - scores > self.margin
+        weights = jax.nn.softmax(jnp.where(excluded, -jnp.inf, scores / self.temperature))
+        # With feature rows a capped learner has no weight until its stacking weight is known.
+        cap = jnp.where(early, 0.0 if self.by_row else 1.0, state.moments.stacking_weights())
+        capped = jnp.where(self.capped, jnp.minimum(weights, cap), 0.0)
+        uncapped = jnp.where(self.capped, 0.0, weights)
+        rest = uncapped * (1.0 - jnp.sum(capped)) / jnp.maximum(jnp.sum(uncapped), 1e-30)
+        return jnp.where(jnp.sum(uncapped) > 0, capped + rest, weights)
 
     def mean(self, state: AdaptiveState, context: Context) -> Cost:
-        return self._joined(self.weights(state), self._each(state, context))
+        return _combine(self.weights(state), self._predict(state, context))
 
     def sample(self, key: Key, state: AdaptiveState, context: Context, instance: Instance) -> Sample:
-        weights, each = self.weights(state), self._each(state, context)
+        weights, predictions = self.weights(state), self._predict(state, context)
         drawn = self.learners[0].sample(key, state.learners[0], context, instance).cost
-        cost = jnp.where(state.version < RANDOM_ROUNDS, drawn, self._joined(weights, each) + drawn - each[0])
+        joint = _combine(weights, predictions) + drawn - predictions[0]
+        cost = jnp.where(state.version < RANDOM_ROUNDS, drawn, joint)
         if self.by_row:
-            cost = cost + TIED * jnp.max(jnp.abs(cost)) * draws.normal(jax.random.fold_in(key, 1), cost.shape)
+            cost = cost + TIE_NOISE * jnp.max(jnp.abs(cost)) * draws.normal(jax.random.fold_in(key, 1), cost.shape)
         return Sample(cost, state.version, member=jnp.argmax(weights).astype(jnp.int32))
 
     def learn(
         self, key: Key, state: AdaptiveState, decision: Decision, feedback: Feedback
     ) -> tuple[AdaptiveState, Info]:
-        seen = measured(self.problem, decision, feedback)
-        used = jnp.maximum(jnp.sum(seen.used), 1)
-        rounds = state.rounds + jnp.any(seen.used)
-        value = jnp.sum(jnp.where(seen.used, jnp.abs(seen.values), 0.0)) / used
-        size = state.size + jnp.where(
-            jnp.any(seen.used), (value - state.size) / jnp.clip(rounds, 1, WINDOW), 0.0
-        ).astype(state.size.dtype)
-        rate = jnp.where(jnp.any(seen.used), jnp.maximum(1.0 / self.memory, 1.0 / jnp.maximum(rounds, 1)), 0.0)
-        weights = self.weights(state)
-        parts = seen.weights if one_by_one(self.problem) else jnp.sum(seen.weights, axis=1)
-        states, errors, biases, predictions, told, finite = [], [], [], [], [], jnp.asarray(True)
-        for i, (learner, own) in enumerate(zip(self.learners, state.learners, strict=True)):
-            cost = learner.mean(own, decision.context)
-            predictions.append(cost)
-            shown = seen.weights * cost if one_by_one(self.problem) else seen.weights @ cost
-            told.append(shown)
-            off = jnp.where(seen.used, seen.values - shown, 0.0)
-            biases.append(jnp.sum(off) / jnp.where(jnp.sum(parts) == 0, 1.0, jnp.sum(parts)))
-            wrong = jnp.abs(off - parts * state.biases[i]) / (
-                jnp.abs(seen.values) + jnp.abs(shown) + FLOOR * size + 1e-30
-            )
-            errors.append(jnp.sum(jnp.where(seen.used, wrong, 0.0)) / used)
-            after, info = learner.learn(jax.random.fold_in(key, i), own, decision, feedback)
-            states.append(after)
-            finite = finite & info.finite
-        running = state.errors + rate * (jnp.stack(errors) - state.errors)
-        soon = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, LEVEL_WINDOW), 0.0)
-        biased = state.biases + soon * (jnp.stack(biases) - state.biases) * self.by_row
-        moments = self._moments_after(state, seen, told, predictions, size, rounds)
+        measured = measured_rows(self.problem, decision, feedback, jnp.float32)
+        arrived, count = jnp.any(measured.used), jnp.maximum(jnp.sum(measured.used), 1)
+        rounds, weights = state.drift.rounds + arrived, self.weights(state)
+        size = self._usual_size(state, measured, rounds)
+        costs = self._predict(state, decision.context)
+        predictions = [measured.predict(cost) for cost in costs]
+        errors, biases = self._errors(state, measured, predictions, size)
+        states, infos = zip(
+            *(
+                learner.learn(jax.random.fold_in(key, i), learner_state, decision, feedback)
+                for i, (learner, learner_state) in enumerate(zip(self.learners, state.learners, strict=True))
+            ),
+            strict=True,
+        )
+        rate = jnp.where(arrived, jnp.maximum(1.0 / self.memory, 1.0 / jnp.maximum(rounds, 1)), 0.0)
+        errors = state.errors + rate * (errors - state.errors)
+        level_rate = jnp.where(arrived, 1.0 / jnp.clip(rounds, 1, LEVEL_WINDOW), 0.0)
+        biases = state.biases + level_rate * (biases - state.biases) * self.by_row
+        moments = self._update_moments(state, measured, predictions, costs, size, rounds)
+        joint_errors = _relative_errors(measured, _combine(weights, predictions), size)
+        joint_error = jnp.sum(jnp.where(measured.used, joint_errors, 0.0)) / count
+        drift = DETECTOR.update(state.drift, joint_error, arrived)
+        changed = DETECTOR.changed(drift) & (not self.by_row)
+        restarted = tuple(
+            learner.reset_if(jax.random.fold_in(key, i), learner_state, changed)
+            for i, (learner, learner_state) in enumerate(zip(self.learners, states, strict=True))
+        )
+        errors_kept, biases, moments, drift = jax.tree.map(
+            lambda leaf, old: jnp.where(changed, 0, leaf).astype(old.dtype),
+            (errors, biases, moments, drift),
+            (state.errors, state.biases, state.moments, state.drift),
+        )
+        after = AdaptiveState(
+            restarted, errors_kept, biases, moments, drift, size, state.restarts + changed, state.version + 1
+        )
         total = feedback.total()
-        residual = total - self._joined(weights, predictions) @ decision.w
-        more = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
-        more |= {f"error_{name}": running[i] for i, name in enumerate(self.names)}
-        more |= {"restarts": state.restarts}
-        kind = state.errors.dtype
-        recent, usual = self._joint_errors(state, seen, self._joined(weights, told), size, rounds)
-        changed = (rounds >= USUAL) & (recent > CHANGED * (usual + TINY)) & (not self.by_row)
-        anew = tuple(
-            learner.restarted(jax.random.fold_in(key, i), own, changed)
-            for i, (learner, own) in enumerate(zip(self.learners, states, strict=True))
+        info = Info(
+            residual=total - _combine(weights, costs) @ decision.w,
+            total=total,
+            complete=feedback.complete(),
+            finite=jnp.all(jnp.stack([info.finite for info in infos])),
+            more=self._diagnostics(weights, errors, state.restarts),
         )
-        kept = lambda number: jnp.where(changed, 0.0, number).astype(kind)  # noqa: E731
-        after_all = AdaptiveState(
-            anew, kept(running), kept(biased), jax.tree.map(kept, moments), kept(recent), kept(usual), size,
-            jnp.where(changed, 0, rounds), state.restarts + changed, state.version + 1,
-        )  # fmt: skip
-        return after_all, Info(residual, total, feedback.complete(), finite, more)
-
-    def _moments_after(
-        self, state: AdaptiveState, seen: Measured, told: list[Array], costs: list[Cost], size: Array, rounds: Array
-    ) -> Moments:
-        """How the learners differ from the first after this round, in units of what is measured."""
-        unit = jnp.abs(seen.values) + jnp.abs(told[0]) + FLOOR * size + 1e-30
-        parts = seen.weights if one_by_one(self.problem) else jnp.sum(seen.weights, axis=1)
-        means = jnp.stack([jnp.mean(cost) for cost in costs])
-        wrong = jnp.where(seen.used, (seen.values - told[0]) / unit, 0.0)
-        whole = jnp.where(seen.used, (jnp.stack(told) - told[0]) / unit, 0.0)
-        level = jnp.where(seen.used, (means - means[0])[:, None] * parts / unit, 0.0)
-        rate = jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, SHARE_WINDOW), 0.0)
-        return state.moments.after(wrong, whole - level, level, jnp.maximum(jnp.sum(seen.used), 1), rate)
-
-    def _joint_errors(
-        self, state: AdaptiveState, seen: Measured, told: Array, size: Array, rounds: Array
-    ) -> tuple[Array, Array]:
-        """The joint prediction's recent and usual error after this round."""
-        wrong = jnp.abs(seen.values - told) / (jnp.abs(seen.values) + jnp.abs(told) + FLOOR * size + 1e-30)
-        wrong = jnp.sum(jnp.where(seen.used, wrong, 0.0)) / jnp.maximum(jnp.sum(seen.used), 1)
-        wrong = jnp.where(rounds > RECENT, jnp.minimum(wrong, CUT * (state.usual + TINY)), wrong)
-        after = lambda mean, window: (  # noqa: E731
-            mean + jnp.where(jnp.any(seen.used), 1.0 / jnp.clip(rounds, 1, window), 0.0) * (wrong - mean)
-        )
-        return after(state.recent, RECENT), after(state.usual, USUAL)
+        return after, info
 
     def describe(self, state: AdaptiveState) -> dict[str, Array]:
-        weights = self.weights(state)
-        told = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
-        told |= {f"error_{name}": state.errors[i] for i, name in enumerate(self.names)}
-        return told | {"restarts": state.restarts}
+        return self._diagnostics(self.weights(state), state.errors, state.restarts)
 
-    def _each(self, state: AdaptiveState, context: Context) -> list[Cost]:
-        """What each learner expects the costs to be."""
+    def _diagnostics(self, weights: Array, errors: Array, restarts: Array) -> dict[str, Array]:
+        named = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
+        named |= {f"error_{name}": errors[i] for i, name in enumerate(self.names)}
+        return named | {"restarts": restarts}
+
+    def _predict(self, state: AdaptiveState, context: Context) -> list[Cost]:
+        """Return the costs that each learner expects."""
         return [learner.mean(own, context) for learner, own in zip(self.learners, state.learners, strict=True)]
 
-    def _joined(self, weights: Float[Array, " learners"], each: list[Array]) -> Array:
-        """The weighted mean; what a learner without a say predicts does not matter, even if it is no number."""
-        costs = jnp.where(weights[:, None] > 0, weights[:, None] * jnp.stack(each), 0.0)
-        return jnp.sum(costs, axis=0)
+    def _usual_size(self, state: AdaptiveState, measured: MeasuredRows, rounds: Array) -> Float[Array, ""]:
+        """Return the running mean size of what is measured."""
+        sizes = jnp.sum(jnp.where(measured.used, jnp.abs(measured.values), 0.0))
+        size = sizes / jnp.maximum(jnp.sum(measured.used), 1)
+        step = jnp.where(jnp.any(measured.used), (size - state.size) / jnp.clip(rounds, 1, SIZE_WINDOW), 0.0)
+        return state.size + step.astype(state.size.dtype)
+
+    def _errors(
+        self, state: AdaptiveState, measured: MeasuredRows, predictions: list[Array], size: Array
+    ) -> tuple[Float[Array, " learners"], Float[Array, " learners"]]:
+        """Return each learner's mean relative error in this round, corrected for its bias, and its bias."""
+        count, sums = jnp.maximum(jnp.sum(measured.used), 1), measured.sums()
+        errors, biases = [], []
+        for i, predicted in enumerate(predictions):
+            residuals = jnp.where(measured.used, measured.values - predicted, 0.0)
+            biases.append(jnp.sum(residuals) / jnp.where(jnp.sum(sums) == 0, 1.0, jnp.sum(sums)))
+            wrong = jnp.abs(residuals - sums * state.biases[i]) / _error_unit(measured, predicted, size)
+            errors.append(jnp.sum(jnp.where(measured.used, wrong, 0.0)) / count)
+        return jnp.stack(errors), jnp.stack(biases)
+
+    def _update_moments(
+        self,
+        state: AdaptiveState,
+        measured: MeasuredRows,
+        predictions: list[Array],
+        costs: list[Cost],
+        size: Array,
+        rounds: Array,
+    ) -> ContrastMoments:
+        """Return how the learners differ from the first after this round, in units of what is measured."""
+        first, unit = predictions[0], _error_unit(measured, predictions[0], size)
+        means = jnp.stack([jnp.mean(cost) for cost in costs])
+        error = jnp.where(measured.used, (measured.values - first) / unit, 0.0)
+        difference = jnp.where(measured.used, (jnp.stack(predictions) - first) / unit, 0.0)
+        level = jnp.where(measured.used, (means - means[0])[:, None] * measured.sums() / unit, 0.0)
+        rate = jnp.where(jnp.any(measured.used), 1.0 / jnp.clip(rounds, 1, STACKING_WINDOW), 0.0)
+        count = jnp.maximum(jnp.sum(measured.used), 1)
+        return state.moments.update(error, difference - level, level, count, rate)
+
+
+def _combine(weights: Float[Array, " learners"], predictions: list[Array]) -> Array:
+    """Return the weighted mean; what a learner of weight zero predicts does not matter, even if it is not finite."""
+    parts = jnp.where(weights[:, None] > 0, weights[:, None] * jnp.stack(predictions), 0.0)
+    return jnp.sum(parts, axis=0)
+
+
+def _error_unit(measured: MeasuredRows, predicted: Array, size: Array) -> Array:
+    """Return what errors are divided by."""
+    return jnp.abs(measured.values) + jnp.abs(predicted) + ERROR_FLOOR * size + 1e-30
+
+
+def _relative_errors(measured: MeasuredRows, predicted: Array, size: Array) -> Array:
+    return jnp.abs(measured.values - predicted) / _error_unit(measured, predicted, size)
+
+
+class Adaptive(PolicySpec):
+    """Linear, log-linear and fading linear learners and a small ensemble of networks; their joint prediction decides.
+
+    The defaults are meant for every problem.
+
+    Parameters
+    ----------
+    exploration : float, default 0.2
+        Spread of the draws, in posterior standard deviations.
+    optimism : float, default 1.0
+        Prior deviations by which what was not tried yet is believed to cost less.
+    forgetting : float, default 0.005
+        Share that the fading learner forgets per step.
+    memory : float, default 100.0
+        Rounds over which a learner's errors are averaged.
+    temperature : float, default 1.0
+        Low: the learner with the smallest error decides alone.
+    margin : float, default 0.4
+        Logarithm of the error ratio beyond which a learner gets no weight.
+    networks : int, default 3
+        In the ensemble; 0 for none.
+    steps : int, default 4
+        Of the ensemble's training after each round.
+    early_steps : int, default 8
+        If above ``steps``: the same in the first 100 rounds, then falling.
+    """
+
+    exploration: float = Field(default=0.2, ge=0, description="spread of the draws, in posterior standard deviations")
+    optimism: float = Field(
+        default=1.0, ge=0, description="prior deviations by which untried costs are believed to be lower"
+    )
+    forgetting: float = Field(default=0.005, ge=0, lt=1, description="share that the fading learner forgets per step")
+    memory: float = Field(default=100.0, ge=1, description="rounds over which a learner's errors are averaged")
+    temperature: float = Field(default=1.0, gt=0, description="low: the learner with the smallest error decides alone")
+    margin: float = Field(
+        default=0.4, gt=0, description="logarithm of the error ratio beyond which a learner gets no weight"
+    )
+    networks: int = Field(default=3, ge=0, le=64, description="in the ensemble; 0: none")
+    steps: int = Field(default=4, ge=1, le=1000, description="of the ensemble's training after each round")
+    early_steps: int = Field(
+        default=8, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
+    )
+
+    def build(self, problem: Problem) -> AdaptivePolicy:
+        """Return the policy for a problem."""
+        learners = self._linear_learners(problem) if coefficients_per_block(problem) <= MAX_COEFFICIENTS else {}
+        if self.networks or not learners:
+            ensemble = Ensemble(members=max(self.networks, 1), steps=self.steps, early_steps=self.early_steps)
+            learners["networks"] = ensemble.build(problem)
+        by_row = len(problem.context_shape) == 2
+        advantages = {"log_linear": LOG_ROW_ADVANTAGE} if by_row else {"fading": FADING_ADVANTAGE}
+        return AdaptivePolicy(
+            problem,
+            learners=tuple(learners.values()),
+            memory=number(self.memory),
+            temperature=number(self.temperature),
+            margin=number(self.margin),
+            min_advantage=jnp.asarray([advantages.get(name, 0.0) for name in learners]),
+            capped=jnp.asarray([name == "networks" and len(learners) > 1 for name in learners]),
+            names=tuple(learners),
+        )
+
+    def _linear_learners(self, problem: Problem) -> dict[str, LinearLearner | EnsemblePolicy]:
+        """Return a linear, a log-linear and a fading learner by name."""
+        by_row = len(problem.context_shape) == 2
+        share = problem.context_shape[-1] / FULL_EXPLORATION_FEATURES if by_row else 1.0
+
+        def learner(log: bool = False, floor: float = FLOOR, forgetting: float = 0.0) -> LinearLearner:
+            numbers = {
+                "intercept_ridge": RIDGE,
+                "slope_ridge": ROW_RIDGE if by_row else RIDGE,
+                "mean_ridge": MEAN_RIDGE,
+                "shared": 0.0 if by_row else SHARED_SLOPES,
+                "forgetting": forgetting,
+                "exploration": self.exploration * min(max(share, MIN_ROW_EXPLORATION), 1.0),
+                "optimism": self.optimism * (SEPARABLE_OPTIMISM if measures_coordinates(problem) else 1.0),
+                "clipping": CLIPPING,
+                "floor": floor,
+            }
+            return LinearLearner(problem, **{k: jnp.asarray(v, jnp.float32) for k, v in numbers.items()}, log=log)
+
+        log_floor = LOG_FLOOR if problem.feedback.total_only else FLOOR
+        learners: dict[str, LinearLearner | EnsemblePolicy] = {
+            "linear": learner(),
+            "log_linear": learner(log=True, floor=log_floor),
+        }
+        if self.forgetting:
+            learners["fading"] = learner(forgetting=self.forgetting)
+        return learners
