@@ -463,7 +463,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure as PDF or PNG, chosen by the suffix; equal figures give equal bytes."""
     form = path.suffix[1:]
     metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
-    with replacing(path) as place, _quiet_fonts():
+    with replacing(path) as place, print_style():
         figure.savefig(place, format=form, dpi=200, metadata=metadata)
 
 

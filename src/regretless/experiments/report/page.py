@@ -19,6 +19,7 @@ from regretless.experiments.report.content import (
     Table,
     Value,
     count_text,
+    escape_markdown,
     file_names,
     format_duration,
     join_words,
@@ -235,8 +236,8 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
 def render_markdown(page: Page, sections: Sequence[Section]) -> str:
     """Return all numbers as Markdown."""
     titles = " · ".join(dict.fromkeys(study.title or study.name for study in page.studies))
-    lines = [f"# {titles}", ""]
-    lines += [f"- {''.join(part.text for part in sentence)}" for sentence in summarise(page)]
+    lines = [f"# {escape_markdown(titles)}", ""]
+    lines += [f"- {escape_markdown(''.join(part.text for part in sentence))}" for sentence in summarise(page)]
     for section in sections:
         lines += ["", *to_markdown(section)]
     lines += ["", "## Environment", ""]
