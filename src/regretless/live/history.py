@@ -137,12 +137,12 @@ class History:
         for name in OBSERVED:
             if (table := getattr(self, name)) is not None:
                 count = int(np.any(~np.isnan(table.reshape(len(self), -1)), axis=1).sum()) if len(self) else 0
-                known.append(name if count == len(self) else f"{name} of {count:,} rounds")
+                known.append(name if count == len(self) else f"{name} of {_count_rounds(count)}")
         known += ["instances"] if self.instances is not None else []
         known += ["named columns"] if self.columns is not None else []
         known += ["rewards"] if self.sense == "max" else []
         shape, dim = self.contexts.shape[1:], self.decisions.shape[1]
-        described = [f"{len(self):,} rounds", f"contexts of shape {shape}", f"decisions of {dim} numbers", *known]
+        described = [_count_rounds(len(self)), f"contexts of shape {shape}", f"decisions of {dim} numbers", *known]
         return f"History({', '.join(described)})"
 
     @overload
@@ -383,6 +383,10 @@ class History:
         if self.instances is not None:
             parts |= _instance_columns(self.instances)
         return pandas.DataFrame(parts)
+
+
+def _count_rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count:,} rounds"
 
 
 def _encode(given: Any, columns: Any, dim: int) -> Any:
