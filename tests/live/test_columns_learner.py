@@ -75,7 +75,7 @@ def test_columns_are_kept_and_others_refused(tmp_path):
     learner = named(store=tmp_path / "log")
     learned, waits = learner.decide_batch(ROWS[:2])
     learner.learn(learned.id, costs=np.arange(DIM))
-    told = [learner.explain(choice.id) for choice in (learned, waits)]
+    explained = [learner.explain(choice.id) for choice in (learned, waits)]
     learner.save(tmp_path / "plant.db")
     learner.close()
     for again in (
@@ -83,7 +83,7 @@ def test_columns_are_kept_and_others_refused(tmp_path):
         rg.Learner.open(tmp_path / "log", ORACLE, read_only=True),
     ):
         assert again.columns == COLUMNS
-        for before, after in zip(told, [again.explain(learned.id), again.explain(waits.id)], strict=True):
+        for before, after in zip(explained, [again.explain(learned.id), again.explain(waits.id)], strict=True):
             assert before.context == after.context
             assert np.array_equal(before.mean, after.mean)
             assert np.array_equal(before.cost_sample, after.cost_sample)
@@ -108,5 +108,5 @@ def test_incumbents_and_candidates_are_asked_by_name():
     rows = [{"hour": float(t), "sky": "rain" if t % 3 else "clear"} for t in range(60)]
     drawn = np.arange(60) % 2
     history = rg.History(rows, np.eye(2)[drawn], totals=5.0 + drawn, propensities=np.full(60, 0.5), columns=COLUMNS)
-    found = rg.evaluate({"dry": lambda row: [1, 0] if row["sky"] == "rain" else [0, 1]}, history)
-    assert found["dry"].method == "doubly_robust"
+    evaluation = rg.evaluate({"dry": lambda row: [1, 0] if row["sky"] == "rain" else [0, 1]}, history)
+    assert evaluation["dry"].method == "doubly_robust"

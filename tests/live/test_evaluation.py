@@ -70,7 +70,7 @@ def test_estimates_what_rules_would_have_paid(changes, request):
 
 def test_policies_learn_from_earlier_rounds_only_and_learners_are_taken_as_they_are():
     history = drawn(count=600)
-    found = rg.evaluate(["linear_thompson"], history, oracle=ORACLE)
+    found = rg.evaluate(["linear_thompson", rg.policies.Greedy()], history, oracle=ORACLE)
     assert found["linear_thompson"].cost.mean < found["logged"].cost.mean
     totals = history.totals.copy()
     totals[480:] = 50.0  # the last block: no decision that is judged may have seen it
@@ -164,7 +164,7 @@ def test_rewards_are_shown_as_rewards():
         ({"logged": best}, {}, "labels other than 'logged'"),
         ([best, best], {}, "two called 'best': give them as"),
         ([], {}, "at least one candidate, got none"),
-        (3, {}, "candidate 'int': expected the name of a policy, a Policy, a Learner or a function"),
+        (3, {}, "candidate 'int': expected a policy .see rg.policies. or its name, a Learner, or a function"),
         (lambda x: [1.0], {}, "row 0 of the judged rounds: expected a decision of 3 finite numbers, got .1.0"),
         (lambda x: 1 / 0, {}, "the function failed in row 0 of the judged rounds: ZeroDivisionError: division by zero"),
         (lambda: [1.0], {}, "expected a function of the context, got <lambda>\\(\\): too many positional arguments"),
@@ -210,7 +210,7 @@ def test_the_command_prints_one_json_object(tmp_path, monkeypatch):
     assert "against the log" in shown
     missing = CliRunner().invoke(app, ["evaluate", "new.log", "--oracle", "yard_plant:oracle"])
     assert missing.exit_code == 2
-    assert "expected a learner's log or a table" in missing.output
+    assert "expected a learner's store or a table" in missing.output
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -287,7 +287,7 @@ def test_ambiguous_and_missing_columns_are_refused(yard, change, message):
     [
         ("broken", "the function failed in row 0 of the judged rounds: KeyError: 'shift'"),
         ("none", "expected a function of the context, got none()"),
-        ("oracle", "expected the name of a policy, a Policy, a Learner or a function"),
+        ("oracle", "expected a policy (see rg.policies) or its name, a Learner, or a function"),
     ],
 )
 def test_functions_that_cannot_be_used_are_refused(yard, function, message):

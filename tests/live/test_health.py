@@ -72,23 +72,23 @@ def test_all_of_it_is_in_a_checkpoint(changed, tmp_path):
 
 
 def test_rewards_are_shown_as_rewards():
-    told = play(make(sense="max"), 120, sign=-1.0)
-    assert told.paid.low < told.paid.mean < told.paid.high < 0
-    assert told.random.low > 0
-    assert told.random.cost < 0
-    assert "earns more than random decisions (estimated) by" in told.verdict
+    shown = play(make(sense="max"), 120, sign=-1.0)
+    assert shown.paid.low < shown.paid.mean < shown.paid.high < 0
+    assert shown.random.low > 0
+    assert shown.random.cost < 0
+    assert "earns more than random decisions (estimated) by" in shown.verdict
 
 
 def test_compares_with_the_incumbent():
     learner = make(incumbent=[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], budget=0.5)
-    told = play(learner, 250).incumbent
-    assert told.cost == pytest.approx(7.0, abs=0.5)
-    assert told.low < told.difference < told.high < 0
-    assert 120 < told.rounds < told.all_rounds == 250
+    incumbent = play(learner, 250).incumbent
+    assert incumbent.cost == pytest.approx(7.0, abs=0.5)
+    assert incumbent.low < incumbent.difference < incumbent.high < 0
+    assert 120 < incumbent.rounds < incumbent.all_rounds == 250
     text = str(learner.health())
-    saved = f"{-told.total_difference:.0f} saved in total on {told.rounds} of the last 250 rounds"
-    assert f"cheaper than the incumbent by {-told.share(told.difference):.0%} (" in text
-    assert f"), {saved} ({-told.share(told.total_difference / 250):.0%} over all 250)" in text
+    saved = f"{-incumbent.total_difference:.0f} saved in total on {incumbent.rounds} of the last 250 rounds"
+    assert f"cheaper than the incumbent by {-incumbent.share(incumbent.difference):.0%} (" in text
+    assert f"), {saved} ({-incumbent.share(incumbent.total_difference / 250):.0%} over all 250)" in text
 
 
 def test_a_solver_on_the_host_is_asked_only_while_it_is_free():
@@ -107,9 +107,9 @@ def test_a_solver_on_the_host_is_asked_only_while_it_is_free():
 
 def test_is_exported_as_data_and_for_prometheus(changed):
     _, _, health = changed
-    told = json.loads(json.dumps(health.as_dict()))
-    assert told["drift"] == {"noticed": health.drift.noticed, "since": health.drift.since}
-    assert told["random"]["difference"] == health.random.difference if health.random else told["random"] is None
+    data = json.loads(json.dumps(health.as_dict()))
+    assert data["drift"] == {"noticed": health.drift.noticed, "since": health.drift.since}
+    assert data["random"]["difference"] == health.random.difference if health.random else data["random"] is None
     text = health.prometheus({"plant": 'no"rth\n'})
     assert '# TYPE regretless_learned_total counter\nregretless_learned_total{plant="no\\"rth\\n"} 210\n' in text
     assert 'regretless_drift{plant="no\\"rth\\n"} 1\n' in text

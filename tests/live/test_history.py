@@ -8,6 +8,7 @@ import regretless as rg
 from live.learners import make, play
 from regretless.errors import SettingsError, StoreError
 from regretless.live.history import History
+from regretless.live.store import RecordStore, Snapshot
 
 ROUNDS = 5
 X = ["hour", "rain"]
@@ -130,7 +131,7 @@ def broken(**cells):
         (lambda: History.from_pandas(table(), **{**COLUMNS, "total": ["cost"]}), "total: expected the name of one column"),
         (lambda: History.from_pandas(table(), **{**COLUMNS, "decisions": "a"}), "decisions: expected a list of column names"),
         (lambda: History.from_pandas(table(), **{**COLUMNS, "instances": []}), "'instances'; did you mean 'instance'"),
-        (lambda: History.from_pandas(table(), **COLUMNS, context=(3, 2)), "'context_shape'; did you mean 'contexts'"),
+        (lambda: History.from_pandas(table(), **COLUMNS, context=(3, 2)), "'context'; did you mean 'contexts'"),
         (lambda: History.from_pandas(table(), contexts=X), "expected the columns of both contexts and decisions"),
         (lambda: History.from_pandas(table(), total="cost"), "expected contexts and decisions next to the other columns"),
         (lambda: History.from_pandas(table()), "expected columns context_0, context_1, …, got hour, rain"),
@@ -159,11 +160,11 @@ def test_rows_out_of_range():
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
-def test_a_log_is_a_history(tmp_path, sense):
-    """A learner's log holds what it received, and another learner learns the same from it."""
-    learner = make(store=tmp_path / "log", sense=sense)
+def test_a_store_is_a_history(tmp_path, sense):
+    """A learner's store holds what it received, and another learner learns the same from it."""
+    learner = make(store=tmp_path / "plant.db", sense=sense)
     play(learner, 8)
-    history = History.from_log(tmp_path / "log")
+    history = History.from_store(tmp_path / "plant.db")
     assert (len(history), history.sense) == (8, "max" if sense == "max" else "min")
     assert history.seen().tolist() == [True, True, True, False, True, True, False, False]
     assert history[4].decision.tolist() == [1.0, 1.0, 0.0, 0.0], "the person's"
@@ -174,4 +175,23 @@ def test_a_log_is_a_history(tmp_path, sense):
     np.testing.assert_allclose(other.predict(history)[0], learner.predict(history)[0], atol=1e-9)
     make(store=tmp_path / "empty")
     with pytest.raises(StoreError, match="expected at least one decision"):
-        History.from_log(tmp_path / "empty")
+        History.from_store(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("config", "records"),
+    [
+        ({}, []),
+        ({"config": {"problem": {"sense": "up", "feedback": "bandit", "columns": None}}}, ["decide"]),
+        ({"config": 3}, ["decide", "feedback"]),
+        ({"config": {"problem": {"sense": "min", "feedback": 3, "columns": {"numbers": 7}}}}, ["history"]),
+    ],
+)
+def test_forged_stores_are_refused(tmp_path, config, records):
+    store = RecordStore.create(tmp_path / "forged.db", Snapshot(0, 0, config, {}))
+    parts = {"decision.id": np.ones(1, int), "decision.context": np.ones((1, 2)), "decision.w": np.ones((1, 2))}
+    for number, kind in enumerate(records, 1):
+        store.append(number, kind, {"time": 0.0, "id": [1], "totals": "x"}, parts)
+    store.close()
+    with pytest.raises(StoreError):
+        History.from_store(tmp_path / "forged.db")

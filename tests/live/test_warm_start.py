@@ -11,9 +11,9 @@ from regretless.errors import RegretlessError
 from regretless.live.history import History
 
 
-def some(count, **told):
+def some(count, **observed):
     rng = np.random.default_rng(1)
-    rounds = told or {"costs": 2.0 + rng.normal(size=(count, DIM))}
+    rounds = observed or {"costs": 2.0 + rng.normal(size=(count, DIM))}
     return History(rng.normal(size=(count, FEATURES)), np.eye(DIM)[rng.integers(DIM, size=count)], **rounds)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from regretless import extras, policies
+from regretless import extras
 from regretless.errors import SettingsError, short_repr
 from regretless.feedback import Measurement
 from regretless.live.history import History
@@ -17,7 +17,7 @@ from regretless.live.learner import Learner
 from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
 from regretless.registry import require_known
 from regretless.stats import Interval, doubly_robust, match_decisions, mean_interval, measure_overlap
@@ -39,8 +39,8 @@ LOGGED = "logged"
 
 INCONCLUSIVE = "inconclusive from this log"
 
-Candidate = str | Policy | Learner | Callable[..., Any]
-"""A policy by name or as an object, which learns from earlier rounds; a learner as it is; a function of the context."""
+Candidate = str | PolicySpec | Policy | Learner | Callable[..., Any]
+"""A policy, which learns from earlier rounds; a learner as it is; or a function of the context."""
 
 Method = Literal["logged", "seen", "doubly_robust", "matching"]
 
@@ -200,7 +200,7 @@ def evaluate(
     *,
     oracle: Oracle | None = None,
     feedback: str | Measurement | None = None,
-    model: str = "linear_thompson",
+    model: str | PolicySpec = "linear_thompson",
 ) -> Evaluation:
     """Estimate what candidates would have cost per round, with 95 % intervals, or say that the log is inconclusive.
 
@@ -211,17 +211,17 @@ def evaluate(
     Parameters
     ----------
     candidates : candidate, list of candidates, or mapping of labels to candidates
-        A policy (a name, which needs ``oracle``, or an object), which learns from the rounds before those that it is
-        judged by and decides greedily; a Learner as it is now; or a function of the context (and of the instance, if
-        there are instances) that returns a decision.
+        A policy (a specification or its name, which need ``oracle``, or a built policy), which learns from the rounds
+        before those that it is judged by and decides greedily; a Learner as it is now; or a function of the context (and
+        of the instance, if there are instances) that returns a decision.
     history : History
         Logged rounds with known costs.
     oracle : Oracle, optional
-        The feasible set in which a policy by name decides.
+        The feasible set in which a policy decides.
     feedback : str or Measurement, optional
-        What a policy by name observes of each round; by default the totals, or the single costs where the history has
+        What a policy observes of each round; by default the totals, or the single costs where the history has
         them.
-    model : str, default "linear_thompson"
+    model : str or PolicySpec, default "linear_thompson"
         Policy whose mean prediction is the regression of the cost.
 
     Returns
@@ -378,10 +378,10 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
             raise SettingsError(
                 f"evaluate: expected candidates with labels other than {LOGGED!r}, got {short_repr(label)}"
             )
-        if not isinstance(candidate, str | Policy | Learner) and not callable(candidate):
+        if not isinstance(candidate, str | PolicySpec | Policy | Learner) and not callable(candidate):
             raise SettingsError(
-                f"evaluate: candidate {label!r}: expected the name of a policy, a Policy, a Learner or a function of "
-                f"the context, got {short_repr(candidate)}"
+                f"evaluate: candidate {label!r}: expected a policy (see rg.policies) or its name, a Learner, or a function "
+                f"of the context, got {short_repr(candidate)}"
             )
     return labelled
 
@@ -402,7 +402,7 @@ def _decide(
         _require_fits(candidate, history)
         _require_unseen(candidate, history[later])
         w = candidate.predict(history[later])[1]
-    elif isinstance(candidate, str | Policy):
+    elif isinstance(candidate, str | PolicySpec | Policy):
         w = _learn_forward(_new_learner(candidate, history, oracle, feedback), history, blocks)[1]
     else:
         w = _call_function(candidate, history[later], oracle)
@@ -420,7 +420,7 @@ def _learn_forward(learner: Learner, history: History, blocks: Sequence[np.ndarr
     return np.concatenate(costs), np.concatenate(w)
 
 
-def _predict_costs(history: History, blocks: Sequence[np.ndarray], model: str) -> np.ndarray:
+def _predict_costs(history: History, blocks: Sequence[np.ndarray], model: str | PolicySpec) -> np.ndarray:
     """Return what a regression on earlier blocks predicts for every coordinate, ``[n, d]``, NaN in the first block.
 
     The regression is the mean prediction of a policy, as deviations from one cost for all coordinates. It learns from
@@ -451,15 +451,15 @@ def _common_level(history: History) -> float:
     return float(size[seen] @ history.totals[seen]) / square if square > 0 else 0.0
 
 
-def _new_learner(policy: str | Policy, history: History, oracle: Oracle | None, feedback: Any) -> Learner:
+def _new_learner(policy: str | PolicySpec | Policy, history: History, oracle: Oracle | None, feedback: Any) -> Learner:
     shape = history.contexts.shape[1:]
     if isinstance(policy, Policy):
         learner = Learner(policy.oracle, context=shape, feedback=policy.problem.feedback, policy=policy)
     else:
-        policies.REGISTRY[policy]  # an unknown name is reported before a missing oracle
+        spec = PolicySpec.coerce(policy)  # an unknown name is reported before a missing oracle
         if oracle is None:
-            raise SettingsError("expected oracle=, the feasible set in which a policy by name decides")
-        learner = Learner(oracle, context=shape, feedback=feedback, policy=policy)
+            raise SettingsError("expected oracle=, the feasible set in which a policy decides")
+        learner = Learner(oracle, context=shape, feedback=feedback, policy=spec)
     _require_fits(learner, history)
     return learner
 

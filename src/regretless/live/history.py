@@ -12,7 +12,7 @@ import numpy as np
 
 from regretless import extras
 from regretless.columns import Columns
-from regretless.errors import SettingsError, short_repr
+from regretless.errors import SettingsError, StoreError, short_repr
 from regretless.oracles import inputs
 from regretless.registry import nearest, require_known
 
@@ -350,7 +350,12 @@ class History:
         """
         from regretless.live.store import read_rounds
 
-        return cls(**read_rounds(path, until))
+        try:
+            return cls(**read_rounds(path, until))
+        except StoreError:
+            raise
+        except Exception as error:  # a forged file can hold anything
+            raise StoreError(f"{path}: its records cannot be understood ({type(error).__name__}: {error})") from error
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a table with a row for each round, which ``from_pandas`` reads again.
