@@ -48,7 +48,6 @@ AREAS = (
     ".github",
     ".ci",
     "Makefile",
-    "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -64,7 +63,6 @@ NOT_YET = {
     "tests",
     "examples",
     "tools",
-    "README.md",
     "CHANGELOG.md",
 }  # this set only shrinks
 

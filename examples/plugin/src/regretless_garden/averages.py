@@ -9,7 +9,16 @@ from pydantic import Field
 
 import regretless as rg
 from regretless import draws
-from regretless.types import Info, Sample
+from regretless.types import (
+    Context,
+    Cost,
+    Decision,
+    Feedback,
+    Info,
+    Instance,
+    Key,
+    Sample,
+)
 
 
 class AveragesState(eqx.Module):
@@ -24,16 +33,28 @@ class AveragesPolicy(rg.Policy):
 
     curiosity: Float[Array, ""]
 
-    def init(self, key):
+    def init(self, key: Key) -> AveragesState:
         zeros = jnp.zeros(self.problem.dim)
         return AveragesState(zeros, jnp.zeros((), jnp.int32))
 
-    def sample(self, key, state, context, instance):
+    def sample(
+        self,
+        key: Key,
+        state: AveragesState,
+        context: Context,
+        instance: Instance,
+    ) -> Sample:
         noise = draws.normal(key, (self.problem.dim,))
         fading = self.curiosity / jnp.sqrt(1.0 + state.version)
         return Sample(state.cost + fading * noise, state.version)
 
-    def learn(self, key, state, decision, feedback):
+    def learn(
+        self,
+        key: Key,
+        state: AveragesState,
+        decision: Decision,
+        feedback: Feedback,
+    ) -> tuple[AveragesState, Info]:
         rows = feedback.operator  # H(w), whatever the regime
         error = feedback.values - rows.matvec(state.cost)
         error = jnp.where(feedback.used(), error, 0.0)
@@ -48,7 +69,7 @@ class AveragesPolicy(rg.Policy):
         )
         return AveragesState(cost, state.version + 1), info
 
-    def mean(self, state, context):
+    def mean(self, state: AveragesState, context: Context) -> Cost:
         return state.cost
 
 
@@ -67,6 +88,6 @@ class Averages(rg.policies.PolicySpec):
         default=1.0, ge=0, description="size of the noise at first"
     )
 
-    def build(self, problem):
+    def build(self, problem: rg.Problem) -> AveragesPolicy:
         """Return the policy for a problem."""
         return AveragesPolicy(problem, **self.hyperparameters())

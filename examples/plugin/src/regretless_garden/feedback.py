@@ -1,6 +1,9 @@
 """A feedback regime: one bill for two neighbours together."""
 
+from typing import Any
+
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from regretless.feedback import Measurement, Rows
 
@@ -9,14 +12,14 @@ class PairSums(Measurement):
     """Show the cost of what was chosen in sums of two coordinates."""
 
     @property
-    def name(self):
+    def name(self) -> str:
         return "pair_sums"
 
     @property
-    def sparse(self):
+    def sparse(self) -> bool:
         return True  # what was not chosen is not measured
 
-    def measure(self, w, aux):
+    def measure(self, w: Array, aux: Any) -> tuple[Rows, Array]:
         pairs = (len(w) + 1) // 2
         member = jnp.arange(pairs)[:, None] == jnp.arange(len(w)) // 2
         return Rows(jnp.where(member, w, 0.0)), jnp.ones(pairs, w.dtype)

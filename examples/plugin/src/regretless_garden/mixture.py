@@ -18,7 +18,17 @@ from regretless.policies.base import (
     ask,
 )
 from regretless.spec import number
-from regretless.types import NOT_SAMPLED, Info
+from regretless.types import (
+    NOT_SAMPLED,
+    Context,
+    Cost,
+    Decision,
+    Feedback,
+    Info,
+    Instance,
+    Key,
+    Sample,
+)
 
 
 class MixtureState(eqx.Module):
@@ -28,7 +38,7 @@ class MixtureState(eqx.Module):
     second: Any
 
     @property
-    def version(self):
+    def version(self) -> Any:
         """Learning steps so far."""
         return self.first.version
 
@@ -40,12 +50,18 @@ class MixturePolicy(AskingPolicy):
     second: rg.Policy
     share: Float[Array, ""]
 
-    def init(self, key):
+    def init(self, key: Key) -> MixtureState:
         keys = jax.random.split(key)
         first, second = self.first.init(keys[0]), self.second.init(keys[1])
         return MixtureState(first, second)
 
-    def sample(self, key, state, context, instance):
+    def sample(
+        self,
+        key: Key,
+        state: MixtureState,
+        context: Context,
+        instance: Instance,
+    ) -> Sample:
         coin, *keys = jax.random.split(key, 3)
         first = self.first.sample(keys[0], state.first, context, instance)
         second = self.second.sample(
@@ -58,9 +74,16 @@ class MixturePolicy(AskingPolicy):
             second.filled(),
         )
         member = 2 * drawn.member + index
-        return eqx.tree_at(lambda sample: sample.member, drawn, member)
+        sample: Sample = eqx.tree_at(lambda s: s.member, drawn, member)
+        return sample
 
-    def ask(self, key, state, decision, feedback):
+    def ask(
+        self,
+        key: Key,
+        state: MixtureState,
+        decision: Decision,
+        feedback: Feedback,
+    ) -> Question:
         keys = jax.random.split(key)
         view = member_view(0, decision)
         first = ask(self.first, keys[0], state.first, view, feedback)
@@ -73,7 +96,9 @@ class MixturePolicy(AskingPolicy):
             (first, second, decision.member % 2),
         )
 
-    def answer(self, question, given):
+    def answer(
+        self, question: Question, given: Answer
+    ) -> tuple[MixtureState, Info]:
         first, second, index = question.rest
         costs, points = len(first.costs), len(first.points)
         head = Answer(given.w[:costs], given.feasible[:points])
@@ -88,7 +113,7 @@ class MixturePolicy(AskingPolicy):
         )
         return MixtureState(first_state, second_state), info
 
-    def mean(self, state, context):
+    def mean(self, state: MixtureState, context: Context) -> Cost:
         first = self.first.mean(state.first, context)
         second = self.second.mean(state.second, context)
         return (1.0 - self.share) * first + self.share * second
@@ -115,7 +140,7 @@ class Mixture(rg.policies.PolicySpec):
         default=0.3, ge=0, le=1, description="how often the second decides"
     )
 
-    def unused(self, problem):
+    def unused(self, problem: rg.Problem) -> dict[str, str]:
         members = {"first": self.first, "second": self.second}
         return {
             f"{name}.{setting}": reason
@@ -123,7 +148,7 @@ class Mixture(rg.policies.PolicySpec):
             for setting, reason in spec.unused(problem).items()
         }
 
-    def build(self, problem):
+    def build(self, problem: rg.Problem) -> MixturePolicy:
         """Return the policy for a problem."""
         first, second = (
             self.first.build(problem),
@@ -132,7 +157,7 @@ class Mixture(rg.policies.PolicySpec):
         return MixturePolicy(problem, first, second, number(self.share))
 
 
-def member_view(index, decision):
+def member_view(index: int, decision: Decision) -> Decision:
     """Return the decision as one member sees it.
 
     A decision that the other one drew is one that was not sampled.
@@ -140,8 +165,9 @@ def member_view(index, decision):
     drawn = decision.member % 2 == index
     version = jnp.where(drawn, decision.version, NOT_SAMPLED)
     density = jnp.where(drawn, decision.log_density, jnp.nan)
-    return eqx.tree_at(
+    view: Decision = eqx.tree_at(
         lambda d: (d.version, d.log_density, d.member),
         decision,
         (version, density, decision.member // 2),
     )
+    return view

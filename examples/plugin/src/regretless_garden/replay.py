@@ -11,7 +11,16 @@ from pydantic import Field
 import regretless as rg
 from regretless.models import networks
 from regretless.spec import number
-from regretless.types import Context, Feedback, Info, Sample
+from regretless.types import (
+    Context,
+    Cost,
+    Decision,
+    Feedback,
+    Info,
+    Instance,
+    Key,
+    Sample,
+)
 
 CAPACITY, MAX_NORM = 256, 10.0
 
@@ -32,23 +41,37 @@ class ReplayPolicy(rg.Policy):
     rate: Float[Array, ""]
     batch: int = eqx.field(static=True)
 
-    def init(self, key):
-        def buffer(leaf):
+    def init(self, key: Key) -> ReplayState:
+        def buffer(leaf: Array) -> Array:
             return jnp.zeros((CAPACITY, *leaf.shape), leaf.dtype)
 
         context = self.problem.example_context()
         feedback = self.problem.example_feedback()
         rounds = jax.tree.map(buffer, (context, feedback))
         theta = self.model.init(key)
-        return ReplayState(theta, *rounds, jnp.zeros((), jnp.int32))
+        return ReplayState(
+            theta, rounds[0], rounds[1], jnp.zeros((), jnp.int32)
+        )
 
-    def sample(self, key, state, context, instance):
+    def sample(
+        self,
+        key: Key,
+        state: ReplayState,
+        context: Context,
+        instance: Instance,
+    ) -> Sample:
         noise = self.model.draw(key)
         cost = self.model.sample(state.theta, context, noise)
         density = self.model.log_density(state.theta, context, cost)
         return Sample(cost, state.version, noise, density)
 
-    def learn(self, key, state, decision, feedback):
+    def learn(
+        self,
+        key: Key,
+        state: ReplayState,
+        decision: Decision,
+        feedback: Feedback,
+    ) -> tuple[ReplayState, Info]:
         # Values that did not arrive must not be remembered.
         arrived = jnp.where(feedback.used(), feedback.values, 0.0)
         feedback = eqx.tree_at(lambda f: f.values, feedback, arrived)
@@ -75,15 +98,16 @@ class ReplayPolicy(rg.Policy):
             complete=feedback.complete(),
             finite=jnp.isfinite(networks.tree_norm(theta)),
         )
-        return ReplayState(theta, *rounds, state.version + 1), info
+        state = ReplayState(theta, rounds[0], rounds[1], state.version + 1)
+        return state, info
 
-    def _gradient(self, theta, remembered):
+    def _gradient(self, theta: Any, remembered: Any) -> Any:
         """Return that of half the mean squared error in one round."""
         context, feedback = remembered
         error = feedback.loss_gradient(self.model.mean(theta, context))
         return self.model.pullback(theta, context, error)
 
-    def mean(self, state, context):
+    def mean(self, state: ReplayState, context: Context) -> Cost:
         return self.model.mean(state.theta, context)
 
 
@@ -111,7 +135,7 @@ class Replay(rg.policies.PolicySpec):
         default=rg.models.GaussianLinear(), description="of the cost"
     )
 
-    def build(self, problem):
+    def build(self, problem: rg.Problem) -> ReplayPolicy:
         """Return the policy for a problem."""
         model = self.model.build(
             problem.dim, problem.context_shape, self.noise

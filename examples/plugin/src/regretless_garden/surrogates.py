@@ -1,10 +1,13 @@
 """A surrogate: half of SPO+ with an adjustable reach."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field
 
 import regretless as rg
+from regretless.types import Cost, Instance
 
 
 class HalfSPOSurrogate(rg.surrogates.Surrogate):
@@ -12,15 +15,22 @@ class HalfSPOSurrogate(rg.surrogates.Surrogate):
 
     reach: Float[Array, ""]
 
-    def queries(self, memory, prediction, target, noise):
+    def queries(
+        self, memory: Any, prediction: Cost, target: Cost, noise: Any
+    ) -> Array:
         beyond = prediction + self.reach * (prediction - target)
         return jnp.stack([target, beyond])
 
     def gradient(
-        self, memory, prediction, target, noise, solutions, instance
-    ):
-        best, pessimistic = solutions
-        return best - pessimistic
+        self,
+        memory: Any,
+        prediction: Cost,
+        target: Cost,
+        noise: Any,
+        solutions: Array,
+        instance: Instance,
+    ) -> Cost:
+        return solutions[0] - solutions[1]
 
 
 class HalfSPO(rg.surrogates.SurrogateSpec):
@@ -36,6 +46,6 @@ class HalfSPO(rg.surrogates.SurrogateSpec):
         default=1.0, gt=0, description="r, how far beyond the prediction"
     )
 
-    def build(self, oracle):
+    def build(self, oracle: rg.oracles.Oracle) -> HalfSPOSurrogate:
         """Return the gradient on a feasible set."""
         return HalfSPOSurrogate(oracle, **self.hyperparameters())
