@@ -1,8 +1,8 @@
-"""From a CSV of old decisions to production: look, learn, stand in the shadow, act behind a guard, restart, hand over.
+"""From a CSV of old decisions to production: evaluate, learn, run in shadow, act behind a guard, restart, hand over.
 
-A workshop gives each of four crews one of four jobs every morning. What a pair costs depends on the temperature and on the
-number of orders; the foreman ignores both. Last year he threw a coin every morning between two plans, and now plays the first.
-In the evening the day's total cost is known, one day in ten it is forgotten.
+A workshop gives each of four crews one of four jobs every morning. What a pair costs depends on the temperature and
+on the number of orders; the foreman ignores both. Last year he tossed a coin every morning between two plans, and now
+always uses the first. In the evening the day's total cost is known, one day in ten it is forgotten.
 
     python examples/going_live.py FOLDER [DAYS]
 """
@@ -26,7 +26,7 @@ POLICY = (
 
 
 class Workshop:
-    """What happens on day ``t``: the same whenever it is asked."""
+    """The conditions of day ``t``, the same in every call."""
 
     def __init__(self):
         rng = np.random.default_rng(2026)
@@ -42,12 +42,12 @@ class Workshop:
 
 
 def foreman(context):
-    """The rule that decides today."""
+    """Return the plan of the rule in use."""
     return USUAL
 
 
 def write_old_decisions(workshop, path):
-    """What the workshop kept of its last days, as its spreadsheet has it."""
+    """Write what the workshop recorded, as in its spreadsheet."""
     with path.open("w", newline="") as file:
         table = csv.writer(file)
         table.writerow([*CONTEXTS, *DECISIONS, "cost", "chance"])
@@ -59,7 +59,7 @@ def write_old_decisions(workshop, path):
 
 
 def play(learner, workshop, days, paid):
-    """Decides each morning, and learns in the evening; what it cost, and what the foreman's plan would have."""
+    """Decide each morning and learn in the evening; append the cost and that of the foreman's plan."""
     for t in days:
         context, costs, lost, _ = workshop.day(t)
         choice = learner.decide(context)
@@ -72,17 +72,17 @@ def main(folder, days):
     folder.mkdir(parents=True, exist_ok=True)
     workshop, oracle = Workshop(), rg.oracles.assignment(CREWS)
 
-    # 1. The old decisions, and what they tell about candidates.
+    # 1. The old decisions, and what they show about candidates.
     write_old_decisions(workshop, folder / "old.csv")
     history = rg.History.from_csv(
         folder / "old.csv", contexts=CONTEXTS, decisions=DECISIONS, total="cost", propensity="chance"
     )
-    found = rg.evaluate(
+    evaluation = rg.evaluate(
         {"foreman": foreman, "other plan": lambda context: OTHER, "learner": POLICY}, history, oracle=oracle
     )
-    print(found)
+    print(evaluation)
 
-    # 2. In the shadow: the foreman decides, the learner says what it would have done.
+    # 2. In shadow: the foreman decides, the learner records what it would have done.
     problem = rg.Problem(oracle, len(CONTEXTS))
     rollout = rg.Rollout(foreman, mode="shadow")
     shadow = rg.Learner(problem, policy=POLICY, rollout=rollout, store=folder / "shadow.db")

@@ -1,7 +1,7 @@
-"""A knapsack as a mixed-integer programme: which projects to fund each week, when only the week's total return is known.
+"""A knapsack as a mixed-integer program: which projects to fund each week, when only the week's total return is known.
 
-A return is a reward, and everything here minimises costs: the cost of a project is its negative return, so the learner is told
-``total=-earned``. The budget changes from week to week and travels as the instance.
+Returns are rewards, so the problem has ``sense="max"`` and the learner receives them as they are. The budget changes
+from week to week and is passed as the instance.
 
     python examples/knapsack.py [WEEKS]
 """
@@ -21,7 +21,7 @@ BASE, SLOPE = RNG.uniform(2.0, 6.0, PROJECTS), RNG.normal(size=(PROJECTS, FEATUR
 
 def main(weeks):
     oracle = rg.oracles.milp(A_ub=[PRICES], b_ub=[20.0], integrality=1)
-    learner = rg.Learner(oracle, context=FEATURES, seed=0)
+    learner = rg.Learner(rg.Problem(oracle, FEATURES, sense="max"), seed=0)
     markets = RNG.normal(size=(weeks, FEATURES))
     means = BASE + markets @ SLOPE.T  # expected returns
     returns = means + RNG.normal(size=(weeks, PROJECTS))
@@ -31,7 +31,7 @@ def main(weeks):
     for market, budget, yields in zip(markets, budgets, returns, strict=True):
         choice = learner.decide(market, instance=budget)
         earned.append(float(yields @ choice.w))
-        learner.learn(choice.id, total=-earned[-1])  # a reward becomes a cost by its sign
+        learner.learn(choice.id, total=earned[-1])
 
     together = {"b_ub": np.stack([budget["b_ub"] for budget in budgets])}
     predictions = {

@@ -1,7 +1,7 @@
 """A PyEPO model as the feasible set (the extra ``regretless[pyepo]``): which crops to plant, when only the harvest is known.
 
-The model maximises value, as PyEPO models may; on this side everything is a cost, minus the value. ``from_pyepo`` turns the
-sign at the boundary, and nothing else here has to think of it but the report ``total=-harvest``.
+The model maximises value, as PyEPO models may; ``from_pyepo`` makes an oracle of it that minimises costs. With
+``sense="max"`` the learner receives harvests as they are.
 
     python examples/pyepo_model.py [SEASONS]
 """
@@ -23,7 +23,7 @@ BASE, SLOPE = RNG.uniform(2.0, 5.0, CROPS), RNG.normal(size=(CROPS, FEATURES)) *
 
 
 class Fields(optModel):
-    """At most four crops, and water for twelve: every possible plan, of which the most valuable is taken."""
+    """At most four crops, and water for twelve: the most valuable of all possible plans."""
 
     modelSense = EPO.MAXIMIZE  # noqa: N815
 
@@ -42,7 +42,7 @@ class Fields(optModel):
 
 def main(seasons):
     oracle = rg.oracles.from_pyepo(Fields())
-    learner = rg.Learner(oracle, context=FEATURES, seed=0)
+    learner = rg.Learner(rg.Problem(oracle, FEATURES, sense="max"), seed=0)
     weather = RNG.normal(size=(seasons, FEATURES))
     means = BASE + weather @ SLOPE.T
     harvests = means + RNG.normal(size=means.shape)
@@ -50,7 +50,7 @@ def main(seasons):
     for today, harvest in zip(weather, harvests, strict=True):
         choice = learner.decide(today)
         spent["learned"].append(-float(harvest @ choice.w))
-        learner.learn(choice.id, total=spent["learned"][-1])
+        learner.learn(choice.id, total=-spent["learned"][-1])
     predictions = {
         "random": RNG.normal(size=means.shape),
         "best fixed": np.broadcast_to(-harvests.mean(axis=0), means.shape),

@@ -1,7 +1,7 @@
-"""Recommendations read from a CSV file: three of twelve articles a visit, and only their own clicks are seen.
+"""Recommendations from a CSV file: three of twelve articles a visit, and only the clicks on them are observed.
 
-``data/visits.csv`` is synthetic: features of a visitor (x0 …), which articles he would click (click0 …), and the probability of
-each click (p0 …), which only the clairvoyant line knows. A click is a reward; its cost is −1.
+``data/visits.csv`` is synthetic: features of a visitor (x0 …), which articles they would click (click0 …), and the
+probability of each click (p0 …), which only the clairvoyant line uses. A click is a reward.
 
     python examples/recommender.py [VISITS]
 """
@@ -28,14 +28,15 @@ def read(path):
 def main(visits):
     visitors, clicks, chances = (table[:visits] for table in read(Path(__file__).parent / "data" / "visits.csv"))
     articles = clicks.shape[1]
-    learner = rg.Learner(rg.oracles.top_k(articles, SHOWN), context=visitors.shape[1], feedback="semi_bandit")
+    oracle = rg.oracles.top_k(articles, SHOWN)
+    learner = rg.Learner(rg.Problem(oracle, visitors.shape[1], "semi_bandit", sense="max"))
     spent = {name: [] for name in ("learned", "random", "best fixed", "clairvoyant")}
     rng = np.random.default_rng(0)
     popular = np.argsort(-clicks.mean(axis=0))[:SHOWN]
     for x, clicked, chance in zip(visitors, clicks, chances, strict=True):
         choice = learner.decide(x)
         shown = np.flatnonzero(choice.w)
-        learner.learn(choice.id, components={int(article): -clicked[article] for article in shown})
+        learner.learn(choice.id, components={int(article): clicked[article] for article in shown})
         spent["learned"].append(-clicked[shown].sum())
         spent["random"].append(-clicked[rng.choice(articles, SHOWN, replace=False)].sum())
         spent["best fixed"].append(-clicked[popular].sum())

@@ -1,9 +1,9 @@
-"""Routing on a graph of your own, with everything that goes wrong: late and lost feedback, closed streets, a moody solver.
+"""Routing on your own graph with late and lost feedback, closed streets and a solver that fails now and then.
 
-A courier drives from the depot to the customer every few minutes. What a street costs depends on the hour and the rain. The
-duration of a trip is known 30 trips later, one in five is never reported, streets close and open, and the route planner
-crashes now and then. The learner is saved every 50 trips: kill this program and start it again with the same folder, and it
-ends as if nothing had happened.
+A courier drives from the depot to the customer every few minutes. What a street costs depends on the hour and the
+rain. The duration of a trip is known 30 trips later, one in five is never reported, streets close and open, and the
+route planner crashes now and then. The learner is saved every 50 trips: kill this program and start it again with the
+same folder, and it ends as if nothing had happened.
 
     python examples/routing.py FOLDER [TRIPS]
 """
@@ -19,15 +19,22 @@ from comparison import show
 
 import regretless as rg
 
-STREETS = [
-    ("depot", "a"), ("depot", "b"), ("depot", "c"), ("a", "d"), ("a", "e"), ("b", "d"), ("b", "e"), ("b", "f"), ("c", "e"),
-    ("c", "f"), ("d", "g"), ("e", "g"), ("e", "h"), ("f", "h"), ("d", "h"), ("g", "customer"), ("h", "customer"),
-]  # fmt: skip
+TARGETS = {
+    "depot": "abc",
+    "a": "de",
+    "b": "def",
+    "c": "ef",
+    "d": "g",
+    "e": "gh",
+    "f": "h",
+}
+STREETS = [(tail, head) for tail, heads in TARGETS.items() for head in heads]
+STREETS += [("d", "h"), ("g", "customer"), ("h", "customer")]
 LATE, LOST, SAVED_EVERY = 30, 0.2, 50
 
 
 class World:
-    """What the courier meets on trip ``t``: the same whenever it is asked."""
+    """The conditions of trip ``t``, the same in every call."""
 
     def __init__(self):
         rng = np.random.default_rng(2026)
@@ -49,7 +56,7 @@ class World:
 
 
 class Planner:
-    """A route planner as people write them: Dijkstra on a dictionary, and sometimes it crashes."""
+    """A typical route planner: Dijkstra on a dictionary, and sometimes it crashes."""
 
     def __init__(self):
         self.broken = False
@@ -57,7 +64,7 @@ class Planner:
     def __call__(self, cost, streets):
         if self.broken:
             raise ConnectionError("the route planner does not answer")
-        low = min(0.0, float(np.min(cost)))  # Dijkstra wants no negative costs; all routes here have four streets
+        low = min(0.0, float(np.min(cost)))  # Dijkstra needs non-negative costs; all routes here have four streets
         best, queue = {}, [(0.0, "depot", ())]
         while queue:
             distance, node, path = heapq.heappop(queue)
@@ -78,16 +85,15 @@ def passable(w, streets):
     return bool(np.all(np.asarray(streets)[np.asarray(w) > 0]))
 
 
-def resumed(folder, oracle):
-    """The learner with its journal, from the last checkpoint if there is one."""
+def resume(folder, oracle):
+    """Return the learner with its journal, from the last saved file if there is one."""
     checkpoint, journal = folder / "courier.db", folder / "journal.jsonl"
     if not checkpoint.exists():
         journal.write_text("")
         return rg.Learner(oracle, context=3, on_failure="last", seed=1), []
     learner = rg.Learner.open(checkpoint, oracle, read_only=True)
-    lines = journal.read_text().splitlines()[
-        : learner.health().decisions
-    ]  # what came after the checkpoint is done again
+    decisions = learner.health().decisions  # trips after the saved file are repeated
+    lines = journal.read_text().splitlines()[:decisions]
     print(f"resumed after trip {len(lines)}")
     return learner, [json.loads(line) for line in lines]
 
@@ -96,7 +102,7 @@ def main(folder, trips):
     folder.mkdir(parents=True, exist_ok=True)
     world, planner = World(), Planner()
     oracle = rg.oracles.external(planner, len(STREETS), takes_instance=True, contains=passable)
-    learner, journal = resumed(folder, oracle)
+    learner, journal = resume(folder, oracle)
     with open(folder / "journal.jsonl", "w") as file:
         file.writelines(json.dumps(entry) + "\n" for entry in journal)
         for t in range(len(journal) + 1, trips + 1):
@@ -116,10 +122,10 @@ def main(folder, trips):
                 file.flush()
                 os.fsync(file.fileno())
                 learner.save(folder / "courier.db")
-    tell(world, planner, learner, journal)
+    report(world, planner, learner, journal)
 
 
-def tell(world, planner, learner, journal):
+def report(world, planner, learner, journal):
     spent = {name: [] for name in ("learned", "random", "best fixed", "clairvoyant")}
     days = [world.trip(entry["trip"]) for entry in journal]
     average = np.mean([cost for _, _, _, cost, _ in days], axis=0)
@@ -131,7 +137,7 @@ def tell(world, planner, learner, journal):
     show(spent, "minutes", since=len(journal) // 2)
     health = learner.health()
     print(f"\n{sum(entry['fallback'] for entry in journal)} trips on the last route because the planner failed")
-    print(f"{health.learned} of {health.decisions} trips were learnt from; {health.verdict}")
+    print(f"{health.learned} of {health.decisions} trips were learned from; {health.verdict}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """The outcome of simulated policies: regret by round, statistics, paired comparisons, files, tables and charts."""
 
 import dataclasses
+import functools
 import hashlib
+import importlib.metadata
 import math
 import os
 import platform
@@ -510,16 +512,19 @@ class Results(Mapping[str, Result]):
 
 def describe_environment() -> dict[str, Any]:
     """Return what computes results here: interpreter, platform, packages and devices."""
-    from importlib.metadata import version
-
     import jax
 
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: _version(name) for name in PACKAGES},
         "devices": [f"{device.platform} {device.device_kind}" for device in jax.local_devices()],
     }
+
+
+@functools.cache
+def _version(package: str) -> str:
+    return importlib.metadata.version(package)
 
 
 def without_nan(value: Any) -> Any:
