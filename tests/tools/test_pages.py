@@ -9,10 +9,11 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import pages  # noqa: E402
 
-import invented  # noqa: E402
-from regretless.report.gather import gather  # noqa: E402
-from regretless.studies.store import Store  # noqa: E402
-from regretless.studies.study import Scale  # noqa: E402
+from regretless.experiments.report import read_page  # noqa: E402
+from regretless.experiments.store import ResultStore  # noqa: E402
+from regretless.experiments.study import Scale  # noqa: E402
+from regretless_dfhpg.studies import STUDIES  # noqa: E402
+from stored_results import fill_store  # noqa: E402
 
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 ALGORITHM = (ROOT / "docs" / "algorithm.md").read_text(encoding="utf-8")
@@ -20,12 +21,15 @@ ALGORITHM = (ROOT / "docs" / "algorithm.md").read_text(encoding="utf-8")
 
 def test_everything_with_a_number_is_there():
     """31 equations, 4 algorithms, 11 assumptions, 4 tables and 8 figures of the PDF, and every statement."""
-    told = re.findall(r"^\| ([^|]+) \|", ALGORITHM, re.MULTILINE)
-    numbers = {int(n) for cell in told for n in re.findall(r"\((\d+)\)", cell)}
+    cells = re.findall(r"^\| ([^|]+) \|", ALGORITHM, re.MULTILINE)
+    numbers = {int(n) for cell in cells for n in re.findall(r"\((\d+)\)", cell)}
     assert numbers == set(range(1, 32))
     for kind, last in (("Algorithm", 4), ("Assumption", 11), ("Table", 4), ("Figure", 8)):
         found = {
-            int(n) for cell in told if cell.startswith(kind) for n in re.findall(r"\b(\d+)\b", cell.partition(", (")[0])
+            int(n)
+            for cell in cells
+            if cell.startswith(kind)
+            for n in re.findall(r"\b(\d+)\b", cell.partition(", (")[0])
         }
         assert found == set(range(1, last + 1)), kind
     statements = {
@@ -36,7 +40,7 @@ def test_everything_with_a_number_is_there():
         f"{kind} {number}"
         for kind, wanted in statements.items()
         for number in wanted
-        if not any(cell.startswith(f"{kind} {number}") for cell in told)
+        if not any(cell.startswith(f"{kind} {number}") for cell in cells)
     ]
     assert not missing
 
@@ -73,7 +77,7 @@ def test_pages_keep_what_a_store_cannot_fill():
     page = (
         "before\n<!-- made: theory -->\nold\n<!-- end -->\nbetween\n<!-- made: models -->\nkept\n<!-- end -->\nafter\n"
     )
-    assert pages.filled(page, {"theory": "new\n"}) == page.replace("old", "new")
+    assert pages.fill_blocks(page, {"theory": "new\n"}) == page.replace("old", "new")
     names = {
         name for path in [ROOT / "README.md", *PAGES] for _, name, _ in pages.BLOCK.findall(path.read_text("utf-8"))
     }
@@ -81,14 +85,15 @@ def test_pages_keep_what_a_store_cannot_fill():
     assert names == paper | {"arena", "readme_arena", "linear_arena"}
 
 
-def test_blocks_are_made_of_full_runs_of_this_code(tmp_path):
-    store = Store(tmp_path / "store")
-    invented.fill(store, ["main", "semi_bandit"], Scale(seeds=3))
-    made, left = pages.blocks(gather(store))
+def test_blocks_need_full_runs(tmp_path):
+    store = ResultStore(tmp_path / "store")
+    scale = Scale(seeds=3)
+    fill_store(store, [STUDIES["main"](scale), STUDIES["semi_bandit"](scale)], scale)
+    made, messages = pages.make_blocks(read_page(store))
     assert made.keys() == {"readme", "energy", "simple"}
-    assert "the store has no full run of models" in "\n".join(left)
+    assert "the store has no full run of models" in "\n".join(messages)
     assert "| *best_fixed* |" in made["readme"]
     assert re.search(r"\*Made by `make pages` at commit `\w{10}`, from results of the code ", made["energy"])
-    short = Store(tmp_path / "short")
-    invented.fill(short, ["main"], Scale(seeds=3, horizon=20))
-    assert pages.blocks(gather(short))[0] == {}
+    short, scale = ResultStore(tmp_path / "short"), Scale(seeds=3, horizon=20)
+    fill_store(short, [STUDIES["main"](scale)], scale)
+    assert pages.make_blocks(read_page(short))[0] == {}
