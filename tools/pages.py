@@ -1,7 +1,7 @@
 """Update the results that pages show from one store: ``python tools/pages.py STORE`` (``make pages``).
 
-Pages have blocks between ``<!-- made: NAME -->`` and ``<!-- end -->``. A block is replaced if the store holds the full
-runs that it shows, by the same Markdown that ``regretless report`` writes; otherwise it stays. Every result must come from
+Pages have blocks between ``<!-- made: NAME -->`` and ``<!-- end -->``. A block is replaced if the store holds the
+full runs that it shows, by the same Markdown that ``regretless report`` writes; otherwise it stays. Every result must come from
 the code of this checkout.
 """
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from regretless.keys import DECIDE, STREAM, purpose_key
+from regretless.plots import draw_sheet, save_figure
 from regretless.policies.dfhpg import variants
-from regretless.report.theory import theory_figure
 from regretless.simulation import programs
+from regretless_dfhpg.report import theory_charts
 from regretless_dfhpg.theory import check as theory
 from regretless_dfhpg.theory import estimators, surrogate, world
 from regretless_dfhpg.theory import runs as theory_runs
@@ -56,7 +57,9 @@ def test_the_result_has_the_promised_form(small, tmp_path):
     assert result["horizons"] == [512, 1024]
     assert result["clipped"] == 0
     assert result["visited_convexity"] >= result["constants"]["convexity"] > 0
-    theory_figure(result).savefig(tmp_path / "theory.png")
+    charts = theory_charts(result)
+    assert list(charts) == ["estimators", "excess", "bias", "stationarity"]
+    save_figure(draw_sheet(list(charts.values()), (6.75, 5.0), 2), tmp_path / "theory.png")
     assert (tmp_path / "theory.png").read_bytes().startswith(b"\x89PNG")
 
 
