@@ -12,7 +12,8 @@ T = TypeVar("T", bound=Callable[..., Any])
 def deprecated(*, since: str, instead: str) -> Callable[[T], T]:
     """Mark a public function or class as deprecated.
 
-    A call warns once per place in the caller's code. The name keeps working for at least two minor versions (CONTRIBUTING.md).
+    A call warns once per place in the caller's code. The name keeps working for at least two minor versions
+    (CONTRIBUTING.md).
 
     Parameters
     ----------

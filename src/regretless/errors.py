@@ -27,7 +27,7 @@ class CheckpointError(RegretlessError, ValueError):
 
 
 class StoreError(RegretlessError):
-    """A learner's store that cannot be written, so that nothing was changed, or that is damaged or another learner's."""
+    """A learner's store that cannot be written (nothing has changed), is damaged, or belongs to another learner."""
 
 
 class WriteError(RegretlessError):

@@ -49,7 +49,7 @@ class ScheduleSolver:
         return _relaxed_model(self.plant)
 
     def solve(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``starts[b, n]`` and ``status[b]``: the relaxed solution if it fits the machines, else the full one."""
+        """Return ``starts[b, n]`` and ``status[b]``: of the relaxed problem if that fits, else of the full one."""
         starts, status = self.relaxed.solve(self.plant, prices)
         fit = [code == SOLVED and self._fits(row) for row, code in zip(starts, status, strict=True)]
         unfit = np.flatnonzero(~np.array(fit, bool))

@@ -109,7 +109,7 @@ IMPLIED = ("degree", "alpha.gate")
 ABBREVIATIONS = {"moving_average": "ma", "nuisance_induced": "ni", "true": "yes", "false": "no"}
 CONFIGURATIONS_ABOUT = (
     "Base: moving-average (ma) or nuisance-induced (ni) baseline; Norm: whether both gradients are scaled to unit "
-    "length; a time scale belongs to the exponential gate, the others use a warm-up. Synthetic benchmarks have degree 8."
+    "length; a time scale belongs to the exponential gate, others use a warm-up. Synthetic benchmarks have degree 8."
 )
 
 
