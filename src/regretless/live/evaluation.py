@@ -212,8 +212,8 @@ def evaluate(
     ----------
     candidates : candidate, list of candidates, or mapping of labels to candidates
         A policy (a specification or its name, which need ``oracle``, or a built policy), which learns from the rounds
-        before those that it is judged by and decides greedily; a Learner as it is now; or a function of the context (and
-        of the instance, if there are instances) that returns a decision.
+        before those that it is judged by and decides greedily; a Learner as it is now; or a function of the context
+        (and of the instance, if there are instances) that returns a decision.
     history : History
         Logged rounds with known costs.
     oracle : Oracle, optional
@@ -380,8 +380,8 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
             )
         if not isinstance(candidate, str | PolicySpec | Policy | Learner) and not callable(candidate):
             raise SettingsError(
-                f"evaluate: candidate {label!r}: expected a policy (see rg.policies) or its name, a Learner, or a function "
-                f"of the context, got {short_repr(candidate)}"
+                f"evaluate: candidate {label!r}: expected a policy (see rg.policies) or its name, a Learner, or a "
+                f"function of the context, got {short_repr(candidate)}"
             )
     return labelled
 
