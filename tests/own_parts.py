@@ -51,7 +51,7 @@ class HalfSPOSurrogate(surrogates.Surrogate):
     def queries(self, memory, prediction, target, noise):
         return jnp.stack([target, 2.0 * prediction - target])
 
-    def gradient(self, memory, prediction, target, noise, solutions, instance):
+    def gradient(self, memory, prediction, target, noise, solutions):
         return solutions[0] - solutions[1]
 
 

@@ -227,6 +227,16 @@ def test_specifications_outside_the_library():
     assert policies.DFHPG(surrogate=Louder()).replace(**{"surrogate.volume": 4.0}).surrogate.volume == 4.0
 
 
+ALL = [(family, name) for family in (policies, surrogates, models) for name in family.REGISTRY]
+
+
+@pytest.mark.parametrize(("family", "name"), ALL)
+def test_every_setting_is_described_in_the_docstring(family, name):
+    spec = family.REGISTRY[name]
+    assert set(spec.describe_settings()) == set(spec.model_fields)
+    assert all(setting in spec.__doc__ for setting in spec.model_fields), "those of base classes, too"
+
+
 REACHABLE = {
     "policies": {
         "dfhpg": [

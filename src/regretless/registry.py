@@ -58,16 +58,12 @@ class Registry(Mapping[str, T], Generic[T]):
     """
 
     def __init__(
-        self,
-        kind: str,
-        family: str,
-        entries: Mapping[str, T | str],
-        needs: tuple[str, ...] = (),
-        expected: str = "",
+        self, kind: str, family: str, entries: Mapping[str, T | str], needs: tuple[str, ...] = (), expected: str = ""
     ):
         self.kind, self.family, self.expected = kind, family, expected
         self._needs = needs
         self._built_in = frozenset(entries)
+        self.locations = {entry.partition(":")[2]: entry for entry in entries.values() if isinstance(entry, str)}
         self._parts: dict[str, T | str] = dict(entries)
         self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 

@@ -16,15 +16,16 @@ OFFSET = 100.0
 
 
 class RateSpec(Spec):
-    """Base class of specifications with a learning rate that falls, ``η_t = η_0 (r + s) / (t + s)``."""
+    """Base class of specifications with a learning rate that falls, ``η_t = η_0 (r + s) / (t + s)``.
 
-    rate_offset: float = Field(default=OFFSET, ge=0, description="s of the learning rate η_0 (r + s) / (t + s)")
-    rate_start: float = Field(
-        default=1.0,
-        ge=0,
-        le=1,
-        description="r, the round whose rate is η_0: 1, or 0 for the η_0 / (1 + t/s) that the paper prints",
-    )
+    Parameters
+    ----------
+    rate_offset, rate_start : float, default 100.0 and 1.0
+        s and r of the learning rate ``η_0 (r + s) / (t + s)``; r is 1 in the published runs, 0 as the paper prints.
+    """
+
+    rate_offset: float = Field(default=OFFSET, ge=0)
+    rate_start: float = Field(default=1.0, ge=0, le=1)
 
     @model_validator(mode="after")
     def _require_movement(self) -> Self:
@@ -122,16 +123,14 @@ class MixingWeight(Spec):
 
     namespace: ClassVar[str] = "rg.policies."
 
-    max: float = Field(default=0.3, ge=0, le=1, description="largest weight of the score term")
-    min: float = Field(default=0.02, ge=0, le=1, description="smallest weight of the score term")
-    gate: Literal["warmup", "exponential"] = Field(default="warmup", description="when α may begin to fall")
-    warmup: int = Field(default=100, ge=0, description="rounds before α may fall, with gate warmup")
-    time_scale: float = Field(default=100.0, gt=0, description="τ, in rounds, with gate exponential")
-    target: Literal["reliability", "minimum"] = Field(
-        default="reliability", description="where α goes: with the nuisance's error, or simply to alpha.min"
-    )
-    decay: float = Field(default=0.98, ge=0, lt=1, description="of the running squares of residual and total")
-    rate: float = Field(default=0.05, gt=0, le=1, description="η_α, how fast α follows its target")
+    max: float = Field(default=0.3, ge=0, le=1)
+    min: float = Field(default=0.02, ge=0, le=1)
+    gate: Literal["warmup", "exponential"] = "warmup"
+    warmup: int = Field(default=100, ge=0)
+    time_scale: float = Field(default=100.0, gt=0)
+    target: Literal["reliability", "minimum"] = "reliability"
+    decay: float = Field(default=0.98, ge=0, lt=1)
+    rate: float = Field(default=0.05, gt=0, le=1)
 
     @model_validator(mode="after")
     def _require_order(self) -> Self:

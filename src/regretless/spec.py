@@ -6,6 +6,7 @@ the mixing weight.
 """
 
 import inspect
+import re
 import reprlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,6 +18,12 @@ from pydantic_core import CoreSchema, core_schema
 from regretless.errors import SettingsError
 from regretless.registry import Registry, have, require_known
 
+PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n|\Z)", re.M | re.S)
+"""The section of a docstring that describes the settings."""
+
+PARAMETER = re.compile(r"^(\w+(?:, \w+)*) : (.+)\n((?:    .*\n?)+)", re.M)
+"""One or several settings there: names, type and description."""
+
 PART_NAME = ""
 """The key of a part's name in a mapping of its settings."""
 
@@ -24,9 +31,9 @@ PART_NAME = ""
 class Spec(BaseModel):
     """Base class of all specifications.
 
-    A subclass lists its settings as fields. Its instances are immutable, compare by value, print as the expression
-    that makes them, and can be copied and pickled. The constructor also takes dotted names, ``Spec(**{"alpha.max":
-    0.3})``.
+    A subclass lists its settings as fields and describes them under ``Parameters`` in its docstring. Its instances are
+    immutable, compare by value, print as the expression that makes them, and can be copied and pickled. The constructor
+    also takes dotted names, ``Spec(**{"alpha.max": 0.3})``.
 
     Raises
     ------
@@ -66,6 +73,26 @@ class Spec(BaseModel):
                 super().__init__(**given)
             except ValidationError as error:
                 raise SettingsError("; ".join(_explain(problem) for problem in error.errors())) from None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Complete the docstring with the settings of the base classes, whose docstrings are complete already."""
+        text, own = inspect.cleandoc(cls.__doc__ or ""), cls.describe_settings()
+        inherited = {entry.group().rstrip(): entry[1] for base in cls.__bases__ for entry in _parameters(base.__doc__)}
+        missing = [entry for entry, names in inherited.items() if not own.keys() & set(names.split(", "))]
+        if missing:
+            section = PARAMETERS.search(text)
+            end = len(text) if section is None else section.end()
+            heading = ["", "", "Parameters", "----------"] if section is None else [""]
+            cls.__doc__ = text[:end].rstrip() + "\n".join([*heading, *missing]) + text[end:]
+
+    @classmethod
+    def describe_settings(cls) -> dict[str, str]:
+        """Return the descriptions of the settings by name, from the docstring or else from the fields."""
+        described = {name: field.description or "" for name, field in cls.model_fields.items() if field.description}
+        for entry in _parameters(cls.__doc__):
+            described |= dict.fromkeys(entry[1].split(", "), " ".join(entry[3].split()))
+        return described
 
     @classmethod
     def _require_field(cls, name: str) -> None:
@@ -206,6 +233,12 @@ class Spec(BaseModel):
 
     def __str__(self) -> str:
         return repr(self)
+
+
+def _parameters(docstring: str | None) -> list[re.Match[str]]:
+    """Return the entries of the ``Parameters`` section of a docstring."""
+    section = PARAMETERS.search(inspect.cleandoc(docstring or ""))
+    return [] if section is None else list(PARAMETER.finditer(section[1] + "\n"))
 
 
 def number(value: float) -> Any:

@@ -36,7 +36,7 @@ class HalfSPOSurrogate(Surrogate):
     def queries(self, memory, prediction, target, noise):
         return jnp.stack([target, 2.0 * prediction - target])
 
-    def gradient(self, memory, prediction, target, noise, solutions, instance):
+    def gradient(self, memory, prediction, target, noise, solutions):
         return solutions[0] - solutions[1]
 
 

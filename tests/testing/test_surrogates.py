@@ -35,8 +35,8 @@ class Single(SPOPlusSurrogate):
 class Divides(SPOPlusSurrogate):
     """Fine in every step of a descent, but not where the prediction is the target."""
 
-    def gradient(self, memory, prediction, target, noise, solutions, instance):
-        slope = super().gradient(memory, prediction, target, noise, solutions, instance)
+    def gradient(self, memory, prediction, target, noise, solutions):
+        slope = super().gradient(memory, prediction, target, noise, solutions)
         return slope / jnp.sum(jnp.square(prediction - target))
 
 
@@ -82,7 +82,7 @@ COUNTER = itertools.count()
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (Ascends, "does not lower the task cost on TopK .* check the sign"),
+        (Ascends, "does not lower the task cost on TopKOracle .* check the sign"),
         (Nothing, "does not lower the task cost"),
         (Scalar, "expected a gradient of shape"),
         (Single, "in the type of the prediction"),

@@ -81,11 +81,9 @@ def settings() -> list[tuple[str, str]]:
 
     found: dict[str, tuple[str, list[str]]] = {}
 
-    def tell(owner: str, name: str, field: Any) -> None:
+    def tell(owner: str, name: str, field: Any, description: str) -> None:
         default = field.default
-        words = (
-            f"{field.description or ''} (default {default.registered_name if isinstance(default, Spec) else default})"
-        )
+        words = f"{description} (default {default.registered_name if isinstance(default, Spec) else default})"
         found.setdefault(f"{name}\0{words}", (words, []))[1].append(owner)
 
     def collect(owner: str, model: Any, prefix: str) -> None:
@@ -93,7 +91,7 @@ def settings() -> list[tuple[str, str]]:
             if isinstance(field.default, Spec) and field.default.registry is None:
                 collect(owner, type(field.default), f"{prefix}{name}.")
             else:
-                tell(owner, prefix + name, field)
+                tell(owner, prefix + name, field, model.describe_settings().get(name, ""))
 
     for name, entry in policies.REGISTRY.usable().items():
         collect(name, entry, "")

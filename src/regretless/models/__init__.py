@@ -53,15 +53,12 @@ __all__ = [
 ]
 
 _LOCATIONS = {
-    "Diffusion": "regretless.models.diffusion:Diffusion",
-    "Flow": "regretless.models.flow:Flow",
-    "GaussianLinear": "regretless.models.gaussian:GaussianLinear",
+    **REGISTRY.locations,
     "GaussianModel": "regretless.models.gaussian:GaussianModel",
-    "GaussianNN": "regretless.models.gaussian:GaussianNN",
-    "LinearNuisance": "regretless.models.nuisance:LinearNuisance",
-    "MLPNuisance": "regretless.models.nuisance:MLPNuisance",
-    "Nuisance": "regretless.models.nuisance:Nuisance",
-    "NuisanceSpec": "regretless.models.nuisance:NuisanceSpec",
+    **{
+        name: f"regretless.models.nuisance:{name}"
+        for name in ("LinearNuisance", "MLPNuisance", "Nuisance", "NuisanceSpec")
+    },
 }
 
 

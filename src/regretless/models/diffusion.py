@@ -254,16 +254,12 @@ class Diffusion(GenerativeModelSpec):
         Hidden units of the denoiser.
     """
 
-    train_steps: int = Field(default=50, ge=2, description="noise levels of the diffusion")
-    sample_steps: int = Field(default=50, ge=1, description="steps that sample the diffusion")
-    weights: Literal["root", "elbo"] = Field(
-        default="root", description="of the denoising loss: √(1 − ᾱ), or those of the variational bound without t = 0"
-    )
-    regulariser: Literal["weighted", "unweighted"] = Field(
-        default="weighted", description="g^reg with these weights, or without weights as the paper writes"
-    )
-    sampler: Sampler = Field(default="ddim", description="ddim adds no noise on the way, ddpm does at every step")
-    width: int = Field(default=128, ge=1, description="hidden units of the denoiser")
+    train_steps: int = Field(default=50, ge=2)
+    sample_steps: int = Field(default=50, ge=1)
+    weights: Literal["root", "elbo"] = "root"
+    regulariser: Literal["weighted", "unweighted"] = "weighted"
+    sampler: Sampler = "ddim"
+    width: int = Field(default=128, ge=1)
 
     def build(self, dim: int, context_shape: tuple[int, ...]) -> DiffusionModel:
         """Return the model for ``dim`` costs and contexts of this shape."""

@@ -185,7 +185,7 @@ class Flow(GenerativeModelSpec):
         Hidden units of each conditioning net.
     """
 
-    width: int = Field(default=128, ge=1, description="hidden units of each conditioning net")
+    width: int = Field(default=128, ge=1)
 
     def build(self, dim: int, context_shape: tuple[int, ...]) -> FlowModel:
         """Return the model for ``dim`` costs and contexts of this shape."""

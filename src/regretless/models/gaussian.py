@@ -63,7 +63,7 @@ class GaussianLinear(PointModelSpec):
         Standard deviation of the initial weights.
     """
 
-    start: float = Field(default=0.01, ge=0, description="standard deviation of the initial weights")
+    start: float = Field(default=0.01, ge=0)
 
     def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> GaussianLinearModel:
         """Return the model for ``dim`` costs and contexts of this shape, with exploration scale σ."""
@@ -92,7 +92,7 @@ class GaussianNN(PointModelSpec):
         Hidden units.
     """
 
-    width: int = Field(default=128, ge=1, description="hidden units")
+    width: int = Field(default=128, ge=1)
 
     def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> GaussianNNModel:
         """Return the model for ``dim`` costs and contexts of this shape, with exploration scale σ."""

@@ -184,22 +184,25 @@ class LinearNuisanceModel(Nuisance):
 REGISTRY: Registry[type["NuisanceSpec"]] = Registry(
     "nuisance",
     "nuisances",
-    {
-        "mlp": "regretless.models.nuisance:MLPNuisance",
-        "linear": "regretless.models.nuisance:LinearNuisance",
-    },
+    {"mlp": "regretless.models.nuisance:MLPNuisance", "linear": "regretless.models.nuisance:LinearNuisance"},
     ("registry", "build"),
     "a subclass of regretless.models.NuisanceSpec",
 )
 
 
 class NuisanceSpec(Spec):
-    """Base class of nuisance regressions as settings: subclass it, list the settings as fields and write ``build``."""
+    """Base class of nuisance regressions as settings: subclass it, list the settings as fields and write ``build``.
+
+    Parameters
+    ----------
+    lr : float, default 0.01
+        η_0 of φ.
+    """
 
     registry: ClassVar[Registry[Any] | None] = REGISTRY
     namespace: ClassVar[str] = "rg.models."
 
-    lr: float = Field(default=0.01, ge=0, description="η_0 of φ")
+    lr: float = Field(default=0.01, ge=0)
 
     @abc.abstractmethod
     def build(self, problem: Problem) -> Nuisance:
@@ -216,10 +219,6 @@ class MLPNuisance(NuisanceSpec, RateSpec):
 
     Parameters
     ----------
-    lr : float, default 0.01
-        η_0 of φ.
-    rate_offset, rate_start : float, default 100.0 and 1.0
-        s and r of the learning rate ``η_0 (r + s) / (t + s)``.
     precision : {"single", "double"}, default "single"
         Of the network.
     width : int, default 256
@@ -232,16 +231,11 @@ class MLPNuisance(NuisanceSpec, RateSpec):
         Of a round: half the mean of squared errors over the rows seen, or the sum that the paper writes.
     """
 
-    precision: Literal["single", "double"] = Field(default="single", description="of the network")
-    width: int = Field(default=256, ge=1, description="units of each hidden layer")
-    clip: float = Field(default=10.0, gt=0, description="largest norm of a gradient")
-    optimiser: Literal["adam", "sgd"] = Field(
-        default="adam", description="of φ: the published runs', or the paper's text"
-    )
-    loss: Literal["half_mean", "sum"] = Field(
-        default="half_mean",
-        description="of a round: half the mean over the rows seen, or the sum that the paper writes",
-    )
+    precision: Literal["single", "double"] = "single"
+    width: int = Field(default=256, ge=1)
+    clip: float = Field(default=10.0, gt=0)
+    optimiser: Literal["adam", "sgd"] = "adam"
+    loss: Literal["half_mean", "sum"] = "half_mean"
 
     def build(self, problem: Problem) -> MLPNuisanceModel:
         """Return the regression for a problem."""
@@ -253,18 +247,14 @@ class LinearNuisance(NuisanceSpec):
 
     Parameters
     ----------
-    lr : float, default 0.01
-        η_0 of φ.
     rule : {"adaptive", "constant"}, default "adaptive"
         Step sizes ``lr / t``, or ``lr`` throughout.
     radius : float, default 10000.0
         Of the ball that the coefficients are projected on.
     """
 
-    rule: Literal["adaptive", "constant"] = Field(
-        default="adaptive", description="step sizes: lr / t, or lr throughout"
-    )
-    radius: float = Field(default=1e4, gt=0, description="of the ball that the coefficients are projected on")
+    rule: Literal["adaptive", "constant"] = "adaptive"
+    radius: float = Field(default=1e4, gt=0)
 
     def build(self, problem: Problem) -> LinearNuisanceModel:
         """Return the regression for a problem."""

@@ -55,19 +55,10 @@ __all__ = [
 ]
 
 _LOCATIONS = {
-    "Adaptive": "regretless.policies.adaptive.policy:Adaptive",
-    "DFHPG": "regretless.policies.dfhpg.specs:DFHPG",
-    "DFHPG0": "regretless.policies.dfhpg.specs:DFHPG0",
-    "DFHPG1": "regretless.policies.dfhpg.specs:DFHPG1",
-    "DFHPGAuto": "regretless.policies.dfhpg.auto:DFHPGAuto",
-    "Ensemble": "regretless.policies.adaptive.ensemble:Ensemble",
-    "EpsilonGreedy": "regretless.policies.regression:EpsilonGreedy",
+    **REGISTRY.locations,
     "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",
-    "Greedy": "regretless.policies.regression:Greedy",
-    "LinearThompson": "regretless.policies.linear_thompson:LinearThompson",
     "MixingWeight": "regretless.schedules:MixingWeight",
     "Scaled": "regretless.policies.scaling:Scaled",
-    "Thompson": "regretless.policies.regression:Thompson",
     "Unscaled": "regretless.policies.building:Unscaled",
     "build_policy": "regretless.policies.building:build_policy",
 }

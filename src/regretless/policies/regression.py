@@ -90,14 +90,24 @@ class RegressionPolicy(Policy):
 
 
 class RegressionSpec(PolicySpec, RateSpec):
-    """Base class of the three baselines: what the regression needs."""
+    """Base class of the three baselines: settings of the regression.
 
-    policy_lr: float = Field(default=0.05, gt=0, description="η_0 of θ")
-    clip: float = Field(default=10.0, gt=0, description="largest norm of a gradient")
-    model: PointModelSpec = Field(default=GaussianLinear(), description="model of the cost")
-    loss: Literal["squares", "sum"] = Field(
-        default="squares", description="of several rows: half the mean of squares, or the sum that the paper writes"
-    )
+    Parameters
+    ----------
+    policy_lr : float, default 0.05
+        η_0 of θ.
+    clip : float, default 10.0
+        Largest norm of a gradient.
+    model : PointModelSpec, default GaussianLinear()
+        Model of the cost.
+    loss : {"squares", "sum"}, default "squares"
+        Of several rows: half the mean of squares, or the sum that the paper writes.
+    """
+
+    policy_lr: float = Field(default=0.05, gt=0)
+    clip: float = Field(default=10.0, gt=0)
+    model: PointModelSpec = GaussianLinear()
+    loss: Literal["squares", "sum"] = "squares"
 
     def unused(self, problem: Problem) -> dict[str, str]:
         total_only = problem.feedback.total_only
@@ -119,21 +129,7 @@ class RegressionSpec(PolicySpec, RateSpec):
 
 
 class Greedy(RegressionSpec):
-    """GreedyCB (Algorithm 2 of the paper): always plays ``w*(f_θ(x))``.
-
-    Parameters
-    ----------
-    policy_lr : float, default 0.05
-        η_0 of θ.
-    rate_offset, rate_start : float, default 100.0 and 1.0
-        s and r of the learning rate ``η_0 (r + s) / (t + s)``.
-    clip : float, default 10.0
-        Largest norm of a gradient.
-    model : PointModelSpec, default GaussianLinear()
-        Model of the cost.
-    loss : {"squares", "sum"}, default "squares"
-        Of several rows: half the mean of squares, or the sum that the paper writes.
-    """
+    """GreedyCB (Algorithm 2 of the paper): always plays ``w*(f_θ(x))``."""
 
     def build(self, problem: Problem) -> RegressionPolicy:
         """Return the policy for a problem."""
@@ -147,13 +143,9 @@ class EpsilonGreedy(RegressionSpec):
     ----------
     epsilon : float, default 0.1
         Probability of a random decision.
-
-    Notes
-    -----
-    The other parameters are those of ``Greedy``.
     """
 
-    epsilon: float = Field(default=0.1, ge=0, le=1, description="probability of a random decision")
+    epsilon: float = Field(default=0.1, ge=0, le=1)
 
     def build(self, problem: Problem) -> RegressionPolicy:
         """Return the policy for a problem."""
@@ -171,18 +163,11 @@ class Thompson(RegressionSpec):
         σ in place of ``exploration_scale``, which presets share with other policies.
     thompson_loss : {"squares", "likelihood"}, default "squares"
         The squared error, or −log density of the total as the paper writes.
-
-    Notes
-    -----
-    The other parameters are those of ``Greedy``.
     """
 
-    exploration_scale: float = Field(default=0.1, gt=0, description="σ of the sampled cost")
-    thompson_scale: float | None = Field(default=None, gt=0, description="σ of thompson; none: exploration_scale")
-    thompson_loss: Literal["squares", "likelihood"] = Field(
-        default="squares",
-        description="of thompson: the squared error, or −log density of the total as the paper writes",
-    )
+    exploration_scale: float = Field(default=0.1, gt=0)
+    thompson_scale: float | None = Field(default=None, gt=0)
+    thompson_loss: Literal["squares", "likelihood"] = "squares"
 
     def unused(self, problem: Problem) -> dict[str, str]:
         total_only = problem.feedback.total_only

@@ -50,17 +50,6 @@ __all__ = [
     "register",
 ]
 
-_LOCATIONS = {
-    name: f"regretless.surrogates.{module}:{name}"
-    for module, names in {
-        "contrastive": ("ContrastiveMAP", "MAPC", "NCE", "NCEC", "SPOCaching"),
-        "direct": ("DBB", "MSE", "MSESPOPlus", "NID", "PG", "SPOPlus"),
-        "perturbation": ("AIMLE", "DPO", "IMLE", "PFYL"),
-        "ranking": ("ListwiseLTR", "PairwiseDiff", "PairwiseLTR", "PointwiseLTR"),
-    }.items()
-    for name in names
-}
-
 
 def parse(name: str, settings: Mapping[str, Any] | None = None) -> SurrogateSpec:
     """Return a surrogate's specification from its name.
@@ -91,7 +80,7 @@ register = REGISTRY.register
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, _LOCATIONS, name)
+    return lazy_attribute(__name__, REGISTRY.locations, name)
 
 
 def __dir__() -> list[str]:

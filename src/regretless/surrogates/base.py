@@ -21,6 +21,9 @@ from regretless.types import Cost, Instance, Key
 Memory = Any
 """What a surrogate remembers between calls (a pool, a scale), as a pytree; None if nothing."""
 
+Rows = Float[Array, "q d"]
+"""Cost vectors to be solved, or their solutions, row by row."""
+
 TINY = 1e-7
 """Added to the step sizes that gradients are divided by."""
 
@@ -35,20 +38,12 @@ class Surrogate(eqx.Module):
     oracle: Oracle
 
     @abc.abstractmethod
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Float[Array, "q d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         """Return the cost vectors whose solutions ``gradient`` needs."""
 
     @abc.abstractmethod
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: Any,
-        solutions: Float[Array, "q d"],
-        instance: Instance,
-    ) -> Cost:
-        """Return ``∇_ĉ ℓ`` from the solutions of ``queries`` under the round's ``instance``."""
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
+        """Return ``∇_ĉ ℓ`` from the solutions of ``queries``."""
 
     def init(self) -> Memory:
         """Return the memory before the first call."""
@@ -58,7 +53,7 @@ class Surrogate(eqx.Module):
         """Return the noise of one call; None for a surrogate without noise."""
         return None
 
-    def remember(self, memory: Memory, solutions: Float[Array, "q d"]) -> Memory:
+    def remember(self, memory: Memory, solutions: Rows) -> Memory:
         """Return the memory with this call's solutions, before the gradient is taken."""
         return memory
 
@@ -88,14 +83,13 @@ class Surrogate(eqx.Module):
         prediction: Cost,
         target: Cost,
         noise: Any,
-        solutions: Float[Array, "q d"],
-        instance: Instance = None,
+        solutions: Rows,
         feasible: Bool[Array, " n"] | None = None,
     ) -> tuple[Cost, Memory]:
         """Return the gradient and the memory after this call; ``feasible`` marks the usable ``points`` (None: all)."""
         after = self.remember(memory, solutions)
         visible = after if feasible is None else self.remember(self.available(memory, feasible), solutions)
-        gradient = self.gradient(visible, prediction, target, noise, solutions, instance)
+        gradient = self.gradient(visible, prediction, target, noise, solutions)
         return gradient, self.adapt(after, gradient)
 
     def finish_all(
@@ -105,7 +99,6 @@ class Surrogate(eqx.Module):
         target: Cost,
         noise: Any,
         solutions: Float[Array, "k q d"],
-        instance: Instance = None,
         feasible: Bool[Array, " n"] | None = None,
     ) -> tuple[Float[Array, "k d"], Memory]:
         """Return ``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, and the memory after all of them.
@@ -115,7 +108,7 @@ class Surrogate(eqx.Module):
         """
         after = self.before_all(memory, solutions)
         visible = after if feasible is None else self.before_all(self.available(memory, feasible), solutions)
-        one = lambda c, eta, w: self.gradient(visible, c, target, eta, w, instance)  # noqa: E731
+        one = lambda c, eta, w: self.gradient(visible, c, target, eta, w)  # noqa: E731
         gradients = jax.vmap(one)(predictions, noise, solutions)
         return gradients, self.after_all(after, gradients, solutions)
 
@@ -128,7 +121,7 @@ class Surrogate(eqx.Module):
         feasible = None
         if instance is not None:
             feasible = jax.vmap(lambda w: self.oracle.feasible(w, instance))(self.points(memory))
-        return self.finish(memory, prediction, target, noise, solutions, instance, feasible)
+        return self.finish(memory, prediction, target, noise, solutions, feasible)
 
 
 REGISTRY: Registry[type["SurrogateSpec"]] = Registry(

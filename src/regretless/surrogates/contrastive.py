@@ -1,9 +1,11 @@
 """Contrasting the target's decision with a pool of others (Mulamba et al., 2021)."""
 
+from typing import Any
+
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from regretless.oracles.base import Oracle
+from regretless.surrogates.base import Rows
 from regretless.surrogates.pool import Pool, PooledSpec, PooledSurrogate
 from regretless.types import Cost
 
@@ -11,7 +13,7 @@ from regretless.types import Cost
 class NCESurrogate(PooledSurrogate):
     """``w*(c) − mean of the pool``."""
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         mean = pool.present().astype(target.dtype) @ pool.decisions / jnp.maximum(pool.count(), 1)
         return best - mean
 
@@ -20,11 +22,6 @@ class NCE(PooledSpec):
     """Noise-contrastive estimation; gradient ``w*(c) − mean of the pool``.
 
     Loss: ``(1/|P|) Σ ĉ·(w*(c) − w)``.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
     def build(self, oracle: Oracle) -> NCESurrogate:
@@ -36,18 +33,13 @@ class NCEC(NCE):
     """Noise-contrastive estimation of the error; the gradient is that of ``NCE``.
 
     Loss: ``(1/|P|) Σ (ĉ − c)·(w*(c) − w)``. It differs from that of ``NCE`` by a constant in ``ĉ``.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
 
 class ContrastiveMAPSurrogate(PooledSurrogate):
     """``w*(c) − argmin over the pool of ĉ·w``."""
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         return best - pool.best(prediction)
 
 
@@ -55,11 +47,6 @@ class ContrastiveMAP(PooledSpec):
     """The hardest contrast under the prediction; gradient ``w*(c) − argmin over the pool of ĉ·w``.
 
     Loss: ``max over the pool of ĉ·(w*(c) − w)``.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
     def build(self, oracle: Oracle) -> ContrastiveMAPSurrogate:
@@ -70,10 +57,10 @@ class ContrastiveMAP(PooledSpec):
 class MAPCSurrogate(PooledSurrogate):
     """``w*(c) − argmin over the pool of (ĉ − c)·w``."""
 
-    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "3 d"]:
+    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.stack([target, prediction, prediction - target])
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         return best - pool.best(prediction - target)
 
 
@@ -81,11 +68,6 @@ class MAPC(PooledSpec):
     """The hardest contrast of the error; gradient ``w*(c) − argmin over the pool of (ĉ − c)·w``.
 
     Loss: ``max over the pool of (ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(ĉ − c)`` to the pool.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
     def build(self, oracle: Oracle) -> MAPCSurrogate:
@@ -96,10 +78,10 @@ class MAPC(PooledSpec):
 class SPOCachingSurrogate(PooledSurrogate):
     """``w*(c) − argmin over the pool of (2ĉ − c)·w``."""
 
-    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "3 d"]:
+    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.stack([target, prediction, 2.0 * prediction - target])
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         return best - pool.best(2.0 * prediction - target)
 
 
@@ -108,11 +90,6 @@ class SPOCaching(PooledSpec):
 
     Loss: ``½ max over the pool of (2ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(2ĉ − c)`` to the pool. The paper's
     appendix prints the gradient with the opposite sign.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
     def build(self, oracle: Oracle) -> SPOCachingSurrogate:

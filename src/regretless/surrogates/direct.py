@@ -1,6 +1,6 @@
 """Surrogates made of at most two solves: squared error, SPO+, differentiated black boxes, perturbation gradients."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -8,25 +8,17 @@ from jaxtyping import Array, Float
 from pydantic import Field
 
 from regretless.oracles.base import Oracle
-from regretless.surrogates.base import TINY, Memory, Surrogate, SurrogateSpec
-from regretless.types import Cost, Instance
+from regretless.surrogates.base import TINY, Memory, Rows, Surrogate, SurrogateSpec
+from regretless.types import Cost
 
 
 class MSESurrogate(Surrogate):
     """``2 (ĉ − c)``."""
 
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "0 d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.zeros((0, self.oracle.dim))
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "0 d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         return 2.0 * (prediction - target)
 
 
@@ -41,18 +33,10 @@ class MSE(SurrogateSpec):
 class SPOPlusSurrogate(Surrogate):
     """``2 (w*(c) − w*(2ĉ − c))``."""
 
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.stack([target, 2.0 * prediction - target])
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "2 d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         best, pessimistic = solutions
         return 2.0 * (best - pessimistic)
 
@@ -74,16 +58,8 @@ class MSESPOPlusSurrogate(SPOPlusSurrogate):
     share: Float[Array, ""]
     factor: Float[Array, ""]
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "2 d"],
-        instance: Instance,
-    ) -> Cost:
-        spo_plus = super().gradient(memory, prediction, target, noise, solutions, instance)
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
+        spo_plus = super().gradient(memory, prediction, target, noise, solutions)
         return self.share * self.factor * (prediction - target) + (1.0 - self.share) * spo_plus
 
 
@@ -98,8 +74,8 @@ class MSESPOPlus(SurrogateSpec):
         Of ``ĉ − c``: 2 is the gradient of ``‖ĉ − c‖²``, 1 is what the paper prints.
     """
 
-    share: float = Field(default=0.5, ge=0, le=1, description="β, weight of the squared error next to SPO+")
-    factor: float = Field(default=2.0, gt=0, description="of ĉ − c: 2 for ‖ĉ − c‖², 1 as the paper prints")
+    share: float = Field(default=0.5, ge=0, le=1)
+    factor: float = Field(default=2.0, gt=0)
 
     def build(self, oracle: Oracle) -> MSESPOPlusSurrogate:
         """Return the gradient on a feasible set."""
@@ -111,18 +87,10 @@ class DBBSurrogate(Surrogate):
 
     lam: Float[Array, ""]
 
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.stack([prediction + self.lam * target, prediction])
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "2 d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         perturbed, plain = solutions
         return (perturbed - plain) / (self.lam + TINY)
 
@@ -138,7 +106,7 @@ class DBB(SurrogateSpec):
         λ, how far the prediction moves towards the target.
     """
 
-    lam: float = Field(default=10.0, gt=0, description="λ, how far the prediction moves towards the target")
+    lam: float = Field(default=10.0, gt=0)
 
     def build(self, oracle: Oracle) -> DBBSurrogate:
         """Return the gradient on a feasible set."""
@@ -148,15 +116,7 @@ class DBB(SurrogateSpec):
 class NIDSurrogate(MSESurrogate):
     """``−c``."""
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "0 d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         return -target
 
 
@@ -174,19 +134,11 @@ class PGSurrogate(Surrogate):
     step: Float[Array, ""]
     difference: Literal["backward", "central"] = eqx.field(static=True)
 
-    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: None) -> Float[Array, "2 d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         ahead = prediction + self.step * target if self.difference == "central" else prediction
         return jnp.stack([ahead, prediction - self.step * target])
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "2 d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         ahead, behind = solutions
         width = 2.0 if self.difference == "central" else 1.0
         return (ahead - behind) / (width * self.step + TINY)
@@ -207,8 +159,8 @@ class PG(SurrogateSpec):
         Kind of the difference.
     """
 
-    step: float = Field(default=0.1, gt=0, description="σ, step of the difference along the target")
-    difference: Literal["backward", "central"] = Field(default="backward", description="kind of the difference")
+    step: float = Field(default=0.1, gt=0)
+    difference: Literal["backward", "central"] = "backward"
 
     def build(self, oracle: Oracle) -> PGSurrogate:
         """Return the gradient on a feasible set."""

@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -13,8 +13,8 @@ from pydantic import Field
 
 from regretless import draws
 from regretless.oracles.base import Oracle
-from regretless.surrogates.base import TINY, Memory, Surrogate, SurrogateSpec
-from regretless.types import Cost, Instance, Key
+from regretless.surrogates.base import TINY, Memory, Rows, Surrogate, SurrogateSpec
+from regretless.types import Cost, Key
 
 GAMMA_TERMS, KAPPA = 10, 5
 REACH, KNOTS_PER_UNIT = 6.0, 128
@@ -66,34 +66,34 @@ class ImplicitSurrogate(Surrogate):
         shape = (self.draws, self.oracle.dim)
         return sum_of_gamma(key, shape, self.kappa) if self.noise == "gamma" else draws.normal(key, shape)
 
-    def queries(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
-    ) -> Float[Array, "2n d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         plain = prediction + self.spread * noise
         return jnp.concatenate([plain + self.step_size(memory, prediction, target) * target, plain])
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: Float[Array, "n d"],
-        solutions: Float[Array, "2n d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         perturbed, plain = jnp.split(solutions, 2)
         return jnp.mean(perturbed - plain, axis=0) / (self.step_size(memory, prediction, target) + TINY)
 
 
 class ImplicitSpec(SurrogateSpec):
-    """Base class of implicit maximum likelihood: the noise and the number of draws."""
+    """Base class of implicit maximum likelihood: the noise and the number of draws.
 
-    spread: float = Field(default=1.0, gt=0, description="σ, size of the noise")
-    draws: int = Field(default=10, ge=1, description="M, draws of the noise in each call")
-    noise: Literal["gamma", "normal"] = Field(
-        default="gamma", description="sum of Gamma, or normal as the paper writes"
-    )
-    kappa: int = Field(default=KAPPA, ge=1, description="κ of the sum-of-Gamma noise")
+    Parameters
+    ----------
+    spread : float, default 1.0
+        σ, size of the noise.
+    draws : int, default 10
+        M, draws of the noise in each call.
+    noise : {"gamma", "normal"}, default "gamma"
+        Sum-of-Gamma noise, or ``N(0, I)`` as the paper writes.
+    kappa : int, default 5
+        κ of the sum-of-Gamma noise.
+    """
+
+    spread: float = Field(default=1.0, gt=0)
+    draws: int = Field(default=10, ge=1)
+    noise: Literal["gamma", "normal"] = "gamma"
+    kappa: int = Field(default=KAPPA, ge=1)
 
 
 class IMLESurrogate(ImplicitSurrogate):
@@ -113,19 +113,11 @@ class IMLE(ImplicitSpec):
 
     Parameters
     ----------
-    spread : float, default 1.0
-        σ, size of the noise.
-    draws : int, default 10
-        M, draws of the noise in each call.
-    noise : {"gamma", "normal"}, default "gamma"
-        Sum-of-Gamma noise, or ``N(0, I)`` as the paper writes.
-    kappa : int, default 5
-        κ of the sum-of-Gamma noise.
     lam : float, default 10.0
         λ, how far the prediction moves towards the target.
     """
 
-    lam: float = Field(default=10.0, gt=0, description="λ, how far the prediction moves towards the target")
+    lam: float = Field(default=10.0, gt=0)
 
     def build(self, oracle: Oracle) -> IMLESurrogate:
         """Return the gradient on a feasible set."""
@@ -174,24 +166,14 @@ class AIMLE(ImplicitSpec):
 
     Parameters
     ----------
-    spread : float, default 1.0
-        σ, size of the noise.
-    draws : int, default 10
-        M, draws of the noise in each call.
-    noise : {"gamma", "normal"}, default "gamma"
-        Sum-of-Gamma noise, or ``N(0, I)`` as the paper writes.
-    kappa : int, default 5
-        κ of the sum-of-Gamma noise.
     step : float, default 0.001
         By how much ``a`` changes after each call.
     decay : float, default 0.9
         Of the running share of gradient entries that are not zero.
     """
 
-    step: float = Field(default=1e-3, ge=0, description="by how much a changes after each call")
-    decay: float = Field(
-        default=0.9, ge=0, lt=1, description="of the running share of gradient entries that are not zero"
-    )
+    step: float = Field(default=1e-3, ge=0)
+    decay: float = Field(default=0.9, ge=0, lt=1)
 
     def build(self, oracle: Oracle) -> AIMLESurrogate:
         """Return the gradient on a feasible set."""
@@ -209,36 +191,7 @@ class PerturbedSurrogate(Surrogate):
 
 
 class PerturbedSpec(SurrogateSpec):
-    """Base class of the perturbed losses: the noise and the number of draws."""
-
-    spread: float = Field(default=1.0, gt=0, description="σ, size of the noise")
-    draws: int = Field(default=10, ge=1, description="M, draws of the noise in each call")
-
-
-class PFYLSurrogate(PerturbedSurrogate):
-    """``w*(c) − mean over ξ of w*(ĉ + σ ξ)``."""
-
-    def queries(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
-    ) -> Float[Array, "n+1 d"]:
-        return jnp.concatenate([target[None], prediction + self.spread * noise])
-
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: Float[Array, "n d"],
-        solutions: Float[Array, "n+1 d"],
-        instance: Instance,
-    ) -> Cost:
-        return solutions[0] - jnp.mean(solutions[1:], axis=0)
-
-
-class PFYL(PerturbedSpec):
-    """Perturbed Fenchel-Young loss (Berthet et al., 2020); gradient ``w*(c) − mean over ξ of w*(ĉ + σ ξ)``.
-
-    Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
+    """Base class of the perturbed losses: the noise and the number of draws.
 
     Parameters
     ----------
@@ -246,6 +199,26 @@ class PFYL(PerturbedSpec):
         σ, size of the noise.
     draws : int, default 10
         M, draws of the noise in each call.
+    """
+
+    spread: float = Field(default=1.0, gt=0)
+    draws: int = Field(default=10, ge=1)
+
+
+class PFYLSurrogate(PerturbedSurrogate):
+    """``w*(c) − mean over ξ of w*(ĉ + σ ξ)``."""
+
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
+        return jnp.concatenate([target[None], prediction + self.spread * noise])
+
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
+        return solutions[0] - jnp.mean(solutions[1:], axis=0)
+
+
+class PFYL(PerturbedSpec):
+    """Perturbed Fenchel-Young loss (Berthet et al., 2020); gradient ``w*(c) − mean over ξ of w*(ĉ + σ ξ)``.
+
+    Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
     """
 
     def build(self, oracle: Oracle) -> PFYLSurrogate:
@@ -256,20 +229,10 @@ class PFYL(PerturbedSpec):
 class DPOSurrogate(PerturbedSurrogate):
     """``mean over ξ of ξ (c·w*(ĉ + σ ξ)) / σ``."""
 
-    def queries(
-        self, memory: Memory, prediction: Cost, target: Cost, noise: Float[Array, "n d"]
-    ) -> Float[Array, "n d"]:
+    def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return prediction + self.spread * noise
 
-    def gradient(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: Float[Array, "n d"],
-        solutions: Float[Array, "n d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         return jnp.mean(noise * (solutions @ target)[:, None], axis=0) / (self.spread + TINY)
 
 
@@ -277,13 +240,6 @@ class DPO(PerturbedSpec):
     """Differentiable perturbed optimiser (Berthet et al., 2020); gradient ``mean over ξ of ξ (c·w*(ĉ + σ ξ)) / σ``.
 
     An unbiased estimate of the gradient of the smoothed task cost ``E c·w*(ĉ + σ ξ)``, ξ ~ N(0, I).
-
-    Parameters
-    ----------
-    spread : float, default 1.0
-        σ, size of the noise.
-    draws : int, default 10
-        M, draws of the noise in each call.
     """
 
     def build(self, oracle: Oracle) -> DPOSurrogate:

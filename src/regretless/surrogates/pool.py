@@ -1,6 +1,7 @@
 """A pool of feasible decisions, kept in arrays of fixed shape, and what surrogates that compare its decisions share."""
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless.surrogates.base import Surrogate, SurrogateSpec
-from regretless.types import Cost, Instance
+from regretless.surrogates.base import Rows, Surrogate, SurrogateSpec
+from regretless.types import Cost
 
 SIZE = 128
 """Decisions that a pool holds unless set otherwise."""
@@ -87,16 +88,16 @@ class PooledSurrogate(Surrogate):
     pool: int = eqx.field(static=True)
 
     @abc.abstractmethod
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         """Return ``∇_ĉ ℓ`` from the pool; ``best`` is ``w*(c)``."""
 
     def init(self) -> Pool:
         return empty(self.oracle.dim, self.pool)
 
-    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: None) -> Float[Array, "q d"]:
+    def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.stack([target, prediction])
 
-    def remember(self, memory: Pool, solutions: Float[Array, "q d"]) -> Pool:
+    def remember(self, memory: Pool, solutions: Rows) -> Pool:
         for w in solutions:
             memory = add(memory, w)
         return memory
@@ -113,19 +114,17 @@ class PooledSurrogate(Surrogate):
     def available(self, memory: Pool, feasible: Bool[Array, " n"]) -> Pool:
         return memory.only(feasible)
 
-    def gradient(
-        self,
-        memory: Pool,
-        prediction: Cost,
-        target: Cost,
-        noise: None,
-        solutions: Float[Array, "q d"],
-        instance: Instance,
-    ) -> Cost:
+    def gradient(self, memory: Pool, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
         return self.slope(memory, prediction, target, solutions[0])
 
 
 class PooledSpec(SurrogateSpec):
-    """Base class of the surrogates with a pool of decisions."""
+    """Base class of the surrogates with a pool of decisions.
 
-    pool: int = Field(default=SIZE, ge=2, description="decisions that are remembered")
+    Parameters
+    ----------
+    pool : int, default 128
+        Decisions that are remembered.
+    """
+
+    pool: int = Field(default=SIZE, ge=2)

@@ -16,7 +16,7 @@ from regretless.types import Cost
 class PointwiseLTRSurrogate(PooledSurrogate):
     """``(2/|P|) Σ ((ĉ − c)·w) w``."""
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         error = jnp.where(pool.present(), pool.decisions @ (prediction - target), 0.0)
         return 2.0 / jnp.maximum(pool.count(), 1) * (error @ pool.decisions)
 
@@ -25,11 +25,6 @@ class PointwiseLTR(PooledSpec):
     """Regression of the cost of every decision in the pool; gradient ``(2/|P|) Σ ((ĉ − c)·w) w``.
 
     Loss: ``(1/|P|) Σ ((ĉ − c)·w)²``.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
     def build(self, oracle: Oracle) -> PointwiseLTRSurrogate:
@@ -40,7 +35,7 @@ class PointwiseLTR(PooledSpec):
 class PairwiseDiffSurrogate(PooledSurrogate):
     """``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``."""
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         first = pool.cheapest(target)
         rest = pool.present() & ~first & ~_repeated(pool, pool.costs(target))
         difference = first.astype(target.dtype) @ pool.decisions - pool.decisions
@@ -53,11 +48,6 @@ class PairwiseDiff(PooledSpec):
 
     Gradient: ``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``. Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with
     ``R`` the pool without ``w_b``; of decisions with exactly equal target cost only the oldest counts.
-
-    Parameters
-    ----------
-    pool : int, default 128
-        Decisions that are remembered.
     """
 
     def build(self, oracle: Oracle) -> PairwiseDiffSurrogate:
@@ -71,7 +61,7 @@ class PairwiseLTRSurrogate(PooledSurrogate):
     margin: Float[Array, ""]
     reduction: Literal["mean", "sum"] = eqx.field(static=True)
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         first = pool.cheapest(target)
         rest = pool.present() & ~first
         w_b = first.astype(target.dtype) @ pool.decisions
@@ -87,16 +77,14 @@ class PairwiseLTR(PooledSpec):
 
     Parameters
     ----------
-    pool : int, default 128
-        Decisions that are remembered.
     margin : float, default 0.0
         δ, by how much the predicted cost of the best must be lower.
     reduction : {"mean", "sum"}, default "mean"
         Over the pairs; the paper prints the sum.
     """
 
-    margin: float = Field(default=0.0, ge=0, description="δ, by how much the predicted cost of the best must be lower")
-    reduction: Literal["mean", "sum"] = Field(default="mean", description="over the pairs; the paper prints the sum")
+    margin: float = Field(default=0.0, ge=0)
+    reduction: Literal["mean", "sum"] = "mean"
 
     def build(self, oracle: Oracle) -> PairwiseLTRSurrogate:
         """Return the gradient on a feasible set."""
@@ -108,7 +96,7 @@ class ListwiseLTRSurrogate(PooledSurrogate):
 
     temperature: Float[Array, ""]
 
-    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Float[Array, " d"]) -> Cost:
+    def slope(self, pool: Pool, prediction: Cost, target: Cost, best: Cost) -> Cost:
         wanted, given = (jax.nn.softmax(-pool.costs(cost) / self.temperature) for cost in (target, prediction))
         return (wanted - given) @ pool.decisions / self.temperature
 
@@ -120,13 +108,11 @@ class ListwiseLTR(PooledSpec):
 
     Parameters
     ----------
-    pool : int, default 128
-        Decisions that are remembered.
     temperature : float, default 1.0
         τ, temperature of the rankings.
     """
 
-    temperature: float = Field(default=1.0, gt=0, description="τ, temperature of the rankings")
+    temperature: float = Field(default=1.0, gt=0)
 
     def build(self, oracle: Oracle) -> ListwiseLTRSurrogate:
         """Return the gradient on a feasible set."""

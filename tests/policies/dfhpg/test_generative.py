@@ -76,7 +76,7 @@ def expected_step(policy, before, decision, seen):
     plan = "own", 1.0
     queries, asked = gradients.scenario_queries(policy.surrogate, None, costs, target, fold(variants.SURROGATE), *plan)
     each, _ = gradients.scenario_cotangents(
-        policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, None, 6, *plan
+        policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, 6, *plan
     )
     branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, variants.REGULARISER))
     unit = lambda tree: jax.tree.map(lambda g: g / networks.tree_norm(tree), tree)  # noqa: E731

@@ -39,7 +39,7 @@ def slopes(surrogate, memory, variant="own", orientation="minimise", costs=COSTS
 def whole(surrogate, memory, variant, sign, costs, target):
     queries, seen = gradients.scenario_queries(surrogate, memory, costs, target, KEY, variant, sign)
     solved = surrogate.oracle.solve(queries).w if len(queries) else queries
-    return gradients.scenario_cotangents(surrogate, memory, seen, solved, None, None, COUNT, variant, sign)
+    return gradients.scenario_cotangents(surrogate, memory, seen, solved, None, COUNT, variant, sign)
 
 
 compiled = eqx.filter_jit(whole)
@@ -56,7 +56,7 @@ def test_own_gradients_are_those_of_single_calls(name):
         queries = surrogate.queries(memory, COSTS[k], TARGET, noise)
         solved = ORACLE.solve(queries).w if len(queries) else queries
         seen = surrogate.before_all(memory, solved[None])
-        expected = surrogate.gradient(seen, COSTS[k], TARGET, noise, solved, None) / COUNT
+        expected = surrogate.gradient(seen, COSTS[k], TARGET, noise, solved) / COUNT
         np.testing.assert_allclose(got[k], expected, rtol=1e-5, atol=1e-6)
 
 

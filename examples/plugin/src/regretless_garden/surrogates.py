@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from pydantic import Field
 
 import regretless as rg
-from regretless.types import Cost, Instance
+from regretless.types import Cost
 
 
 class HalfSPOSurrogate(rg.surrogates.Surrogate):
@@ -28,7 +28,6 @@ class HalfSPOSurrogate(rg.surrogates.Surrogate):
         target: Cost,
         noise: Any,
         solutions: Array,
-        instance: Instance,
     ) -> Cost:
         return solutions[0] - solutions[1]
 

@@ -291,13 +291,12 @@ class AutoDFHPG(AskingPolicy):
 
     def _plug_in(self, pending: PendingAutoUpdate, solutions: Float[Array, "n d"], answer: Answer) -> tuple[Any, Any]:
         """Return ``(∇_θ μ)ᵀ ∇_ĉ ℓ^sur`` on average over the contexts, and the surrogate's memory after all of them."""
-        instance = pending.decision.instance
         feasible = answer.feasible if self.problem.has_instances else None
         solved = solutions.reshape(len(pending.contexts), -1, self.problem.dim)
 
         def finish(memory: Any, context: Any) -> tuple[Any, Cost]:
             prediction, target, noise, w = context
-            slope, memory = self.surrogate.finish(memory, prediction, target, noise, w, instance, feasible)
+            slope, memory = self.surrogate.finish(memory, prediction, target, noise, w, feasible)
             return memory, slope
 
         memory, slopes = jax.lax.scan(
@@ -425,49 +424,31 @@ class DFHPGAuto(PolicySpec):
     presets: ClassVar[bool] = False
     search_space: ClassVar[Mapping[str, Any] | None] = SEARCH_SPACE
 
-    surrogate: SurrogateSpec = Field(default=SPOPlus(), description="surrogate loss of the decision-focused branch")
+    surrogate: SurrogateSpec = SPOPlus()
     alpha: MixingWeight = MixingWeight()
-    baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
-        default="nuisance_induced", description="b of the score term"
-    )
-    baseline_momentum: float = Field(default=0.95, ge=0, lt=1, description="ψ of the moving-average baseline")
-    late_clip: float = Field(default=10.0, gt=0, description="largest density ratio of a late score term")
-    late_limit: float = Field(
-        default=100.0, ge=0, description="age in learning steps beyond which a score term is left out"
-    )
-    exploration: float = Field(
-        default=0.3,
-        gt=0,
-        description="σ at the start, as a share of the predicted costs' spread; a third of it with feature rows",
-    )
-    exploration_rounds: float = Field(default=100.0, gt=0, description="τ of σ's fall, √(τ / (τ + t)), in rounds")
-    width: int = Field(default=64, ge=1, description="units of both hidden layers of every network")
-    members: int = Field(default=5, ge=1, description="networks of the nuisance")
-    memory: int = Field(default=2048, ge=1, description="past rounds that are kept to train the nuisance on")
-    contexts: int = Field(default=256, ge=1, description="past contexts that are kept to train the policy on")
-    steps: int = Field(
-        default=2, ge=1, description="training steps of the nuisance and of the policy's anchor per round"
-    )
-    early_steps: int = Field(default=8, ge=1, description="the same in the first rounds")
-    early_rounds: int = Field(default=100, ge=0, description="how many rounds are the first")
-    batch: int = Field(default=64, ge=1, description="rounds per training step of each network")
-    context_batch: int = Field(default=32, ge=1, description="contexts per training step of the policy's anchor")
-    rows_batch: int = Field(
-        default=512,
-        ge=1,
-        description="feature rows per training step, where every coordinate has its own: fewer rounds then",
-    )
-    replayed: int = Field(
-        default=1, ge=0, description="past contexts in addition to the present one in the decision-focused term"
-    )
-    rate: float = Field(default=1e-3, gt=0, description="Adam's rate for the nuisance and for the policy's anchor")
-    rate_steps: float = Field(default=500.0, gt=0, description="S of its fall, √(S / (S + steps)), to 0.3 of itself")
-    hybrid_rate: float = Field(default=1e-3, gt=0, description="Adam's rate for the hybrid gradient")
-    decay: float = Field(default=0.1, ge=0, description="weight decay of all networks")
-    linear_speed: float = Field(default=3.0, gt=0, description="how much faster the linear part of every network moves")
-    error_floor: float = Field(
-        default=0.3, gt=0, description="cost units added to the size that errors are relative to"
-    )
+    baseline: Literal["moving_average", "nuisance_induced", "none"] = "nuisance_induced"
+    baseline_momentum: float = Field(default=0.95, ge=0, lt=1)
+    late_clip: float = Field(default=10.0, gt=0)
+    late_limit: float = Field(default=100.0, ge=0)
+    exploration: float = Field(default=0.3, gt=0)
+    exploration_rounds: float = Field(default=100.0, gt=0)
+    width: int = Field(default=64, ge=1)
+    members: int = Field(default=5, ge=1)
+    memory: int = Field(default=2048, ge=1)
+    contexts: int = Field(default=256, ge=1)
+    steps: int = Field(default=2, ge=1)
+    early_steps: int = Field(default=8, ge=1)
+    early_rounds: int = Field(default=100, ge=0)
+    batch: int = Field(default=64, ge=1)
+    context_batch: int = Field(default=32, ge=1)
+    rows_batch: int = Field(default=512, ge=1)
+    replayed: int = Field(default=1, ge=0)
+    rate: float = Field(default=1e-3, gt=0)
+    rate_steps: float = Field(default=500.0, gt=0)
+    hybrid_rate: float = Field(default=1e-3, gt=0)
+    decay: float = Field(default=0.1, ge=0)
+    linear_speed: float = Field(default=3.0, gt=0)
+    error_floor: float = Field(default=0.3, gt=0)
 
     def unused(self, problem: Problem) -> dict[str, str]:
         moving = self.baseline == "moving_average"

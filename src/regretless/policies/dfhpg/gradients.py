@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 from regretless.models import networks
 from regretless.models.base import Model, Params, PointModel
 from regretless.surrogates.base import Memory, Surrogate
-from regretless.types import Cost, Decision, Instance, Key
+from regretless.types import Cost, Decision, Key
 
 Scalar = Float[Array, ""]
 ScenarioGradient = Literal["own", "averaged", "saa"]
@@ -132,7 +132,6 @@ def scenario_cotangents(
     memory: Memory,
     batch: ScenarioBatch,
     solutions: Float[Array, "q d"],
-    instance: Instance,
     feasible: Bool[Array, " n"] | None,
     count: int,
     variant: ScenarioGradient,
@@ -151,12 +150,10 @@ def scenario_cotangents(
     solutions = solutions.astype(dtype).reshape(rows, len(solutions) // rows, dim)
     if variant == "saa":
         noise = jax.tree.map(lambda leaf: leaf[0], batch.noise)
-        slope, after = surrogate.finish(memory, predictions[0], batch.target, noise, solutions[0], instance, feasible)
+        slope, after = surrogate.finish(memory, predictions[0], batch.target, noise, solutions[0], feasible)
         cotangents = jnp.broadcast_to(slope, (count, *slope.shape))
     else:
-        cotangents, after = surrogate.finish_all(
-            memory, predictions, batch.target, batch.noise, solutions, instance, feasible
-        )
+        cotangents, after = surrogate.finish_all(memory, predictions, batch.target, batch.noise, solutions, feasible)
         if variant == "averaged":
             cotangents = jnp.broadcast_to(jnp.mean(cotangents, axis=0), cotangents.shape)
     after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, memory)

@@ -48,44 +48,53 @@ class GenerativeTerm(Spec):
 
     namespace: ClassVar[str] = "rg.policies."
 
-    scenarios: int = Field(default=32, ge=1, description="K, scenarios per round")
-    scenario_gradient: ScenarioGradient = Field(
-        default="own",
-        description="each scenario keeps its surrogate gradient, all take the average, or one call at their mean",
-    )
-    kappa_dfl: float = Field(default=1.0, ge=0, description="κ, weight of the surrogate in the (1 − α) term")
-    lambda_reg: float = Field(default=0.1, ge=0, description="λ, weight of the regulariser in the (1 − α) term")
-    regulariser_at: Literal["prediction", "sample"] = Field(
-        default="prediction", description="where the regulariser is taken: nuisance prediction or fresh sample"
-    )
-    orientation: Orientation = Field(
-        default="minimise",
-        description="published: hand costs to surrogates that maximise, as the authors' generative runs do",
-    )
-    optimiser: Literal["adam", "sgd"] = Field(
-        default="adam", description="of θ: the published runs', or the paper's plain step"
-    )
+    scenarios: int = Field(default=32, ge=1)
+    scenario_gradient: ScenarioGradient = "own"
+    kappa_dfl: float = Field(default=1.0, ge=0)
+    lambda_reg: float = Field(default=0.1, ge=0)
+    regulariser_at: Literal["prediction", "sample"] = "prediction"
+    orientation: Orientation = "minimise"
+    optimiser: Literal["adam", "sgd"] = "adam"
 
 
 class ScoreTermSpec(PolicySpec, RateSpec):
-    """Base class of DFHPG's variants: what the score term needs."""
+    """Base class of DFHPG's variants: settings of the score term.
+
+    Parameters
+    ----------
+    policy_lr : float, default 0.05
+        η_0 of θ.
+    policy_schedule : {"shifted_inverse", "constant"}, default "shifted_inverse"
+        How the policy's learning rate falls (the theorems keep it constant).
+    clip : float, default 10.0
+        Largest norm of a gradient.
+    exploration_scale : float, default 0.1
+        σ of the sampled cost, of point models.
+    normalize_gradients : bool, default True
+        Whether both gradients are scaled to norm 1 before mixing.
+    baseline_momentum : float, default 0.95
+        ψ of the moving-average baseline.
+    late_clip : float, default 10.0
+        Largest density ratio of a late score term.
+    late_limit : float, default 100.0
+        Age in learning steps beyond which a score term is left out.
+    model : ModelSpec, default GaussianLinear()
+        Model of the cost.
+    generative : GenerativeTerm
+        What a generative model needs in addition.
+    """
 
     supports_generative: ClassVar[bool] = True
 
-    policy_lr: float = Field(default=0.05, gt=0, description="η_0 of θ")
-    policy_schedule: Literal["shifted_inverse", "constant"] = Field(
-        default="shifted_inverse",
-        description="how the policy's learning rate falls (the theorems keep it constant)",
-    )
-    clip: float = Field(default=10.0, gt=0, description="largest norm of a gradient")
-    exploration_scale: float = Field(default=0.1, gt=0, description="σ of the sampled cost")
-    normalize_gradients: bool = Field(default=True, description="scale both gradients to norm 1 before mixing")
-    baseline_momentum: float = Field(default=0.95, ge=0, lt=1, description="ψ of the moving-average baseline")
-    late_clip: float = Field(default=10.0, gt=0, description="largest density ratio of a late score term")
-    late_limit: float = Field(
-        default=100.0, ge=0, description="age in learning steps beyond which a score term is left out"
-    )
-    model: ModelSpec = Field(default=GaussianLinear(), description="model of the cost")
+    policy_lr: float = Field(default=0.05, gt=0)
+    policy_schedule: Literal["shifted_inverse", "constant"] = "shifted_inverse"
+    clip: float = Field(default=10.0, gt=0)
+    exploration_scale: float = Field(default=0.1, gt=0)
+    normalize_gradients: bool = True
+    baseline_momentum: float = Field(default=0.95, ge=0, lt=1)
+    late_clip: float = Field(default=10.0, gt=0)
+    late_limit: float = Field(default=100.0, ge=0)
+    model: ModelSpec = GaussianLinear()
     generative: GenerativeTerm = GenerativeTerm()
 
     @property
@@ -138,33 +147,7 @@ class ScoreTermSpec(PolicySpec, RateSpec):
 
 
 class DFHPG1(ScoreTermSpec):
-    """DFHPG with α ≡ 1: only the score term learns, with the moving average as its baseline.
-
-    Parameters
-    ----------
-    policy_lr : float, default 0.05
-        η_0 of θ.
-    rate_offset, rate_start : float, default 100.0 and 1.0
-        s and r of the learning rate ``η_0 (r + s) / (t + s)``.
-    policy_schedule : {"shifted_inverse", "constant"}, default "shifted_inverse"
-        How the policy's learning rate falls (the theorems keep it constant).
-    clip : float, default 10.0
-        Largest norm of a gradient.
-    exploration_scale : float, default 0.1
-        σ of the sampled cost, of point models.
-    normalize_gradients : bool, default True
-        Whether both gradients are scaled to norm 1 before mixing.
-    baseline_momentum : float, default 0.95
-        ψ of the moving-average baseline.
-    late_clip : float, default 10.0
-        Largest density ratio of a late score term.
-    late_limit : float, default 100.0
-        Age in learning steps beyond which a score term is left out.
-    model : ModelSpec, default GaussianLinear()
-        Model of the cost.
-    generative : GenerativeTerm
-        What a generative model needs in addition.
-    """
+    """DFHPG with α ≡ 1: only the score term learns, with the moving average as its baseline."""
 
     def build(self, problem: Problem) -> DFHPGPolicy:
         """Return the policy for a problem."""
@@ -183,28 +166,36 @@ class DFHPG1(ScoreTermSpec):
 
 
 class PlugInTermSpec(ScoreTermSpec):
-    """Base class of the variants with a decision-focused plug-in term."""
+    """Base class of the variants with a decision-focused plug-in term.
 
-    surrogate: SurrogateSpec = Field(default=SPOPlus(), description="surrogate loss of the decision-focused branch")
-    surrogate_at: Literal["mean", "sample"] = Field(default="mean", description="where the surrogate is evaluated")
-    variant: Literal["surrogate", "plug_in"] = Field(
-        default="surrogate", description="the (1 − α) branch of Algorithm 1"
-    )
-    nuisance: NuisanceSpec = Field(
-        default=MLPNuisance(), description="the network of the published runs, or the theory's linear class"
-    )
-    nuisance_at: Literal["after", "before"] = Field(
-        default="after",
-        description="φ of the (1 − α) branch: after this round's step, or before it as the paper writes",
-    )
-    overwrite_seen: bool = Field(
-        default=True,
-        description="costs that were seen one by one replace their predictions in the (1 − α) branch",
-    )
-    baseline: Literal["moving_average", "nuisance_induced", "none"] = Field(
-        default="moving_average", description="b of the score term"
-    )
-    plug_in_baseline: bool = Field(default=True, description="subtract b in the plug-in term too (the paper does not)")
+    Parameters
+    ----------
+    surrogate : SurrogateSpec, default SPOPlus()
+        Surrogate loss of the decision-focused branch.
+    surrogate_at : {"mean", "sample"}, default "mean"
+        Where the surrogate is evaluated, of point models.
+    variant : {"surrogate", "plug_in"}, default "surrogate"
+        The (1 − α) branch of Algorithm 1.
+    nuisance : NuisanceSpec, default MLPNuisance()
+        The regression ``f_φ``: the network of the published runs, or the theory's linear class.
+    nuisance_at : {"after", "before"}, default "after"
+        φ of the (1 − α) branch: after this round's step, or before it as the paper writes.
+    overwrite_seen : bool, default True
+        Whether costs that were seen one by one replace their predictions in the (1 − α) branch.
+    baseline : {"moving_average", "nuisance_induced", "none"}, default "moving_average"
+        b of the score term.
+    plug_in_baseline : bool, default True
+        Whether b is subtracted in the plug-in term too (not in the paper).
+    """
+
+    surrogate: SurrogateSpec = SPOPlus()
+    surrogate_at: Literal["mean", "sample"] = "mean"
+    variant: Literal["surrogate", "plug_in"] = "surrogate"
+    nuisance: NuisanceSpec = MLPNuisance()
+    nuisance_at: Literal["after", "before"] = "after"
+    overwrite_seen: bool = True
+    baseline: Literal["moving_average", "nuisance_induced", "none"] = "moving_average"
+    plug_in_baseline: bool = True
 
     def predicts(self, problem: Problem) -> bool:
         """Return whether there is a nuisance: not where the whole cost arrives in every round and replaces it."""
@@ -254,31 +245,7 @@ class PlugInTermSpec(ScoreTermSpec):
 
 
 class DFHPG0(PlugInTermSpec):
-    """DFHPG with α ≡ 0: only the decision-focused plug-in term learns (what is played is still the sample).
-
-    Parameters
-    ----------
-    surrogate : SurrogateSpec, default SPOPlus()
-        Surrogate loss of the decision-focused branch.
-    surrogate_at : {"mean", "sample"}, default "mean"
-        Where the surrogate is evaluated, of point models.
-    variant : {"surrogate", "plug_in"}, default "surrogate"
-        The (1 − α) branch of Algorithm 1.
-    nuisance : NuisanceSpec, default MLPNuisance()
-        The regression ``f_φ``: the network of the published runs, or the theory's linear class.
-    nuisance_at : {"after", "before"}, default "after"
-        φ of the (1 − α) branch: after this round's step, or before it as the paper writes.
-    overwrite_seen : bool, default True
-        Whether costs that were seen one by one replace their predictions in the (1 − α) branch.
-    baseline : {"moving_average", "nuisance_induced", "none"}, default "moving_average"
-        b of the score term.
-    plug_in_baseline : bool, default True
-        Whether b is subtracted in the plug-in term too (not in the paper).
-
-    Notes
-    -----
-    The other parameters are those of ``DFHPG1``.
-    """
+    """DFHPG with α ≡ 0: only the decision-focused plug-in term learns (what is played is still the sample)."""
 
     def build(self, problem: Problem) -> DFHPGPolicy:
         """Return the policy for a problem."""
@@ -295,10 +262,6 @@ class DFHPG(PlugInTermSpec):
     nuisance_always : bool, default False
         Whether the nuisance is trained also where α stays at 1 (the published runs leave it at its initial weights).
 
-    Notes
-    -----
-    The other parameters are those of ``DFHPG0`` and ``DFHPG1``.
-
     Examples
     --------
     >>> import regretless as rg
@@ -307,10 +270,7 @@ class DFHPG(PlugInTermSpec):
     """
 
     alpha: MixingWeight = MixingWeight()
-    nuisance_always: bool = Field(
-        default=False,
-        description="train the nuisance also where α stays at 1 (the published runs leave it at its start)",
-    )
+    nuisance_always: bool = False
 
     def unused(self, problem: Problem) -> dict[str, str]:
         idle = super().unused(problem)

@@ -74,9 +74,7 @@ class PointDFHPG(DFHPGPolicy):
         solutions: Float[Array, "q d"],
         feasible: Bool[Array, " n"] | None,
     ) -> tuple[Params, Any]:
-        slope, memory = surrogate.finish(
-            memory, branch.prediction, branch.target, branch.noise, solutions, decision.instance, feasible
-        )
+        slope, memory = surrogate.finish(memory, branch.prediction, branch.target, branch.noise, solutions, feasible)
         return surrogate_gradient(self.model, theta, decision, slope), memory
 
 
@@ -148,15 +146,7 @@ class GenerativeDFHPG(DFHPGPolicy):
     ) -> tuple[Params, Any]:
         x, target = decision.context, branch.target
         slopes, memory = scenario_cotangents(
-            surrogate,
-            memory,
-            branch.batch,
-            solutions,
-            decision.instance,
-            feasible,
-            self.count,
-            self.scenario_gradient,
-            self.sign,
+            surrogate, memory, branch.batch, solutions, feasible, self.count, self.scenario_gradient, self.sign
         )
         if self.regulariser_at == "sample":
             target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))
