@@ -9,7 +9,7 @@ import regretless as rg
 from regretless import feedback, oracles, policies
 from regretless.errors import SettingsError
 from regretless.problem import Problem, form_of, form_words
-from regretless.testing.words import form_difference
+from regretless.testing.helpers import form_difference
 from regretless.types import NOT_SAMPLED
 from toys import DIM, FEATURES
 

@@ -7,7 +7,7 @@ import pytest
 from regretless import models, policies, testing
 from regretless.policies.offset import Offset
 from regretless.policies.scaling import Scaled
-from regretless.testing.playing import problems
+from regretless.testing.policies import example_problems
 from toys import DIM, SMALL, Toy, make
 
 TOY = Toy()
@@ -22,7 +22,7 @@ def test_keeps_the_contract(name):
 def test_keeps_it_with_every_model(model):
     """On feature rows, with missing rows, with instances: between them both kinds of contexts and two regimes."""
     settings = {"model": model, "surrogate": "map_c", **SMALL.get(model, {})}
-    for problem in problems()[-3:]:
+    for problem in example_problems()[-3:]:
         testing.check_policy(lambda problem: policies.parse("dfhpg", settings).build(problem), problem)
 
 
@@ -34,7 +34,7 @@ def test_keeps_it_in_wrappers(name, which):
         inner = policies.parse(name).build(problem)
         return Scaled(problem, Offset(problem, inner, jax.numpy.arange(float(DIM))))
 
-    testing.check_policy(wrapped, None if which is None else problems()[which])
+    testing.check_policy(wrapped, None if which is None else example_problems()[which])
 
 
 def test_dfhpg_and_dfhpg_0_share_a_program_and_so_do_the_regressions():

@@ -121,6 +121,6 @@ def test_sound_benchmarks_pass():
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_broken_benchmark_is_told_what_is_wrong(broken, message):
+def test_a_broken_benchmark_raises_with_the_reason(broken, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_benchmark(broken())

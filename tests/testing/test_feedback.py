@@ -9,7 +9,7 @@ from regretless.feedback import Bandit, Diagonal, Full, Linear, Rows, SemiBandit
 
 
 class Sums(Full):
-    """Costs of two groups, that says of itself what it is told to."""
+    """Costs of two groups, that declares what it is given."""
 
     says: tuple = ()
 
@@ -131,6 +131,6 @@ def test_our_own_pass_also_with_start_times():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_broken_regime_is_told_what_is_wrong(broken, message):
+def test_a_broken_regime_raises_with_the_reason(broken, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_feedback(broken)

@@ -96,14 +96,14 @@ class Neither(Model):
         (ShortNoise, "the noise needs one number per cost coordinate"),
         (Single, "in the program's type float64, got .* of float32"),
         (OtherScenarios, "scenarios must be the samples of each row of noise"),
-        (NoWayBack, "way back of scenarios is not their transposed Jacobian"),
+        (NoWayBack, "pullback of scenarios is not their transposed Jacobian"),
         (NotDescending, "loss_gradient is not the gradient of loss"),
         (WrongVolume, "where the change of variables gives"),
         (Neither, "subclass PointModel .* or GenerativeModel"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_broken_model_is_told_what_is_wrong(broken, message):
+def test_a_broken_model_raises_with_the_reason(broken, message):
     def build(dim, shape):
         return broken(dim, shape, number(0.7)) if issubclass(broken, PointModel) else broken(dim, shape)
 

@@ -15,7 +15,7 @@ from regretless.types import Solution
 COUNTER = itertools.count()
 
 
-class Dearest(TopKOracle):
+class MostExpensive(TopKOracle):
     def minimise(self, cost, instance):
         return super().minimise(-cost, instance)
 
@@ -93,21 +93,21 @@ def test_sound_oracles_pass():
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (Dearest(6, 2), "does not minimise"),
+        (MostExpensive(6, 2), "does not minimise"),
         (Infeasible(6, 2), "solve and feasible disagree"),
-        (Fickle(6, 2), "does not minimise|gives other decisions|otherwise than in a batch"),
+        (Fickle(6, 2), "does not minimise|gives other decisions|differently than in a batch"),
         (OneOfTwo(6, 2), r"at most 1 coordinates are not zero \(support\), but 2"),
         (Unchecked(6, 2), "costs that are not finite must raise OracleError"),
         (IgnoresTheMask(6, 2), "uses a coordinate that the instance closes"),
         (Unprintable(6, 2), "fingerprint must be JSON data"),
         (CallsBack(6, 2), "calls Python from inside a program"),
         (SaysHost(6, 2), "says that it runs on the host, but lets itself be compiled"),
-        (SecretAux(6), "aux_form must describe what the solutions tell beside w"),
+        (SecretAux(6), "aux_form must describe what solutions hold next to w"),
         (HalfOpen(6), "example_instance must be an instance that changes nothing"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
-def test_a_broken_oracle_is_told_what_is_wrong(broken, message):
+def test_a_broken_oracle_raises_with_the_reason(broken, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_oracle(broken)
 

@@ -1,4 +1,4 @@
-"""Each check of a policy can fail: a sound one passes, and every broken version is told what is wrong with it."""
+"""Each check of a policy can fail: a sound one passes, and every broken version raises what is wrong with it."""
 
 import equinox as eqx
 import jax
@@ -210,7 +210,7 @@ class Refuses(AverageSpec):
         (AlwaysComplete, "Info.complete must be False when a row"),
         (Gullible, "learns from the value of a row that did not arrive"),
         (OldSamples, r"must carry the version of the state that it was drawn from \(0\), got -1"),
-        (NeedsTheSample, "cannot learn from a decision that nobody sampled"),
+        (NeedsTheSample, "cannot learn from a decision that was not sampled"),
         (Forgetful, "must keep the problem that it is built for, but they differ: feedback: 'full' and 'semi_bandit'"),
         (HalfMean, r"mean must be a finite cost of shape \(4,\), got \(2,\)"),
         (StaticSpec, "changing the setting 'noise' .* changes what would be compiled"),
@@ -221,11 +221,11 @@ class Refuses(AverageSpec):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_broken_policy_is_told_what_is_wrong(broken, message):
+def test_a_broken_policy_raises_with_the_reason(broken, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_policy(broken if issubclass(broken, PolicySpec) else lambda p: broken(p, number(0.3)), PROBLEM)
 
 
-def test_a_policy_that_is_none():
+def test_a_policy_of_the_wrong_type():
     with pytest.raises(AssertionError, match="expected a Policy, got int"):
         testing.check_policy(lambda problem: 3)

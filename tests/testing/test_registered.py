@@ -53,7 +53,7 @@ class LazyState(eqx.Module):
 
 
 class Lazy(Policy):
-    """Draws one cost vector at the start and plays it for ever."""
+    """Draws one cost vector at the start and plays it always."""
 
     def init(self, key):
         return LazyState(jax.random.normal(key, (self.problem.dim,)), jnp.int32(0))

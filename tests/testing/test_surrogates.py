@@ -95,9 +95,9 @@ COUNTER = itertools.count()
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_broken_surrogate_is_told_what_is_wrong(broken, message, monkeypatch):
+def test_a_broken_surrogate_raises_with_the_reason(broken, message, monkeypatch):
     if broken not in (Ascends, Nothing):
-        monkeypatch.setattr("regretless.testing.surrogates._check_descent", lambda who, surrogate: None)
+        monkeypatch.setattr("regretless.testing.models._check_descent", lambda who, surrogate: None)
 
     def build(oracle):
         return broken(oracle, pool=8) if issubclass(broken, PointwiseLTRSurrogate) else broken(oracle)
@@ -106,7 +106,7 @@ def test_a_broken_surrogate_is_told_what_is_wrong(broken, message, monkeypatch):
         testing.check_surrogate(broken if issubclass(broken, SurrogateSpec) else build)
 
 
-def test_a_surrogate_that_is_none():
+def test_a_surrogate_of_the_wrong_type():
     with pytest.raises(AssertionError, match="expected a Surrogate, got int"):
         testing.check_surrogate(lambda oracle: 3)
     assert issubclass(SPOPlusSurrogate, Surrogate)

@@ -1,21 +1,23 @@
 """Contract checks that a package with parts of its own runs in its tests; they need no test framework.
 
-Each check is driven by what a part says it can do, and raises AssertionError with a sentence that says what is wrong.
+Each check exercises what a part declares, and raises AssertionError with a sentence that says what is wrong.
 
 >>> from regretless import oracles, testing
 >>> testing.check_oracle(oracles.top_k(5, 2))
 >>> testing.check_registered("feedback", "semi_bandit")
 """
 
-from regretless.testing.benchmarks import check_benchmark
-from regretless.testing.feedback import check_feedback
-from regretless.testing.models import check_model
-from regretless.testing.oracles import check_oracle
+from regretless.testing.models import check_model, check_surrogate
 from regretless.testing.policies import check_policy
+from regretless.testing.problems import check_benchmark, check_feedback, check_oracle
 from regretless.testing.registered import check_registered
-from regretless.testing.surrogates import check_surrogate
 
 __all__ = [
-    "check_benchmark", "check_feedback", "check_model", "check_oracle", "check_policy", "check_registered",
+    "check_benchmark",
+    "check_feedback",
+    "check_model",
+    "check_oracle",
+    "check_policy",
+    "check_registered",
     "check_surrogate",
-]  # fmt: skip
+]

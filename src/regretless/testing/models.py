@@ -1,4 +1,4 @@
-"""The contract of a model of the cost: samples, mean, density and gradients that belong together."""
+"""The contracts of models and surrogates: gradients, densities and memories that are what they promise."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,28 +7,65 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from regretless import oracles
 from regretless.models.base import GenerativeModel, Model, ModelSpec, PointModel, PointModelSpec
-from regretless.testing.words import check_numbers, close, form_difference, name_of, require
+from regretless.oracles.base import Oracle
+from regretless.surrogates.base import Surrogate, SurrogateSpec
+from regretless.testing.helpers import (
+    check_hyperparameters,
+    form_difference,
+    instantiate,
+    is_close,
+    is_finite,
+    name_of,
+    require,
+)
 
-DIM, FEATURES, SCALE, SAMPLES = 4, 3, 0.3, 20_000
-STEP = 1e-6
-"""Of finite differences."""
+DIM, FEATURES = 4, 3
+"""Size of the models that are checked."""
 
-Build = Callable[[int, tuple[int, ...]], Model]
+SCALE = 0.3
+"""Standard deviation of a point model's noise."""
+
+SAMPLES = 20_000
+"""Draws that a mean and a density are compared with; five standard errors are allowed."""
+
+DIFFERENCE_STEP = 1e-6
+"""Step of finite differences."""
+
+DESCENT_STEPS, DESCENT_STARTS, DESCENT_NOISE = 20, 400, 8
+"""Gradient steps from each start, starts, and draws around a prediction in the descent check."""
+
+DESCENT_ERRORS = 3.1
+"""Standard errors of 99.9 % one-sided confidence."""
+
+ModelBuilder = Callable[[int, tuple[int, ...]], Model]
 
 
-def check_model(part: ModelSpec | type[ModelSpec] | Build) -> None:
-    """Check a model's specification (a class or an object), or a function of (number of costs, shape of a context)."""
+def check_model(part: ModelSpec | type[ModelSpec] | ModelBuilder) -> None:
+    """Check that samples, mean, density and gradients of a model belong together.
+
+    Parameters
+    ----------
+    part : ModelSpec, subclass of it, or callable
+        A specification, or a function of the number of costs and the shape of a context. It is tried on context
+        vectors and on feature rows.
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that says what is wrong.
+    """
     who = f"model {name_of(part)}"
-    spec: Any = part() if isinstance(part, type) and issubclass(part, ModelSpec) else part
-    build = _builder(spec) if isinstance(spec, ModelSpec) else spec
+    spec, _ = instantiate(part, ModelSpec)
+    build = _model_builder(spec) if isinstance(spec, ModelSpec) else spec
     for shape in ((FEATURES,), (DIM, FEATURES)):
         with jax.enable_x64(True):
             model = build(DIM, shape)
             require(isinstance(model, Model), f"{who}: expected a Model, got {type(model).__name__}; subclass it")
             context = jax.random.normal(jax.random.key(1), shape)
             start = model.init(jax.random.key(0))
-            _check_form(who, model, start, context)
+            _check_model_form(who, model, start, context)
             params = jax.tree.map(lambda leaf: 2.0 * leaf.astype(jnp.float64), start)
             if isinstance(model, PointModel):
                 _check_point(who, model, params, context)
@@ -37,16 +74,16 @@ def check_model(part: ModelSpec | type[ModelSpec] | Build) -> None:
             else:
                 raise AssertionError(f"{who}: subclass PointModel (has a mean) or GenerativeModel (has samples)")
     if isinstance(spec, ModelSpec):
-        check_numbers(who, spec, lambda other: _builder(other)(DIM, (FEATURES,)))
+        check_hyperparameters(who, spec, lambda other: _model_builder(other)(DIM, (FEATURES,)))
 
 
-def _builder(spec: ModelSpec) -> Build:
+def _model_builder(spec: ModelSpec) -> ModelBuilder:
     if isinstance(spec, PointModelSpec):
         return lambda dim, shape: spec.build(dim, shape, SCALE)
     return spec.build
 
 
-def _check_form(who: str, model: Model, params: Any, context: Any) -> None:
+def _check_model_form(who: str, model: Model, params: Any, context: Any) -> None:
     require(
         jax.tree.leaves(params) and form_difference(model.init(jax.random.key(0)), params) == "",
         f"{who}: init must return parameters as a tree of arrays, of one form whatever the key",
@@ -59,7 +96,7 @@ def _check_form(who: str, model: Model, params: Any, context: Any) -> None:
         f"{who}: expected a sample of shape ({DIM},) in the program's type float64, got {cost.shape} of {cost.dtype}",
     )
     again = jax.jit(lambda *arguments: model.sample(*arguments))(params, context, noise)
-    require(close(cost, again, 1e-5, 1e-6), f"{who}: samples of the same noise must be the same, compiled or not")
+    require(is_close(cost, again, 1e-5, 1e-6), f"{who}: samples of the same noise must be the same, compiled or not")
     density: Any = model.log_density(params, context, cost)
     require(
         density is None or density.shape == (),
@@ -96,43 +133,43 @@ def _check_point(who: str, model: PointModel, params: Any, context: Any) -> None
     expected = jax.grad(lambda theta: model.log_density(theta, context, cost))(params)
     for fresh, given in ((True, noise), (False, noise), (False, jnp.full(DIM, 7.0))):
         score = model.score(params, context, cost, given, jnp.asarray(fresh))
+        stale = (
+            "" if fresh else "; when the noise is not fresh, it must be taken from the cost and the parameters instead"
+        )
         require(
-            close(score, expected, 1e-6),
-            f"{who}: score must be the gradient of log_density in the parameters"
-            + (
-                ""
-                if fresh
-                else "; when the noise is not fresh, it must be taken from the cost and the parameters instead"
-            ),
+            is_close(score, expected, 1e-6),
+            f"{who}: score must be the gradient of log_density in the parameters{stale}",
         )
 
 
 def _check_pullback(who: str, model: PointModel, params: Any, context: Any) -> None:
     cotangent = jax.random.normal(jax.random.key(4), (DIM,))
     got = model.pullback(params, context, cotangent)
-    said = form_difference(got, params)
-    require(not said, f"{who}: pullback must return a gradient of the form of the parameters, but {said}")
+    difference = form_difference(got, params)
+    require(not difference, f"{who}: pullback must return a gradient of the form of the parameters, but {difference}")
     slopes = _slopes(lambda theta: model.mean(theta, context) @ cotangent, params)
-    require(_along(got, params, slopes), f"{who}: pullback must be the transposed Jacobian of mean times the cotangent")
+    matches = _has_slopes(got, params, slopes)
+    require(matches, f"{who}: pullback must be the transposed Jacobian of mean times the cotangent")
 
 
 def _check_generative(who: str, model: GenerativeModel, params: Any, context: Any) -> None:
     noise, cotangents = jax.random.normal(jax.random.key(2), (2, 5, DIM))
     costs, pullback = model.scenarios(params, context, noise)
     alone = jnp.stack([model.sample(params, context, row) for row in noise])
-    require(close(costs, alone, 1e-9), f"{who}: scenarios must be the samples of each row of noise")
+    require(is_close(costs, alone, 1e-9), f"{who}: scenarios must be the samples of each row of noise")
     require(np.std(alone, axis=0) > 0, f"{who}: samples must depend on the noise")
     got = pullback(cotangents)
-    said = form_difference(got, params)
+    difference = form_difference(got, params)
     require(
-        not said, f"{who}: the way back of scenarios must return gradients of the form of the parameters, but {said}"
+        not difference,
+        f"{who}: the pullback of scenarios must return gradients of the form of the parameters, but {difference}",
     )
     slopes = _slopes(lambda theta: jnp.sum(model.scenarios(theta, context, noise)[0] * cotangents), params)
-    require(_along(got, params, slopes), f"{who}: the way back of scenarios is not their transposed Jacobian")
+    require(_has_slopes(got, params, slopes), f"{who}: the pullback of scenarios is not their transposed Jacobian")
     cost, drawn = jnp.arange(1.0, DIM + 1) - 2.0, model.draw_loss(jax.random.key(4))
     gradient = model.loss_gradient(params, context, cost, drawn)
     slopes = _slopes(lambda theta: model.loss(theta, context, cost, drawn), params)
-    require(_along(gradient, params, slopes), f"{who}: loss_gradient is not the gradient of loss")
+    require(_has_slopes(gradient, params, slopes), f"{who}: loss_gradient is not the gradient of loss")
     density = model.log_density(params, context, alone[0])
     if density is not None:
         jacobian = jax.jacfwd(lambda z: model.sample(params, context, z))(noise[0])
@@ -145,17 +182,20 @@ def _check_generative(who: str, model: GenerativeModel, params: Any, context: An
 
 
 def _slopes(value: Callable[[Any], Any], params: Any) -> list[float]:
-    """Finite differences of ``value`` along a random direction in each leaf."""
+    """Return finite differences of ``value`` along a random direction in each leaf."""
     compiled = jax.jit(value)
     leaves, structure = jax.tree.flatten(params)
-    found = []
+    differences = []
     for index, direction in enumerate(_directions(params)):
         ahead, behind = ([*leaves], [*leaves])
-        ahead[index], behind[index] = leaves[index] + STEP * direction, leaves[index] - STEP * direction
-        found.append(
+        ahead[index], behind[index] = (
+            leaves[index] + DIFFERENCE_STEP * direction,
+            leaves[index] - DIFFERENCE_STEP * direction,
+        )
+        differences.append(
             float(compiled(jax.tree.unflatten(structure, ahead)) - compiled(jax.tree.unflatten(structure, behind)))
         )
-    return [difference / (2 * STEP) for difference in found]
+    return [difference / (2 * DIFFERENCE_STEP) for difference in differences]
 
 
 def _directions(params: Any) -> list[Any]:
@@ -163,7 +203,151 @@ def _directions(params: Any) -> list[Any]:
     return [jax.random.normal(jax.random.fold_in(jax.random.key(3), i), leaf.shape) for i, leaf in enumerate(leaves)]
 
 
-def _along(gradient: Any, params: Any, slopes: list[float]) -> bool:
-    """Whether a gradient has these slopes along the random directions."""
+def _has_slopes(gradient: Any, params: Any, slopes: list[float]) -> bool:
+    """Return whether a gradient has these slopes along the random directions."""
     along = [float(jnp.sum(g * d)) for g, d in zip(jax.tree.leaves(gradient), _directions(params), strict=True)]
     return bool(np.allclose(along, slopes, rtol=2e-5, atol=1e-6))
+
+
+def check_surrogate(part: SurrogateSpec | type[SurrogateSpec] | Callable[[Oracle], Surrogate]) -> None:
+    """Check that a surrogate's gradient has the right form and descends, and that its memory keeps its form.
+
+    Parameters
+    ----------
+    part : SurrogateSpec, subclass of it, or callable
+        A specification, or a function that makes a surrogate for an oracle. It is tried on three feasible sets.
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that says what is wrong.
+    """
+    who = f"surrogate {name_of(part)}"
+    spec, build = instantiate(part, SurrogateSpec)
+    for oracle in (
+        oracles.top_k(15, 2),
+        oracles.shortest_path(oracles.grid_edges(5, 5)),
+        oracles.pricing(6, 4, 2, 3),
+    ):
+        surrogate = build(oracle)
+        got = type(surrogate).__name__
+        require(isinstance(surrogate, Surrogate), f"{who}: expected a Surrogate, got {got}; subclass it")
+        _check_descent(who, surrogate)
+    small = build(oracles.top_k(6, 2))
+    with jax.enable_x64(True):
+        _check_call(who, small)
+        _check_several(who, small)
+        _check_instance(who, small)
+    if isinstance(spec, SurrogateSpec):
+        check_hyperparameters(who, spec, lambda other: other.build(oracles.top_k(6, 2)))
+
+
+def _draw_costs(dim: int, seed: int = 0) -> tuple[Any, Any]:
+    """Return a prediction and a target."""
+    rng = np.random.default_rng(seed)
+    return jnp.asarray(rng.normal(size=dim)), jnp.asarray(rng.normal(size=dim))
+
+
+def _check_call(who: str, surrogate: Surrogate) -> None:
+    dim, memory = surrogate.oracle.dim, surrogate.init()
+    prediction, target = _draw_costs(dim)
+    noise = surrogate.draw(jax.random.key(1))
+    require(
+        is_close(noise, surrogate.draw(jax.random.key(1)), 0, 0),
+        f"{who}: draw must depend on its key alone; put everything random there, not into queries or gradient",
+    )
+    costs = surrogate.queries(memory, prediction, target, noise)
+    require(
+        costs.ndim == 2 and costs.shape[1] == dim,
+        f"{who}: queries must return cost vectors [q, {dim}], got shape {costs.shape}; for none, jnp.zeros((0, d))",
+    )
+    gradient, after = surrogate(memory, prediction, target, noise)
+    require(
+        gradient.shape == (dim,) and gradient.dtype == prediction.dtype,
+        f"{who}: expected a gradient of shape ({dim},) in the type of the prediction ({prediction.dtype}), got "
+        f"{gradient.shape} of {gradient.dtype}",
+    )
+    require(is_finite(gradient), f"{who}: the gradient holds a number that is not finite; guard divisions")
+    difference = form_difference(after, memory)
+    require(not difference, f"{who}: the memory must keep its form from call to call, but {difference}")
+    compiled, _ = jax.jit(lambda *arguments: surrogate(*arguments))(memory, prediction, target, noise)
+    require(is_close(compiled, gradient), f"{who}: gives another gradient inside a compiled program")
+    at_target, _ = surrogate(after, target, target, noise)
+    require(is_finite(at_target), f"{who}: the gradient is not finite where the prediction is the target")
+
+
+def _check_several(who: str, surrogate: Surrogate) -> None:
+    """Check several predictions at once, as a generative model needs."""
+    memory, dim, count = surrogate.init(), surrogate.oracle.dim, 3
+    predictions = jnp.stack([_draw_costs(dim, seed)[0] for seed in range(count)])
+    target = _draw_costs(dim)[1]
+    noise = jax.vmap(surrogate.draw)(jax.random.split(jax.random.key(2), count))
+    costs = jax.vmap(lambda c, eta: surrogate.queries(memory, c, target, eta))(predictions, noise)
+    solved = surrogate.oracle.answer(np.asarray(costs).reshape(-1, dim)).w if costs.size else np.zeros((0, dim))
+    solutions = jnp.asarray(solved).reshape(count, -1, dim)
+    gradients, after = surrogate.finish_all(memory, predictions, target, noise, solutions)
+    require(
+        gradients.shape == (count, dim) and is_finite(gradients),
+        f"{who}: finish_all must return a finite gradient per prediction, got shape {gradients.shape}",
+    )
+    difference = form_difference(after, memory)
+    require(not difference, f"{who}: the memory must keep its form when several predictions are used, but {difference}")
+
+
+def _check_instance(who: str, surrogate: Surrogate) -> None:
+    """Check a gradient under an instance that forbids everything remembered."""
+    dim, memory = surrogate.oracle.dim, surrogate.init()
+    closed = jnp.arange(dim) != 0
+    for seed in range(4):
+        prediction, target = _draw_costs(dim, seed)
+        away = jnp.zeros(dim).at[0].set(-9.0)  # the first item is always wanted
+        noise = surrogate.draw(jax.random.key(seed))
+        _, memory = surrogate(memory, prediction + away, target + away, noise)
+    points = surrogate.points(memory)
+    require(
+        points.ndim == 2 and points.shape[1] == dim,
+        f"{who}: points must return remembered decisions [n, {dim}], got shape {points.shape}",
+    )
+    none = surrogate.available(memory, jnp.zeros(len(points), bool))
+    difference = form_difference(none, memory)
+    require(not difference, f"{who}: available must keep the form of the memory, but {difference}")
+    gradient, after = surrogate(memory, prediction, target, noise, closed)
+    require(is_finite(gradient), f"{who}: the gradient is not finite when a remembered decision is infeasible now")
+    difference = form_difference(after, memory)
+    require(not difference, f"{who}: the memory must keep its form under an instance, but {difference}")
+
+
+def _check_descent(who: str, surrogate: Surrogate) -> None:
+    """Check that ``E c·w*(ĉ + ½ξ)`` falls over random starts, with one-sided confidence 99.9 %.
+
+    A prediction far from the target takes twenty small steps, so that surrogates with a memory have one. The cost is
+    that of a policy that plays around its prediction: a surrogate may push worse neighbours away without changing the
+    decision at the prediction itself.
+    """
+    oracle = surrogate.oracle
+
+    def change(key: Any) -> Any:
+        keys = jax.random.split(key, 3 + DESCENT_STEPS)
+        target, start = (jax.random.normal(keys[i], (oracle.dim,)) for i in (0, 1))
+        around = 0.5 * jax.random.normal(keys[2], (DESCENT_NOISE, oracle.dim))
+
+        def task_cost(prediction: Any) -> Any:
+            return jnp.mean(oracle.solve(prediction + around).w @ target)
+
+        def step(carry: Any, key: Any) -> tuple[Any, None]:
+            prediction, memory = carry
+            gradient, memory = surrogate(memory, prediction, target, surrogate.draw(key))
+            gradient = gradient / jnp.maximum(jnp.linalg.norm(gradient), 1e-12)
+            return (prediction - 0.1 * gradient, memory), None
+
+        (end, _), _ = jax.lax.scan(step, (start, surrogate.init()), keys[3:])
+        return task_cost(end) - task_cost(start)
+
+    changes = np.asarray(jax.jit(jax.vmap(change))(jax.random.split(jax.random.key(0), DESCENT_STARTS)))
+    error = changes.std(ddof=1) / len(changes) ** 0.5
+    require(
+        changes.mean() < -DESCENT_ERRORS * error,
+        f"{who}: ĉ − η · gradient does not lower the task cost on {type(oracle).__name__} (mean change "
+        f"{changes.mean():.3g} ± {error:.2g} after {DESCENT_STEPS} steps); costs are minimised here: check the sign of "
+        "the gradient",
+    )

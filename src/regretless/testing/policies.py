@@ -1,209 +1,310 @@
-"""The contract of a policy: pure functions whose records have the forms that the problem fixes, whatever the feedback."""
+"""The contract of a policy: pure functions whose records have the forms that the problem fixes."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from regretless import feedback, oracles
 from regretless.errors import SettingsError
-from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.base import (
+    AskingPolicy,
+    Policy,
+    PolicySpec,
+    Question,
+    answer,
+    ask,
+    host_answer,
+    solution_of,
+    solve,
+)
 from regretless.problem import Problem
-from regretless.testing.playing import ROUNDS, Player, Turn, problems
-from regretless.testing.words import (
-    check_numbers,
-    close,
-    copied,
-    equal,
-    finite,
+from regretless.testing.helpers import (
+    check_hyperparameters,
+    copy_tree,
     form_difference,
+    instantiate,
+    is_close,
+    is_equal,
+    is_finite,
+    is_mostly_close,
     name_of,
-    nearly,
     require,
 )
-from regretless.types import NOT_SAMPLED, Info
+from regretless.types import NOT_SAMPLED, Decision, Feedback, Info
+
+DIM, FEATURES = 4, 3
+"""Size of the problems that a policy is tried on."""
+
+ROUNDS = 8
+"""Rounds that are played on each of them."""
 
 
 def check_policy(part: Any, problem: Problem | None = None) -> None:
-    """Check a policy's specification (a class or an object), or a function that makes a policy for a problem.
+    """Check that a policy keeps the contract that simulations and live learners rely on.
 
-    Without ``problem`` it meets every feedback regime, feature rows, missing rows and instances, except what it refuses with a
-    SettingsError when it is built.
+    Parameters
+    ----------
+    part : PolicySpec, subclass of it, or callable
+        A specification, or a function that makes a policy for a problem.
+    problem : Problem, optional
+        What to try it on. By default every feedback regime, feature rows, missing rows and instances, except problems
+        that the policy refuses with a SettingsError when it is built.
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that says what is wrong.
     """
     who = f"policy {name_of(part)}"
-    spec = part() if isinstance(part, type) and issubclass(part, PolicySpec) else part
-    build: Callable[[Problem], Any] = spec.build if isinstance(spec, PolicySpec) else part
+    spec, build = instantiate(part, PolicySpec)
     accepted = []
-    for each in [problem] if problem is not None else problems():
+    for candidate in [problem] if problem is not None else example_problems():
         try:
             with jax.enable_x64(True):
-                policy = build(each)
+                policy = build(candidate)
         except SettingsError:
             continue
-        accepted.append(each)
-        check_built(f"{who} on {_words(each)}", policy, each)
+        accepted.append(candidate)
+        _check_built(f"{who} on {_describe(candidate)}", policy, candidate)
     require(accepted, f"{who}: refuses every problem that it was tried on; build it for at least one")
     if isinstance(spec, PolicySpec):
-        check_numbers(who, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
+        check_hyperparameters(who, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
 
 
-def _words(problem: Problem) -> str:
-    said = [problem.feedback.name, f"contexts of shape {problem.context_shape}"]
-    said += ["missing rows"] if problem.may_miss else []
-    return ", ".join([*said, *(["instances"] if problem.has_instances else [])])
+def example_problems() -> list[Problem]:
+    """Return small problems that have every difficulty, one at a time."""
+    oracle = oracles.top_k(DIM, 2)
+    vector, rows, mask = (FEATURES,), (DIM, FEATURES), np.ones(DIM, bool)
+    return [
+        *(Problem(oracle, vector, feedback.regime(name)) for name in feedback.REGISTRY),
+        Problem(oracle, rows, "bandit"),
+        Problem(oracle, vector, "semi_bandit", may_miss=True),
+        Problem(oracle, vector, "bandit", instance=mask),
+    ]
 
 
-def check_built(who: str, policy: Any, problem: Problem) -> None:
-    """Checks a policy that was built for a problem."""
+class PlayedRound(NamedTuple):
+    """One round: the decision, what it revealed, the state and diagnostics after learning from it."""
+
+    decision: Decision
+    feedback: Feedback
+    state: Any
+    info: Info
+
+
+class Player:
+    """A policy with its functions compiled, each once; a solver on the host is called between them."""
+
+    def __init__(self, policy: Policy):
+        self.policy, self.problem = policy, policy.problem
+        self.start = policy.init(jax.random.key(0))
+        self._sample = jax.jit(lambda *arguments: policy.sample(*arguments))
+        self._learn = jax.jit(lambda *arguments: policy.learn(*arguments))
+        self._answer = jax.jit(lambda *arguments: answer(policy, *arguments))
+        self._solve = jax.jit(lambda question: solve(policy.oracle, question))
+        self.ask = jax.jit(lambda *arguments: ask(policy, *arguments))
+
+    @property
+    def instance(self) -> Any:
+        """One that allows everything."""
+        if not self.problem.has_instances:
+            return None
+        example = self.problem.oracle.example_instance()
+        return self.problem.example_instance() if example is None else jax.tree.map(jnp.asarray, example)
+
+    def decide(self, key: Any, state: Any, context: Any) -> Decision:
+        """Return a decision: sample, solve, record."""
+        sample = self._sample(key, state, context, self.instance)
+        require(
+            sample.cost.shape == (self.problem.dim,) and is_finite(sample.cost),
+            f"policy {type(self.policy).__name__}: a sample must be a finite cost of shape ({self.problem.dim},), got "
+            f"{sample.cost}",
+        )
+        solution = solution_of(self.problem.oracle, np.asarray(sample.cost), self.instance)
+        return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
+
+    def learn(self, key: Any, state: Any, decision: Decision, seen: Feedback) -> tuple[Any, Info]:
+        """Return what ``learn`` does, or its halves where it has them or the solver between them is on the host."""
+        if not self.problem.oracle.on_host and type(self.policy).learn is not AskingPolicy.learn:
+            return self._learn(key, state, decision, seen)
+        return self.answer(self.ask(key, state, decision, seen))
+
+    def answer(self, question: Question) -> tuple[Any, Info]:
+        """Return the second half of ``learn`` after the solves; all of it for a policy that asks for none."""
+        oracle = self.problem.oracle
+        solved = host_answer(oracle, question) if oracle.on_host else self._solve(question)
+        is_asking = isinstance(self.policy, AskingPolicy)
+        return self._answer(question, solved) if is_asking else self._learn(*question.rest)
+
+    def play(self) -> Iterator[PlayedRound]:
+        """Yield some rounds, one after the other."""
+        rng = np.random.default_rng(3)
+        state = self.start
+        for t in range(ROUNDS):
+            context = jnp.asarray(rng.normal(size=self.problem.context_shape))
+            decision = self.decide(jax.random.key(10 + t), state, context)
+            seen = self.problem.observe(decision, jnp.asarray(2.0 + rng.normal(size=self.problem.dim)))
+            state, info = self.learn(jax.random.key(50 + t), state, decision, seen)
+            yield PlayedRound(decision, seen, state, info)
+
+
+def _describe(problem: Problem) -> str:
+    parts = [problem.feedback.name, f"contexts of shape {problem.context_shape}"]
+    parts += ["missing rows"] if problem.may_miss else []
+    return ", ".join([*parts, *(["instances"] if problem.has_instances else [])])
+
+
+def _check_built(who: str, policy: Any, problem: Problem) -> None:
+    """Check a policy that was built for a problem."""
     require(isinstance(policy, Policy), f"{who}: expected a Policy, got {type(policy).__name__}; subclass it")
-    said = policy.problem.difference(problem)
-    require(not said, f"{who}: must keep the problem that it is built for, but they differ: {said}")
+    difference = policy.problem.difference(problem)
+    require(not difference, f"{who}: must keep the problem that it is built for, but they differ: {difference}")
     with jax.enable_x64(True):
         player = Player(policy)
         _check_start(who, player)
-        turns: list[Turn] = []
-        for t, turn in enumerate(player.play()):
-            _check_turn(who, player, t, turn)
-            turns.append(turn)
-        again = player.decide(jax.random.key(10), player.start, turns[0].decision.context)
-        require(equal(again, turns[0].decision), f"{who}: the same key, state and context must give the same decision")
-        _check_decide(who, player, turns[0])
-        _check_halves(who, player, turns[0])
-        _check_other_decisions(who, player, turns)
+        rounds: list[PlayedRound] = []
+        for t, played in enumerate(player.play()):
+            _check_round(who, player, t, played)
+            rounds.append(played)
+        first = rounds[0]
+        again = player.decide(jax.random.key(10), player.start, first.decision.context)
+        require(is_equal(again, first.decision), f"{who}: the same key, state and context must give the same decision")
+        _check_decide(who, player, first)
+        _check_halves(who, player, first)
+        _check_other_decisions(who, player, rounds)
         if problem.may_miss:
-            _check_missing(who, player, turns[0])
-        _check_views(who, policy, turns[-1])
+            _check_missing(who, player, first)
+        _check_views(who, policy, rounds[-1])
 
 
 def _check_start(who: str, player: Player) -> None:
     state = player.start
-    require(equal(state, player.policy.init(jax.random.key(0))), f"{who}: init must depend on its key alone")
+    require(is_equal(state, player.policy.init(jax.random.key(0))), f"{who}: init must depend on its key alone")
     version: Any = getattr(state, "version", None)
-    right = version is not None and np.shape(version) == () and np.issubdtype(version.dtype, np.integer)
+    is_counter = version is not None and np.shape(version) == () and np.issubdtype(version.dtype, np.integer)
     require(
-        right and int(version) == 0,
-        f"{who}: its state needs a field version, the number of learning steps so far: an integer array, 0 at the start; got "
-        f"{version!r}",
+        is_counter and int(version) == 0,
+        f"{who}: its state needs a field version, the number of learning steps so far: an integer array, 0 at the "
+        f"start; got {version!r}",
     )
 
 
-def _check_turn(who: str, player: Player, t: int, turn: Turn) -> None:
-    """Round ``t = 0, 1, …``."""
+def _check_round(who: str, player: Player, t: int, played: PlayedRound) -> None:
+    """Check round ``t = 0, 1, …``."""
     problem = player.problem
-    said = form_difference(turn.decision, problem.example_decision())
-    require(not said, f"{who}: a decision must have the form that the problem fixes, but {said}")
-    w, batch = np.asarray(turn.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
+    difference = form_difference(played.decision, problem.example_decision())
+    require(not difference, f"{who}: a decision must have the form that the problem fixes, but {difference}")
+    w, batch = np.asarray(played.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
     require(problem.oracle.contained(w, batch), f"{who}: decided on something infeasible in round {t + 1}: {w[0]}")
-    age = int(turn.decision.version)
+    version = int(played.decision.version)
     require(
-        age in (t, NOT_SAMPLED),
-        f"{who}: a sample must carry the version of the state that it was drawn from ({t}), got {age}",
+        version in (t, NOT_SAMPLED),
+        f"{who}: a sample must carry the version of the state that it was drawn from ({t}), got {version}",
     )
-    said = form_difference(turn.state, player.start)
-    require(not said, f"{who}: learn must return a state of the form that init gives, but {said}")
-    require(
-        int(turn.state.version) == t + 1,
-        f"{who}: learn must count its steps in state.version: expected {t + 1}, got {int(turn.state.version)}",
-    )
-    require(finite(turn.state), f"{who}: its state holds a number that is not finite after round {t + 1}")
-    _check_info(f"{who}, round {t + 1}", turn)
+    difference = form_difference(played.state, player.start)
+    require(not difference, f"{who}: learn must return a state of the form that init gives, but {difference}")
+    steps = int(played.state.version)
+    require(steps == t + 1, f"{who}: learn must count its steps in state.version: expected {t + 1}, got {steps}")
+    require(is_finite(played.state), f"{who}: its state holds a number that is not finite after round {t + 1}")
+    _check_info(f"{who}, round {t + 1}", played)
 
 
-def _check_decide(who: str, player: Player, turn: Turn) -> None:
-    """``decide`` is sample, solve, record."""
-    decision = player.policy.decide(jax.random.key(10), player.start, turn.decision.context, player.instance)
-    said = form_difference(decision, turn.decision)
+def _check_decide(who: str, player: Player, played: PlayedRound) -> None:
+    """Check that ``decide`` is sample, solve, record."""
+    decision = player.policy.decide(jax.random.key(10), player.start, played.decision.context, player.instance)
+    difference = form_difference(decision, played.decision)
     require(
-        not said and close(decision, turn.decision, 1e-5, 1e-6),
-        f"{who}: decide must be sample, solve and Problem.record, and is not; leave it to Policy {said}".rstrip(),
+        not difference and is_close(decision, played.decision, 1e-5, 1e-6),
+        f"{who}: decide must be sample, solve and Problem.record, and is not; leave it to Policy {difference}".rstrip(),
     )
 
 
-def _check_info(who: str, turn: Turn) -> None:
-    info = turn.info
+def _check_info(who: str, played: PlayedRound) -> None:
+    info = played.info
     require(isinstance(info, Info), f"{who}: learn must return (state, Info), got {type(info).__name__}")
     for name, value in info.scalars().items():
         require(np.shape(value) == (), f"{who}: Info holds scalars, but {name!r} has shape {np.shape(value)}")
     for name in ("complete", "finite"):
-        kind = getattr(info, name).dtype
-        require(kind == np.dtype(bool), f"{who}: Info.{name} must be a boolean array, got {kind}")
-    complete = bool(turn.feedback.complete())
+        dtype = getattr(info, name).dtype
+        require(dtype == np.dtype(bool), f"{who}: Info.{name} must be a boolean array, got {dtype}")
+    complete = bool(played.feedback.complete())
     require(bool(info.complete) == complete, f"{who}: Info.complete must be feedback.complete(), which is {complete}")
     require(bool(info.finite), f"{who}: Info.finite is False although every number of the state is finite")
     if complete:
-        total = float(turn.feedback.total())
+        total = float(played.feedback.total())
         require(
             np.isclose(info.total, total, rtol=1e-6),
             f"{who}: Info.total must be the cost of what was done, {total:g}, got {float(info.total):g}",
         )
 
 
-def _check_halves(who: str, player: Player, turn: Turn) -> None:
-    """``ask``, solve, ``answer`` come to what ``learn`` does, and change nothing that they are given."""
+def _check_halves(who: str, player: Player, played: PlayedRound) -> None:
+    """Check that ``ask``, solve, ``answer`` equal ``learn``, and change none of their arguments."""
     key, state = jax.random.key(50), player.start
-    before = copied((state, turn.decision, turn.feedback))
-    question = player.ask(key, state, turn.decision, turn.feedback)
-    for what, rows in (("costs", question.costs), ("points", question.points)):
+    before = copy_tree((state, played.decision, played.feedback))
+    question = player.ask(key, state, played.decision, played.feedback)
+    for name, rows in (("costs", question.costs), ("points", question.points)):
         require(
             rows.ndim == 2 and rows.shape[1] == player.problem.dim,
-            f"{who}: ask must want {what} of shape [n, {player.problem.dim}], got {rows.shape}",
+            f"{who}: ask must return {name} of shape [n, {player.problem.dim}], got {rows.shape}",
         )
     after, _ = player.answer(question)
-    require(nearly(after, turn.state), f"{who}: ask, solve and answer must come to the state that learn returns")
-    unchanged = equal((state, turn.decision, turn.feedback), before)
+    require(
+        is_mostly_close(after, played.state), f"{who}: ask, solve and answer must come to the state that learn returns"
+    )
+    unchanged = is_equal((state, played.decision, played.feedback), before)
     require(unchanged, f"{who}: learn changes the state, the decision or the feedback in place; return new ones")
 
 
-def _check_other_decisions(who: str, player: Player, turns: list[Turn]) -> None:
-    """Late feedback, feedback twice, and a decision that nobody sampled."""
-    problem, last, old = player.problem, turns[-1].state, turns[0]
-    late, info = player.learn(jax.random.key(7), last, old.decision, old.feedback)
-    said = form_difference(late, last)
-    require(not said and finite(late), f"{who}: cannot learn from feedback that comes {ROUNDS} rounds late; {said}")
-    by_hand = problem.decision(old.decision.w, old.decision.context, player.instance, old.decision.aux)
+def _check_other_decisions(who: str, player: Player, rounds: list[PlayedRound]) -> None:
+    """Check late feedback, feedback twice, and a decision that was not sampled."""
+    problem, last, first = player.problem, rounds[-1].state, rounds[0]
+    late, _ = player.learn(jax.random.key(7), last, first.decision, first.feedback)
+    difference = form_difference(late, last)
+    fits = not difference and is_finite(late)
+    require(fits, f"{who}: cannot learn from feedback that comes {ROUNDS} rounds late; {difference}")
+    by_hand = problem.decision(first.decision.w, first.decision.context, player.instance, first.decision.aux)
     seen = problem.observe(by_hand, jnp.arange(1.0, problem.dim + 1))
     after, info = player.learn(jax.random.key(7), last, by_hand, seen)
     require(
-        finite(after) and bool(info.finite),
-        f"{who}: cannot learn from a decision that nobody sampled (no density, version NOT_SAMPLED); "
+        is_finite(after) and bool(info.finite),
+        f"{who}: cannot learn from a decision that was not sampled (no density, version NOT_SAMPLED); "
         "leave out what needs the sample where decision.sampled() is false",
     )
 
 
-def _check_missing(who: str, player: Player, turn: Turn) -> None:
-    """What did not arrive must not matter, whatever stands in its place."""
-    problem, key = player.problem, jax.random.key(50)
-    state = player.start
-    rows = turn.feedback.values.shape[0]
-    first = int(np.argmax(np.asarray(turn.feedback.used())))
-    seen = jnp.arange(rows) != first
-    told = turn.feedback
+def _check_missing(who: str, player: Player, played: PlayedRound) -> None:
+    """Check that what did not arrive does not matter, whatever stands in its place."""
+    problem, observed = player.problem, played.feedback
+    first = int(np.argmax(np.asarray(observed.used())))
+    seen = jnp.arange(observed.values.shape[0]) != first
     states = []
     for stand_in in (0.0, 1e6):
-        values = jnp.where(seen, told.values, stand_in)
-        partial = problem.with_seen(eqx.tree_at(lambda f: f.values, told, values), seen)
-        after, info = player.learn(key, state, turn.decision, partial)
+        values = jnp.where(seen, observed.values, stand_in)
+        partial = problem.with_seen(eqx.tree_at(lambda f: f.values, observed, values), seen)
+        after, info = player.learn(jax.random.key(50), player.start, played.decision, partial)
         require(
-            not bool(info.complete), f"{who}: Info.complete must be False when a row with a say in the total is missing"
+            not bool(info.complete), f"{who}: Info.complete must be False when a row that the total needs is missing"
         )
-        require(finite(after), f"{who}: its state is not finite after feedback with a missing row")
+        require(is_finite(after), f"{who}: its state is not finite after feedback with a missing row")
         states.append(after)
-    require(equal(*states), f"{who}: learns from the value of a row that did not arrive; use feedback.used()")
+    require(is_equal(*states), f"{who}: learns from the value of a row that did not arrive; use feedback.used()")
 
 
-def _check_views(who: str, policy: Policy, turn: Turn) -> None:
-    """``mean``, where there is one, and ``describe``."""
-    for name, value in policy.describe(turn.state).items():
-        require(
-            np.shape(value) == (), f"{who}: describe returns numbers by name, but {name!r} has shape {np.shape(value)}"
-        )
+def _check_views(who: str, policy: Policy, played: PlayedRound) -> None:
+    """Check ``mean``, where there is one, and ``describe``."""
+    for name, value in policy.describe(played.state).items():
+        shape = np.shape(value)
+        require(shape == (), f"{who}: describe returns numbers by name, but {name!r} has shape {shape}")
     try:
-        mean = policy.mean(turn.state, turn.decision.context)
+        mean = policy.mean(played.state, played.decision.context)
     except NotImplementedError:
         return
     require(
-        mean.shape == (policy.problem.dim,) and finite(mean),
+        mean.shape == (policy.problem.dim,) and is_finite(mean),
         f"{who}: mean must be a finite cost of shape ({policy.problem.dim},), got {mean.shape}",
     )

@@ -1,4 +1,4 @@
-"""The contract checks of a registered part, by family and name."""
+"""Contract checks of a registered part, by family and name."""
 
 import inspect
 from typing import Any
@@ -6,12 +6,9 @@ from typing import Any
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import SettingsError
 from regretless.registry import Registry, require_known
-from regretless.testing.benchmarks import check_benchmark
-from regretless.testing.feedback import check_feedback
-from regretless.testing.models import check_model
-from regretless.testing.oracles import check_oracle
+from regretless.testing.models import check_model, check_surrogate
 from regretless.testing.policies import check_policy
-from regretless.testing.surrogates import check_surrogate
+from regretless.testing.problems import check_benchmark, check_feedback, check_oracle
 
 FAMILIES: dict[str, tuple[Registry[Any], Any]] = {
     "policies": (policies.REGISTRY, check_policy),
@@ -24,9 +21,21 @@ FAMILIES: dict[str, tuple[Registry[Any], Any]] = {
 
 
 def check_registered(family: str, name: str) -> None:
-    """Runs the checks of a family on the part that is registered there, such as ``("surrogates", "spo_plus")``.
+    """Run the checks of a family on a registered part.
 
-    An oracle is made without arguments; one that needs some is refused, because ``check_oracle`` takes what you made.
+    Parameters
+    ----------
+    family : str
+        One of "policies", "surrogates", "models", "oracles", "benchmarks" and "feedback".
+    name : str
+        The name in the registry of the family. An oracle is made without arguments.
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that says what is wrong.
+    SettingsError
+        If the family or name is unknown, or an oracle needs arguments; build one and call ``check_oracle``.
     """
     require_known("family", family, FAMILIES)
     registry, check = FAMILIES[family]

@@ -1,0 +1,125 @@
+"""Helpers of the contract checks: sentences for what is wrong, forms of trees, hyper-parameters as array leaves."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regretless.errors import SettingsError
+from regretless.spec import Spec
+
+
+def require(holds: Any, sentence: str) -> None:
+    """Raise AssertionError with the sentence unless ``holds`` is true, of an array in every entry."""
+    if not (np.all(holds) if hasattr(holds, "shape") else holds):
+        raise AssertionError(sentence)
+
+
+def name_of(part: Any) -> str:
+    """Return what a part is called in a sentence."""
+    return getattr(part, "__name__", None) or type(part).__name__
+
+
+def instantiate(part: Any, family: type[Spec]) -> tuple[Any, Callable[..., Any]]:
+    """Return a specification (or what was given instead of one) and the function that builds the part."""
+    spec = part() if isinstance(part, type) and issubclass(part, family) else part
+    return spec, getattr(spec, "build") if isinstance(spec, family) else part  # noqa: B009 -- families build differently
+
+
+def form_difference(got: Any, expected: Any) -> str:
+    """Return how the structure, shapes or types of two trees differ, or an empty string.
+
+    >>> form_difference({"a": np.zeros(2)}, {"a": np.zeros(3)})
+    "['a'] has shape (2,) instead of (3,)"
+    """
+    flatten: Any = jax.tree_util.tree_flatten_with_path
+    (leaves, structure), (expected_leaves, expected_structure) = flatten(got), flatten(expected)
+    if structure != expected_structure:
+        names, expected_names = ({jax.tree_util.keystr(p) for p, _ in each} for each in (leaves, expected_leaves))
+        extra, missing = sorted(names - expected_names), sorted(expected_names - names)
+        if not extra and not missing:
+            return f"its structure is {structure} instead of {expected_structure}"
+        sentences = [f"it has {', '.join(extra)}, which is not expected"] if extra else []
+        return " and ".join([*sentences, *([f"it lacks {', '.join(missing)}"] if missing else [])])
+    for (path, leaf), (_, other) in zip(leaves, expected_leaves, strict=True):
+        place = jax.tree_util.keystr(path) or "it"
+        if np.shape(leaf) != np.shape(other):
+            return f"{place} has shape {np.shape(leaf)} instead of {np.shape(other)}"
+        if _type_name(leaf) != _type_name(other):
+            return f"{place} has type {_type_name(leaf)} instead of {_type_name(other)}"
+    return ""
+
+
+def is_finite(tree: Any) -> bool:
+    """Return whether every floating-point number of a tree is finite."""
+    arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if not _is_key(leaf)]
+    return all(bool(np.all(np.isfinite(array))) for array in arrays if np.issubdtype(array.dtype, np.floating))
+
+
+def is_equal(one: Any, other: Any) -> bool:
+    """Return whether two trees of one structure hold the same numbers, NaN included."""
+    return all(np.array_equal(a, b, equal_nan=np.issubdtype(a.dtype, np.floating)) for a, b in _pairs(one, other))
+
+
+def is_close(one: Any, other: Any, rtol: float = 1e-6, atol: float = 1e-8) -> bool:
+    """Return whether two trees of one structure hold nearly the same numbers, NaN included."""
+    return all(np.allclose(a, b, rtol, atol, equal_nan=True) for a, b in _pairs(one, other))
+
+
+def is_mostly_close(one: Any, other: Any) -> bool:
+    """Return whether two trees agree but for one number in fifty: Adam amplifies the rounding of tiny gradients."""
+    return all(np.mean(np.isclose(a, b, 1e-4, 1e-6, equal_nan=True)) >= 0.98 for a, b in _pairs(one, other))
+
+
+def copy_tree(tree: Any) -> Any:
+    """Return copies on the host, to see later whether something was changed in place."""
+    return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.array(leaf), tree)
+
+
+def check_hyperparameters(who: str, spec: Spec, build: Callable[[Any], Any], unused: Collection[str] = ()) -> None:
+    """Check that every float of a specification is an array leaf of what it builds, so that a sweep is one program.
+
+    ``unused`` names settings that have no effect here; a name that ends in ``.`` stands for a whole part.
+    """
+    structure: Any
+    other_structure: Any
+    leaves, structure = jax.tree.flatten(build(spec))
+    for name, value in spec.names().items():
+        if not isinstance(value, float):
+            continue
+        other = _with_another_value(spec, name, value)
+        other_leaves, other_structure = jax.tree.flatten(build(other))
+        change = f"{who}: changing the setting {name!r} from {value} to {other.names()[name]} changes"
+        require(
+            structure == other_structure,
+            f"{change} what would be compiled; keep it as an array leaf (regretless.spec.number, or "
+            "Spec.hyperparameters), not as a static field or a Python float",
+        )
+        if not any(name == idle or (idle.endswith(".") and name.startswith(idle)) for idle in unused):
+            same = all(np.array_equal(a, b) for a, b in zip(leaves, other_leaves, strict=True))
+            require(not same, f"{change} nothing; use it, or name it in unused")
+
+
+def _with_another_value(spec: Spec, name: str, value: float) -> Spec:
+    for candidate in (0.9 * value, 1.1 * value, value + 0.01, value - 0.01, 0.5):
+        try:
+            if candidate != value:
+                return spec.replace(**{name: candidate})
+        except SettingsError:
+            continue
+    raise AssertionError(f"setting {name!r}: no other value near {value} is allowed; is it a setting at all?")
+
+
+def _pairs(one: Any, other: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return [(np.asarray(a), np.asarray(b)) for a, b in pairs if not _is_key(a)]
+
+
+def _is_key(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _type_name(leaf: Any) -> str:
+    return str(leaf.dtype) if hasattr(leaf, "dtype") else type(leaf).__name__
