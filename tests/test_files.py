@@ -114,7 +114,7 @@ def test_what_a_living_writer_is_writing_stays(tmp_path, writer):
 
 
 def test_a_target_whose_name_begins_like_another_keeps_its_parts(tmp_path):
-    (tmp_path / ".target.two.77-00000000.part").write_text("of target.two, by somebody dead")
+    (tmp_path / ".target.two.77-00000000.part").write_text("of target.two, by a dead writer")
     (tmp_path / ".target.notes-.part.txt").write_text("no part at all")
     files.write_text(tmp_path / "target", "whole")
     assert names(tmp_path) == [".target.notes-.part.txt", ".target.two.77-00000000.part", "target"]

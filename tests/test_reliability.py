@@ -11,7 +11,7 @@ D6   Ctrl-C, or a full disk, leaves half a file: here, test_ctrl_c_…; cli/test
 D7   brackets in paths are taken for markup: here, test_brackets_…
 D8   a device that is not there ends in a traceback: here, test_a_device_…
 D9   what cannot be read at the moment is deleted as damaged: studies/test_store.py, test_what_cannot_be_read_…
-D10  masked arrays, dates, complex numbers and text are learnt: live/test_parser.py, test_refuses_what_is_no_number;
+D10  masked arrays, dates, complex numbers and text are learned: live/test_parser.py, test_refuses_what_is_no_number;
      live/test_assembly.py, test_contexts_are_numbers
 D11  a preset that cannot be written is noticed after the search: here, test_a_preset_…
 D12  workers import from the working directory: here, test_workers_…
@@ -166,8 +166,8 @@ def test_a_device_that_is_not_there_is_one_line(words, code, message):
     command = [sys.executable, "-m", "regretless", *words, "--device", "gpu"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": ""}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    told = " ".join((result.stdout + result.stderr).split())
-    assert (result.returncode, "Traceback" in told, message in told) == (code, False, True), told
+    output = " ".join((result.stdout + result.stderr).split())
+    assert (result.returncode, "Traceback" in output, message in output) == (code, False, True), output
 
 
 def test_a_preset_that_cannot_be_written_is_refused_before_the_search(tmp_path, monkeypatch):

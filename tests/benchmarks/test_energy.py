@@ -147,14 +147,14 @@ def origin(tmp_path, monkeypatch):
 def test_fetch_downloads_verifies_and_mends(tmp_path, origin):
     address, served = origin
     folder = tmp_path / "mine"
-    told = []
-    paths = energy_data.fetch(folder, address, told.append)
+    lines = []
+    paths = energy_data.fetch(folder, address, lines.append)
     assert [path.read_text() for path in paths] == [f"content of {name}" for name in energy_data.FILES]
-    assert all("downloading" in line for line in told)
+    assert all("downloading" in line for line in lines)
     (folder / "load1.txt").write_text("altered")
-    told.clear()
-    energy_data.fetch(folder, address, told.append)
-    assert [line for line in told if "downloading" in line] == ["load1.txt: downloading"]
+    lines.clear()
+    energy_data.fetch(folder, address, lines.append)
+    assert [line for line in lines if "downloading" in line] == ["load1.txt: downloading"]
     assert (folder / "load1.txt").read_text() == "content of load1.txt"
     (served / energy_data.FILES["load2.txt"][0]).write_text("something else")
     (folder / "load2.txt").unlink()

@@ -139,10 +139,10 @@ def test_reference_lines_are_those_of_a_plain_loop():
         best = np.sum(means * world.oracle.answer(means).w)
         constant = world.oracle.answer(means.sum(axis=0)[None]).w[0]
         fixed.append(np.sum(means @ constant) - best)
-    told = {line.name: line.mean for line in lines}
-    np.testing.assert_allclose(told["best_fixed"], np.mean(fixed), rtol=1e-9)
-    assert told["clairvoyant"] == 0
-    assert told["random"] > told["best_fixed"] > 0
+    means = {line.name: line.mean for line in lines}
+    np.testing.assert_allclose(means["best_fixed"], np.mean(fixed), rtol=1e-9)
+    assert means["clairvoyant"] == 0
+    assert means["random"] > means["best_fixed"] > 0
 
 
 def test_refuses_settings_that_make_no_world():

@@ -22,7 +22,7 @@ ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Compiled programs, which an example that is started again does not compile anew; to keep them costs time, too."""
+    """Compiled programs, which an example that is started again does not compile again; keeping them costs time, too."""
     monkeypatch.setitem(ENVIRONMENT, "JAX_COMPILATION_CACHE_DIR", str(tmp_path / "programs"))
     monkeypatch.setitem(ENVIRONMENT, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
@@ -31,7 +31,7 @@ def command(name, *words):
     return [sys.executable, str(ROOT / "examples" / f"{name}.py"), *map(str, words)]
 
 
-def told(name, *words):
+def output_of(name, *words):
     run = subprocess.run(command(name, *words), capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
     assert run.returncode == 0, run.stderr
     return run.stdout
@@ -45,7 +45,7 @@ def differences(text):
 
 @pytest.mark.parametrize(("name", "rounds"), [("recommender", 400), ("knapsack", 300)])
 def test_learned_costs_less_than_random_and_fixed_decisions(name, rounds):
-    text = told(name, rounds)
+    text = output_of(name, rounds)
     other = differences(text)
     assert other.keys() == {"random", "best fixed", "clairvoyant"}
     for line in ("random", "best fixed"):
@@ -55,7 +55,7 @@ def test_learned_costs_less_than_random_and_fixed_decisions(name, rounds):
 
 def test_pyepo_model():
     required("pyepo.EPO")
-    text = told("pyepo_model", 300)
+    text = output_of("pyepo_model", 300)
     for line in ("random", "best fixed"):
         mean, margin = differences(text)[line]
         assert mean + margin < 0, text
@@ -63,7 +63,7 @@ def test_pyepo_model():
 
 @pytest.mark.usefixtures("programs")
 def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
-    whole = told("routing", tmp_path / "whole", 200)
+    whole = output_of("routing", tmp_path / "whole", 200)
     mean, margin = differences(whole)["random"]
     assert mean + margin < 0, whole
     folder = tmp_path / "killed"
@@ -75,7 +75,7 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
-    again = told("routing", folder, 200)
+    again = output_of("routing", folder, 200)
     assert re.match(r"resumed after trip \d+\n", again)
     assert again.split("\n", 1)[1] == whole
     assert (folder / "journal.jsonl").read_bytes() == (tmp_path / "whole" / "journal.jsonl").read_bytes()
@@ -84,7 +84,7 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
 
 
 def test_going_live_is_cheaper_than_the_foreman_and_can_be_rebuilt_from_its_store(tmp_path):
-    text = told("going_live", tmp_path, 120)
+    text = output_of("going_live", tmp_path, 120)
     assert re.search(r"learner +cannot be told from this log", text), text
     assert float(re.search(r"116 live days: ([+-][\d.]+)%", text)[1]) < 5.0, text  # the budget, and 116 days of luck
     rollout = rg.Rollout(lambda context: np.eye(4).reshape(-1))

@@ -24,6 +24,6 @@ def test_it_runs_and_shows_what_is_stored():
     assert shown.count("image/png") >= 2
     assert shown.count("text/html") >= 6
     assert "application/vnd.plotly.v1+json" in shown
-    told = json.dumps(done, ensure_ascii=False)
+    text = json.dumps(done, ensure_ascii=False)
     for words in ("DFHPG-0", "ε-greedy", "Learner", "Health", "Choice 301", "95 % interval"):
-        assert words in told
+        assert words in text

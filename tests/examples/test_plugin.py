@@ -93,7 +93,7 @@ class Garden:
         return self.python(["-m", "regretless", *words])
 
     def one_after_another(self, *commands):
-        """What these commands print, all of them in one process: its start is the dearest part of a short one."""
+        """What these commands print, all of them in one process: its start is the slowest part of a short one."""
         return json.loads(self.python(["-c", COMMANDS, json.dumps(commands)]))
 
 
@@ -105,8 +105,8 @@ def garden(tmp_path_factory):
 
 
 def test_its_own_tests_pass_which_are_the_contract_checks(garden):
-    told = garden.python(["-m", "pytest", "-q", "-p", "no:cacheprovider", garden.place / "source" / "tests"])
-    assert "passed" in told
+    output = garden.python(["-m", "pytest", "-q", "-p", "no:cacheprovider", garden.place / "source" / "tests"])
+    assert "passed" in output
 
 
 def test_every_part_is_listed_with_its_package(garden):
@@ -120,10 +120,10 @@ def test_every_part_is_listed_with_its_package(garden):
 
 
 def test_the_benchmark_is_run_with_every_policy_and_reported(garden):
-    told = json.loads(garden.regretless("run", "weather", *SMALL, "--out", "weather", "--format", "json"))
-    assert PARTS["policies"] < {row["policy"] for row in told["results"]}
-    assert all(row["diverged"] == 0 for row in told["results"])
-    assert all(settings["scaling"] for settings in told["settings"].values())  # nothing is tuned, so all are scaled
+    output = json.loads(garden.regretless("run", "weather", *SMALL, "--out", "weather", "--format", "json"))
+    assert PARTS["policies"] < {row["policy"] for row in output["results"]}
+    assert all(row["diverged"] == 0 for row in output["results"])
+    assert all(settings["scaling"] for settings in output["settings"].values())  # nothing is tuned, so all are scaled
     garden.regretless("report", "--store", "weather", "--out", "page")
     page = (garden.work / "page" / "report.html").read_text()
     assert all(name in page for name in PARTS["policies"])
@@ -132,20 +132,20 @@ def test_the_benchmark_is_run_with_every_policy_and_reported(garden):
 def test_surrogate_model_and_feedback_are_used_on_a_benchmark_of_ours(garden):
     changes = ["--set", "surrogate=half_spo", "--set", "surrogate.reach=0.5", "--model", "gaussian_intercept"]
     policies = ["--policy", "dfhpg", "--policy", "replay", "--feedback", "pair_sums"]
-    told = json.loads(garden.regretless("run", "topk", *policies, *changes, *SMALL, "--format", "json"))
-    assert told["settings"]["dfhpg"]["surrogate.reach"] == 0.5
-    assert told["settings"]["replay"]["model"] == "gaussian_intercept"
-    assert all(row["diverged"] == 0 for row in told["results"])
+    output = json.loads(garden.regretless("run", "topk", *policies, *changes, *SMALL, "--format", "json"))
+    assert output["settings"]["dfhpg"]["surrogate.reach"] == 0.5
+    assert output["settings"]["replay"]["model"] == "gaussian_intercept"
+    assert all(row["diverged"] == 0 for row in output["results"])
 
 
 def test_tuning_searches_what_the_policy_declares(garden):
     words = ["--policy", "averages", "--trials", "4", "--set", "benchmark.beds=4", "--format", "json"]
-    told = json.loads(garden.regretless("tune", "weather", *words, *SMALL))
-    tried = [trial["params"]["curiosity"] for trial in told["trials"]]
+    output = json.loads(garden.regretless("tune", "weather", *words, *SMALL))
+    tried = [trial["params"]["curiosity"] for trial in output["trials"]]
     assert len(tried) == 4
     assert all(0.01 <= curiosity <= 10 for curiosity in tried)
     preset = json.loads((garden.work / "weather_averages.json").read_text())
-    assert preset == {"curiosity": told["best"]["params"]["curiosity"], "scaling": True}
+    assert preset == {"curiosity": output["best"]["params"]["curiosity"], "scaling": True}
 
 
 def test_own_studies_are_computed_once_and_reported_under_their_names(garden):
@@ -159,7 +159,7 @@ def test_own_studies_are_computed_once_and_reported_under_their_names(garden):
     page = (garden.work / "studies_page" / "report.html").read_text()
     for words in (
         "How curious a gardener should be",
-        "Five beds, with replay beside",
+        "Five beds, with replay added",
         "Is company good?",
         "80% replay",
     ):
@@ -178,5 +178,5 @@ def test_results_are_computed_anew_when_their_source_changes_and_only_then(garde
     ]
     path = os.pathsep.join(map(str, (copy, SOURCE.parent)))
     keys = json.loads(garden.python(["-c", KEYS, package, json.dumps(changes)], PYTHONPATH=path))
-    told = [{name for name in now if now[name] != was[name]} for was, now in itertools.pairwise(keys)]
-    assert told == [{"averages", "member"}, set(), {"surrogate"}, {"feedback"}]
+    output = [{name for name in now if now[name] != was[name]} for was, now in itertools.pairwise(keys)]
+    assert output == [{"averages", "member"}, set(), {"surrogate"}, {"feedback"}]

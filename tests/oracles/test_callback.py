@@ -1,4 +1,4 @@
-"""The user's function as an oracle: called as declared, on copies, in time; whatever it does wrong is told by that call."""
+"""The user's function as an oracle: called as declared, on copies, in time; its errors are raised by that call."""
 
 import os
 import signal
@@ -157,21 +157,21 @@ def test_threads_that_share_an_oracle_see_their_own_failures_only():
         return pick_cheapest(cost)
 
     oracle = oracles.external(solve, 3, time_limit=30.0)
-    told = {"healthy": 0, "failing": 0}
+    failures = {"healthy": 0, "failing": 0}
 
     def use(name, first):
         for _ in range(200):
             try:
                 oracle.answer([[first, 0.0, 0.0]])
             except OracleError:
-                told[name] += 1
+                failures[name] += 1
 
     users = [threading.Thread(target=use, args=user) for user in (("healthy", -1.0), ("failing", 1.0))]
     for user in users:
         user.start()
     for user in users:
         user.join()
-    assert told == {"healthy": 0, "failing": 200}
+    assert failures == {"healthy": 0, "failing": 200}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -116,21 +116,21 @@ def test_a_row_that_fails_is_told_by_the_call_that_asked():
 
 def test_threads_that_share_an_oracle_see_their_own_failures_only():
     pairs = oracles.milp(A_eq=[[1, 1, 1]], b_eq=[2], integrality=1, workers=2)
-    told = {"healthy": 0, "failing": 0}
+    failures = {"healthy": 0, "failing": 0}
 
     def use(name, room):
         for _ in range(60):
             try:
                 pairs.answer(np.ones((2, 3)), {"b_eq": np.full((2, 1), room)})
             except OracleError:
-                told[name] += 1
+                failures[name] += 1
 
     users = [threading.Thread(target=use, args=user) for user in (("healthy", 1.0), ("failing", 1.5))]
     for user in users:
         user.start()
     for user in users:
         user.join()
-    assert told == {"healthy": 0, "failing": 60}
+    assert failures == {"healthy": 0, "failing": 60}
 
 
 def test_the_time_limit_is_kept_row_by_row():
@@ -140,7 +140,7 @@ def test_the_time_limit_is_kept_row_by_row():
         OracleError, match=r"row 0 of a batch of 2: no proven optimum within the time limit of 0.001 s; 1 more"
     ):
         hard.answer(costs)
-    assert hard.answer(np.zeros((1, 40))).status.tolist() == [0], "the clock starts anew with each solve"
+    assert hard.answer(np.zeros((1, 40))).status.tolist() == [0], "the clock restarts with each solve"
     quick = oracles.milp(A_ub=MARKET[:, :12], b_ub=MARKET[:, :12].sum(axis=1) / 2, workers=1, time_limit=0.5)
     many = np.random.default_rng(2).normal(size=(3000, 12))
     assert np.all(quick.answer(many).status == 0), "3000 solves take more than the limit of one"

@@ -83,10 +83,10 @@ def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float
         np.testing.assert_allclose(batched[name].regret, alone.regret, rtol=1e-9, atol=1e-6)
 
 
-def test_repeated_run_is_bit_identical_even_if_compiled_anew(monkeypatch):
+def test_repeated_run_is_bit_identical_even_if_compiled_again(monkeypatch):
     runs = []
-    for anew in (False, False, True):
-        if anew:
+    for recompile in (False, False, True):
+        if recompile:
             monkeypatch.setattr(programs, "_cache", OrderedDict())
         runs.append(simulate(make("dfhpg", TOY), TOY, seeds=range(3), horizon=60, recording=DECISIONS))
     for other in runs[1:]:

@@ -42,21 +42,25 @@ def same(one, other):
     assert one.references == other.references
 
 
-def test_a_callback_is_told_regret_and_diagnostics_so_far():
-    told = []
-    run = watch(POLICIES, TOY, told.append, **OPTIONS)
-    assert [(each.round, each.seeds) for each in told] == [(t, s) for s in ((0, 1), (2,)) for t in (10, 20, 30)]
+def test_a_callback_receives_regret_and_diagnostics_so_far():
+    received = []
+    run = watch(POLICIES, TOY, received.append, **OPTIONS)
+    assert [(metrics.round, metrics.seeds) for metrics in received] == [
+        (t, s) for s in ((0, 1), (2,)) for t in (10, 20, 30)
+    ]
     for name, trace in run.items():
         regret = trace.cumulative()[:2]
-        assert told[1].regret[name] == pytest.approx(regret[:, 19].mean())
-        assert told[1].standard_error[name] == pytest.approx(regret[:, 19].std(ddof=1) / 2**0.5)
-        assert told[1].diagnostics[name]["total"] == pytest.approx(trace.diagnostics["total"][:2, 4].mean(), rel=1e-6)
+        assert received[1].regret[name] == pytest.approx(regret[:, 19].mean())
+        assert received[1].standard_error[name] == pytest.approx(regret[:, 19].std(ddof=1) / 2**0.5)
+        assert received[1].diagnostics[name]["total"] == pytest.approx(
+            trace.diagnostics["total"][:2, 4].mean(), rel=1e-6
+        )
         assert trace.diagnostics["total"].shape == (3, 7)
         assert trace.to_frame()["total"].notna().sum() == 3 * 7
-    assert told[-1].flat()["greedy/regret"] == told[-1].regret["greedy"]
+    assert received[-1].flat()["greedy/regret"] == received[-1].regret["greedy"]
 
 
-def test_a_killed_run_goes_on_bit_for_bit(tmp_path, monkeypatch):
+def test_a_killed_run_continues_bit_for_bit(tmp_path, monkeypatch):
     """In the first chunk, in the second one, and after the end."""
     monkeypatch.setattr(saving, "MIN_INTERVAL_RATIO", 0.0)
     whole = watch(POLICIES, TOY, lambda metrics: None, **OPTIONS)
@@ -90,7 +94,7 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path, monkeypatch):
         watch(POLICIES, TOY, die_at(), save=path, **OPTIONS)
 
 
-def test_a_run_with_a_solver_on_the_host_goes_on_too(tmp_path, monkeypatch):
+def test_a_run_with_a_solver_on_the_host_continues_too(tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "MIN_INTERVAL_RATIO", 0.0)
     toy = Toy(oracles.external(cheapest_two, DIM, batched=True))
     policy, moments = make("greedy", toy), iter((False, True, False, False, False))
@@ -121,7 +125,7 @@ def test_a_callback_ends_a_run_early(tmp_path):
         assert 0 < random < {line.name: line.mean for line in whole.references}["random"]
 
 
-def testsegment_lengths_end_where_callbacks_are_told():
+def testsegment_lengths_end_where_callbacks_are_called():
     assert segment_lengths(1200, 500) == [250, 250, 250, 250, 200]
     assert segment_lengths(40, 100) == segment_lengths(40)
     with pytest.raises(
@@ -134,12 +138,12 @@ def testsegment_lengths_end_where_callbacks_are_told():
 
 def test_a_sweep_is_one_experiment():
     experiment = rg.Experiment(benchmark=TOY, policies="greedy", seeds=range(2), horizon=10)
-    told = []
-    outcome = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), callback=told.append, callback_every=10)
+    received = []
+    outcome = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), callback=received.append, callback_every=10)
     table = outcome.compare_table()
     assert list(table["policy_lr"]) == [0.01, 0.1]
     assert list(table.index) == list(outcome.traces) == ["greedy, policy_lr 0.01", "greedy, policy_lr 0.1"]
-    assert told[-1].regret.keys() == outcome.traces.keys()
+    assert received[-1].regret.keys() == outcome.traces.keys()
     assert "Greedy, policy_lr 0.1" in outcome._repr_html_()
     with pytest.raises(SettingsError, match="sweep: expected settings with their values"):
         experiment.sweep({"policy_lr": ()})
@@ -178,9 +182,9 @@ def test_recipes_of_loggers_run(module, logged, monkeypatch):
     for name in (".".join(module.split(".")[: i + 1]) for i in range(module.count(".") + 1)):
         monkeypatch.setitem(sys.modules, name, fake)
     exec(recipe, {"rg": rg, "policies": {"greedy": POLICIES["greedy"]}, "bench": TOY})
-    told = [call for call in fake.calls if call[0] == logged]
-    assert len(told) == (2 if logged != "add_scalar" else 2 * len({call[1][0] for call in told}))
+    received = [call for call in fake.calls if call[0] == logged]
+    assert len(received) == (2 if logged != "add_scalar" else 2 * len({call[1][0] for call in received}))
     if logged == "add_scalar":
-        assert {call[1][2] for call in told if call[1][0] == "greedy/regret"} == {10, 20}
+        assert {call[1][2] for call in received if call[1][0] == "greedy/regret"} == {10, 20}
     else:
-        assert all(call[1][0]["greedy/regret"] > 0 for call in told)
+        assert all(call[1][0]["greedy/regret"] > 0 for call in received)

@@ -1,4 +1,4 @@
-"""Beside OR-Tools, PyTorch and SciPy, whichever comes first; two of them bring a HiGHS of their own, and all agree."""
+"""Next to OR-Tools, PyTorch and SciPy, in any import order; two of them bring their own HiGHS, and all agree."""
 
 import subprocess
 import sys
