@@ -70,7 +70,7 @@ from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.guard import INCUMBENT
 from regretless.problem import Problem, form_of, form_words
 from regretless.startup import keep_programs
-from regretless.trees import named, restored
+from regretless.trees import flatten_tree, restore_tree
 from regretless.types import NOT_SAMPLED, Decision, Instance
 
 SNAPSHOT_INTERVAL = 2000
@@ -673,7 +673,9 @@ class Learner:
         if not state.form_fixed:
             data["instances"] = describe_instance(instances[0])
         arrays = (
-            {} if self._store is None else {**named("decision", together[0]), **named("arrival", together[1]._asdict())}
+            {}
+            if self._store is None
+            else {**flatten_tree("decision", together[0]), **flatten_tree("arrival", together[1]._asdict())}
         )
         self._commit(after, "history", data, arrays)
         return len(rows)
@@ -1145,7 +1147,7 @@ class Learner:
             return self._updated(data["settings"])
         if record.kind == "history":
             engine, count = self._engine_of(data), len(data["rows"])
-            decisions = restored("decision", shape_with_lead(count, engine.decision_form), arrays)
+            decisions = restore_tree("decision", shape_with_lead(count, engine.decision_form), arrays)
             parts: dict[str, Any] = {name: arrays.get(f"arrival['{name}']") for name in Arrival._fields}
             rounds = (decisions, Arrival(**parts))
             policy, infos = _learn_rounds(engine, state.policy_state(), rounds, data["rows"], None)

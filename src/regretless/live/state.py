@@ -17,7 +17,7 @@ from regretless.live.feedback_parser import MAX_ID, Arrival
 from regretless.live.health import HealthRecord
 from regretless.live.options import Mode, Pending
 from regretless.live.records import By
-from regretless.trees import named, require_no_more, restored
+from regretless.trees import flatten_tree, require_no_extra, restore_tree
 from regretless.types import Decision
 
 MAX_INSTANCE_NUMBERS = 10**7
@@ -232,11 +232,11 @@ def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
     dim = state.engine.problem.dim
     empty = np.full(dim, np.nan)
     arrays = {
-        **({} if state.policy is None else named("state", state.policy)),
-        **named("numbers", state.engine.numbers),
+        **({} if state.policy is None else flatten_tree("state", state.policy)),
+        **flatten_tree("numbers", state.engine.numbers),
         **stack("waiting", list(state.waiting.values())),
         **stack("learned", list(state.learned.values())),
-        **({} if state.last is None else named("last", state.last)),
+        **({} if state.last is None else flatten_tree("last", state.last)),
         "ids/waiting": np.fromiter(state.waiting, np.int64),
         "ids/learned": np.fromiter(state.learned, np.int64),
         **{f"health/{name}": array for name, array in state.health.arrays().items()},
@@ -278,7 +278,7 @@ def _restore(
     for name, array in arrays.items():
         _require_finite(name, array)
     problem, form = engine.problem, engine.decision_form
-    counts = restored("counts", jax.ShapeDtypeStruct((3,), np.int64), arrays)
+    counts = restore_tree("counts", jax.ShapeDtypeStruct((3,), np.int64), arrays)
     waiting_ids, learned_ids = (_restore_ids(name, arrays) for name in ("waiting", "learned"))
     signature = arrays["learned.signature"].shape[1:] if learned_ids else ()
     learned_form = LearnedDecision(form, *(jax.ShapeDtypeStruct(shape, np.float64) for shape in (signature, ())))
@@ -287,16 +287,16 @@ def _restore(
     policy = None
     if any(name.startswith("state") for name in arrays):
         with jax.enable_x64(True):
-            policy = jax.tree.map(jnp.asarray, restored("state", engine.state_form, arrays))
+            policy = jax.tree.map(jnp.asarray, restore_tree("state", engine.state_form, arrays))
     times: dict[int, float] = {}
     if "times" in arrays:
-        stamps = restored("times", jax.ShapeDtypeStruct((len(waiting),), np.float64), arrays)
+        stamps = restore_tree("times", jax.ShapeDtypeStruct((len(waiting),), np.float64), arrays)
         times = dict(zip(waiting, stamps.tolist(), strict=True))
     pieces: dict[int, np.ndarray] = {}
     if "ids/pieces" in arrays:
         ids = _restore_ids("pieces", arrays)
         rows = engine.feedback_form.values.shape
-        values = restored("pieces", jax.ShapeDtypeStruct((len(ids), *rows), np.float64), arrays)
+        values = restore_tree("pieces", jax.ShapeDtypeStruct((len(ids), *rows), np.float64), arrays)
         pieces = dict(zip(ids, values, strict=True))
     keyed = _restore_keys(data["keys"], problem.dim, arrays)
     recorded = {name.removeprefix("health/"): part for name, part in arrays.items() if name.startswith("health/")}
@@ -315,7 +315,7 @@ def _restore(
         learned=learned,
         keyed=keyed,
         key_ids={choice.key: id for id, choice in keyed.items()},
-        last=restored("last", (form.w, form.aux), arrays) if "last[0]" in arrays else None,
+        last=restore_tree("last", (form.w, form.aux), arrays) if "last[0]" in arrays else None,
         made=int(counts[0]),
         expired=int(counts[1]),
     )
@@ -327,7 +327,7 @@ def _restore_ids(name: str, arrays: dict[str, np.ndarray]) -> list[int]:
     if f"ids/{name}" not in arrays:
         raise CheckpointError(f"expected an array 'ids/{name}'")
     form = jax.ShapeDtypeStruct(arrays[f"ids/{name}"].shape[:1], np.int64)
-    ids: list[int] = restored(f"ids/{name}", form, arrays).tolist()
+    ids: list[int] = restore_tree(f"ids/{name}", form, arrays).tolist()
     return ids
 
 
@@ -335,7 +335,7 @@ def _restore_keys(keys: Any, dim: int, arrays: dict[str, np.ndarray]) -> dict[in
     if not keys:
         return {}
     ids = _restore_ids("keyed", arrays)
-    proposed = restored("proposed", jax.ShapeDtypeStruct((len(keys), dim), np.float64), arrays)
+    proposed = restore_tree("proposed", jax.ShapeDtypeStruct((len(keys), dim), np.float64), arrays)
     return {
         id: KeyedChoice(str(key), bool(explore), bool(fallback), by, None if np.isnan(w).any() else w)
         for id, (key, explore, fallback, by), w in zip(ids, keys, proposed, strict=True)
@@ -344,7 +344,7 @@ def _restore_keys(keys: Any, dim: int, arrays: dict[str, np.ndarray]) -> dict[in
 
 def require_numbers(engine: Engine, arrays: dict[str, np.ndarray]) -> None:
     """Refuse the numbers of another policy."""
-    before = restored("numbers", engine.numbers, arrays)
+    before = restore_tree("numbers", engine.numbers, arrays)
     if not jax.tree.all(jax.tree.map(np.array_equal, before, engine.numbers)):
         raise CheckpointError("it was saved with a policy of other numbers (settings)")
 
@@ -383,16 +383,16 @@ def _require_finite(name: str, array: np.ndarray) -> None:
 
 def stack(prefix: str, trees: Sequence[Any]) -> dict[str, np.ndarray]:
     """Return trees of one shape as named arrays with a leading axis; nothing for no trees."""
-    return named(prefix, jax.tree.map(lambda *leaves: np.stack(leaves), *trees)) if trees else {}
+    return flatten_tree(prefix, jax.tree.map(lambda *leaves: np.stack(leaves), *trees)) if trees else {}
 
 
 def unstack(prefix: str, template: Any, count: int, arrays: dict[str, np.ndarray]) -> list[Any]:
     """Return what ``stack`` was given."""
     if not count:
-        require_no_more(prefix, [], arrays)
+        require_no_extra(prefix, [], arrays)
         return []
     lead = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype), template)
-    batch = restored(prefix, lead, arrays)
+    batch = restore_tree(prefix, lead, arrays)
     return [jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(count)]
 
 

@@ -17,7 +17,7 @@ from regretless.errors import CheckpointError, DamagedError, SettingsError
 from regretless.results import PACKAGES
 from regretless.simulation.run import Chunk, SegmentData
 from regretless.simulation.stream import ReferenceTally
-from regretless.trees import named, restored
+from regretless.trees import flatten_tree, restore_tree
 
 KIND = "simulation"
 MIN_INTERVAL_RATIO = 20.0
@@ -94,7 +94,7 @@ def _arrays(place: int, chunk: Chunk) -> list[tuple[str, np.ndarray]]:
     for name in chunk.tallies[0].predicted:
         arrays[f"{place}/predicted/{name}"] = np.stack([tally.predicted[name] for tally in chunk.tallies])
     for group, carry in enumerate(chunk.carries):
-        arrays |= named(f"{place}/{group}/carry", carry)
+        arrays |= flatten_tree(f"{place}/{group}/carry", carry)
     return list(arrays.items())
 
 
@@ -127,7 +127,7 @@ def _chunk(
     chunk.segments = about["segments"]
     if any(name.startswith(f"{place}/0/carry") for name in arrays):
         chunk.carries = [
-            restored(f"{place}/{group}/carry", template, arrays) for group, template in enumerate(carries())
+            restore_tree(f"{place}/{group}/carry", template, arrays) for group, template in enumerate(carries())
         ]
     return chunk
 
