@@ -83,8 +83,8 @@ def traced(name, model, benchmark, feedback, given):
 @pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.what.replace(" ", "_"))
 def test_every_option_changes_a_trace(each):
     where = (each.policy, each.model, each.benchmark, each.feedback)
-    default = traced(*where, tuple(each.beside.items()))
-    other = traced(*where, tuple({**each.beside, **each.option}.items()))
+    default = traced(*where, tuple(each.requires.items()))
+    other = traced(*where, tuple({**each.requires, **each.option}.items()))
     assert all(np.all(np.isfinite(leaf)) for leaf in (*default, *other))
     same = [a.shape == b.shape and np.array_equal(a, b) for a, b in zip(default, other, strict=True)]
     assert not all(same), f"{each.arguments} changed nothing"
@@ -93,12 +93,12 @@ def test_every_option_changes_a_trace(each):
 @pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.what.replace(" ", "_"))
 def test_the_command_line_takes_every_option(each):
     place = benchmarks.parse(each.benchmark).build()
-    own = {key: value for key, value in {**each.beside, **each.option}.items() if not key.startswith("benchmark.")}
+    own = {key: value for key, value in {**each.requires, **each.option}.items() if not key.startswith("benchmark.")}
     tuned = preset(each.benchmark, 8, each.model, each.feedback).values
     known = policies.REGISTRY[each.policy].model_fields
     base = {key: value for key, value in {**tuned, "model": each.model}.items() if key.partition(".")[0] in known}
     settings = policies.parse(each.policy, merge_names(base, own))
-    require_effect(each.policy, settings, own, place.problem(each.feedback))
+    require_effect(settings, own, place.problem(each.feedback))
     world = {key.removeprefix("benchmark.") for key in each.option if key.startswith("benchmark.")}
     assert world <= set(type(place).model_fields)
 

@@ -18,7 +18,7 @@ class Deviation(NamedTuple):
     """One difference from the text.
 
     ``option`` holds the settings that follow the text; ``none`` says why there are none. The option has an effect with
-    ``policy`` and ``model`` on ``benchmark`` with ``feedback``, together with the settings ``beside``.
+    ``policy`` and ``model`` on ``benchmark`` with ``feedback``, together with the settings ``requires``.
     """
 
     what: str
@@ -28,7 +28,7 @@ class Deviation(NamedTuple):
     why: str
     option: dict[str, Any]
     none: str
-    beside: dict[str, Any]
+    requires: dict[str, Any]
     policy: str
     model: str
     benchmark: str
@@ -45,7 +45,7 @@ class Deviation(NamedTuple):
         words = ["regretless run", self.benchmark, f"--policy {self.policy}"]
         words += [f"--model {self.model}"] if self.model != "gaussian_linear" else []
         words += [f"--feedback {self.feedback}"] if self.feedback != "bandit" else []
-        settings = {**self.beside, **self.option}
+        settings = {**self.requires, **self.option}
         return " ".join([*words, *(f"--set {name}={_format(value)}" for name, value in settings.items())])
 
 
@@ -58,7 +58,7 @@ def deviations() -> tuple[Deviation, ...]:
     """
     text = (resources.files("regretless_dfhpg") / "data" / "deviations.toml").read_text(encoding="utf-8")
     defaults = {"policy": "dfhpg", "model": "gaussian_linear", "benchmark": "topk", "feedback": "bandit"}
-    empty: dict[str, Any] = {"option": {}, "none": "", "beside": {}}
+    empty: dict[str, Any] = {"option": {}, "none": "", "requires": {}}
     return tuple(
         Deviation(**{**empty, **defaults, **entry.pop("on", {}), **entry}) for entry in tomllib.loads(text)["deviation"]
     )

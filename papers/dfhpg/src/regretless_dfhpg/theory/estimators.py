@@ -196,7 +196,7 @@ ESTIMATORS = [Estimator("plug_in", *pair) for pair in ((1.0,), (0.0,), (0.25,), 
 SURROGATE_ESTIMATORS = [Estimator("listwise_ltr", alpha) for alpha in (1.0, 0.0, 0.5)]
 SPO_ESTIMATORS = [Estimator("spo_plus", 0.0)]
 POLICIES = 3  # at which the nuisance loss is looked at: θ = 0, the point, and one further away
-VARIANCE_POINTS = 4  # beside the point itself
+VARIANCE_POINTS = 4  # in addition to the point itself
 FAMILY = len(ESTIMATORS) + 2 + 2 + POLICIES  # equalities that are tested together
 
 
