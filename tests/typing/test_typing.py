@@ -12,23 +12,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 NOT_YET = {  # this set only shrinks
-    "docs/evaluation.md",
     "docs/generative.md",
     "docs/getting-started.md",
     "docs/getting-started-live.md",
     "docs/going-live.md",
     "docs/notebooks.md",
-    "docs/own-studies.md",
-    "docs/pyepo.md",
     "docs/reference/experiments.md",
-    "docs/signs.md",
     "docs/adaptive.md",
-    "docs/health.md",
-    "docs/history.md",
     "docs/learner.md",
     "docs/reference/live.md",
     "docs/studies.md",
-    "docs/surrogates/direct.md",
 }
 PLUGIN = ROOT / "examples" / "plugin" / "src"
 FILE_COPY = re.compile(r"^`examples/plugin/\S+`:\n\n```\w+\n.*?^```", re.DOTALL | re.MULTILINE)
@@ -74,6 +67,7 @@ def errors(tmp_path_factory):
         "--strict",
         "--allow-redefinition",
         "--follow-imports=silent",
+        "--ignore-missing-imports",
         "--no-error-summary",
         "--hide-error-context",
     ]
