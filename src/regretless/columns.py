@@ -1,6 +1,5 @@
 """Named columns of a context, declared once and encoded to numbers."""
 
-import abc
 import copy
 import dataclasses
 import functools
@@ -9,7 +8,7 @@ import numbers
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,6 +24,13 @@ OTHER = "other"
 
 MAX_LISTED_LEVELS = 12
 """Levels that an error message lists."""
+
+MISSING_REFUSALS = {
+    "number": ("a number", "what replaces it by fill={name: number}"),
+    "boolean": ("True or False", "that it may be missing by may_miss=[name]"),
+    "category": ("a level", "that it may be missing by may_miss=[name]"),
+}
+"""What is expected in place of a missing cell, and the option that allows it."""
 
 Cell = Any
 """A number, a level, True or False; None, NaN and the missing values of pandas mean that the cell is missing."""
@@ -101,10 +107,13 @@ class Columns:
                 f"columns: expected per_coordinate to be True or False, got {short_repr(per_coordinate)}"
             )
         self.per_coordinate = per_coordinate
-        self._columns: dict[str, Column] = {
-            **{name: NumberColumn(name in fills, fills.get(name, 0.0)) for name in names["numbers"]},
-            **{name: BooleanColumn(name in missing) for name in names["booleans"]},
-            **{name: CategoryColumn(name in missing, levels[name], name in others) for name in names["categories"]},
+        self._columns = {
+            **{name: ColumnEncoder("number", name in fills, fills.get(name, 0.0)) for name in names["numbers"]},
+            **{name: ColumnEncoder("boolean", name in missing) for name in names["booleans"]},
+            **{
+                name: ColumnEncoder("category", name in missing, levels=levels[name], other=name in others)
+                for name in names["categories"]
+            },
         }
         self._declaration = {
             "numbers": names["numbers"],
@@ -331,107 +340,62 @@ class Columns:
 
 
 @dataclasses.dataclass(frozen=True)
-class Column(abc.ABC):
-    """A column whose cells are encoded to numbers; if it may be missing, a last number is 1 for a missing cell."""
+class ColumnEncoder:
+    """Encode the cells of one column; if it may be missing, a last number is 1 for a missing cell.
 
-    may_miss: bool
-    expected = ""
-    remedy = "that it may be missing by may_miss=[name]"
+    A number is itself, a boolean 1 or 0, and a category has a 1 in the place of its level. If other levels are allowed,
+    all of them have one more place.
+    """
 
-    @property
-    @abc.abstractmethod
-    def blank(self) -> list[float]:
-        """Encoding of a missing cell, without the last number."""
-
-    @abc.abstractmethod
-    def encode_known(self, cell: Cell) -> list[float]:
-        """Encode a cell that is not missing."""
-
-    @abc.abstractmethod
-    def decode_known(self, numbers: np.ndarray) -> Cell:
-        """Return the cell of an encoding."""
+    kind: Literal["number", "boolean", "category"]
+    may_miss: bool = False
+    fill: float = 0.0  # replaces a missing number
+    levels: tuple[str, ...] | tuple[int, ...] = ()
+    other: bool = False
 
     @property
     def width(self) -> int:
-        return len(self.blank) + self.may_miss
+        return len(self._blank) + self.may_miss
+
+    @property
+    def _blank(self) -> list[float]:
+        """Encoding of a missing cell, without the last number."""
+        return [self.fill] if self.kind != "category" else [0.0] * (len(self.levels) + self.other)
 
     def encode(self, cell: Cell) -> list[float]:
-        if not _is_missing(cell):
-            return [*self.encode_known(cell), 0.0][: self.width]
-        if not self.may_miss:
-            raise SettingsError(f"expected {self.expected}, got none; declare {self.remedy}")
-        return [*self.blank, 1.0]
+        if _is_missing(cell):
+            if not self.may_miss:
+                expected, option = MISSING_REFUSALS[self.kind]
+                raise SettingsError(f"expected {expected}, got none; declare {option}")
+            return [*self._blank, 1.0]
+        if self.kind == "number":
+            encoded = [_real(cell)]
+        elif self.kind == "boolean":
+            if not isinstance(cell, bool | np.bool | numbers.Real) or cell not in (0, 1):
+                raise SettingsError(f"expected True or False, or 1 or 0, got {short_repr(cell)}")
+            encoded = [float(cell)]
+        else:
+            encoded = self._blank
+            encoded[self._place(cell)] = 1.0
+        return [*encoded, 0.0][: self.width]
 
-    def decode(self, numbers: np.ndarray) -> Cell:
-        return None if self.may_miss and numbers[-1] == 1.0 else self.decode_known(numbers)
+    def decode(self, encoded: np.ndarray) -> Cell:
+        if self.may_miss and encoded[-1] == 1.0:
+            return None
+        if self.kind != "category":
+            return float(encoded[0]) if self.kind == "number" else bool(encoded[0])
+        place = int(np.argmax(encoded))
+        return self.levels[place] if place < len(self.levels) else OTHER
 
-
-@dataclasses.dataclass(frozen=True)
-class NumberColumn(Column):
-    """A finite number; ``fill`` replaces a missing one."""
-
-    fill: float = 0.0
-    expected = "a number"
-    remedy = "what replaces it by fill={name: number}"
-
-    @property
-    def blank(self) -> list[float]:
-        return [self.fill]
-
-    def encode_known(self, cell: Cell) -> list[float]:
-        return [_real(cell)]
-
-    def decode_known(self, numbers: np.ndarray) -> float:
-        return float(numbers[0])
-
-
-@dataclasses.dataclass(frozen=True)
-class BooleanColumn(Column):
-    """1 for True, 0 for False."""
-
-    expected = "True or False"
-
-    @property
-    def blank(self) -> list[float]:
-        return [0.0]
-
-    def encode_known(self, cell: Cell) -> list[float]:
-        if not isinstance(cell, bool | np.bool | numbers.Real) or cell not in (0, 1):
-            raise SettingsError(f"expected True or False, or 1 or 0, got {short_repr(cell)}")
-        return [float(cell)]
-
-    def decode_known(self, numbers: np.ndarray) -> bool:
-        return bool(numbers[0])
-
-
-@dataclasses.dataclass(frozen=True)
-class CategoryColumn(Column):
-    """One number for each level, and one for all other levels where they are allowed."""
-
-    levels: tuple[str, ...] | tuple[int, ...] = ()
-    other: bool = False
-    expected = "a level"
+    def _place(self, cell: Cell) -> int:
+        known = self._has_right_type(cell)
+        if known and (cell in self._places or self.other):
+            return self._places.get(cell, len(self.levels))
+        raise SettingsError(self._refusal(cell))
 
     @functools.cached_property
-    def places(self) -> dict[Any, int]:
+    def _places(self) -> dict[Any, int]:
         return {level: place for place, level in enumerate(self.levels)}
-
-    @property
-    def blank(self) -> list[float]:
-        return [0.0] * (len(self.levels) + self.other)
-
-    def encode_known(self, cell: Cell) -> list[float]:
-        known = self._has_right_type(cell)
-        place = self.places.get(cell) if known else None
-        if place is None and not (self.other and known):
-            raise SettingsError(self._refusal(cell))
-        encoded = self.blank
-        encoded[-1 if place is None else place] = 1.0
-        return encoded
-
-    def decode_known(self, numbers: np.ndarray) -> str | int:
-        place = int(np.argmax(numbers))
-        return self.levels[place] if place < len(self.levels) else OTHER
 
     def _has_right_type(self, cell: Cell) -> bool:
         """Return whether a cell can be a level; integers are floats in a table where other cells are missing."""
