@@ -328,13 +328,13 @@ class BackgroundSolver:
     def solve(self, cost: np.ndarray) -> np.ndarray | None:
         """Return the solution of one cost vector, or None if the solver is not available now."""
         solutions = self._solutions(cost[None], None)
-        return None if solutions is None else solutions[0]
+        return solutions[0] if solutions else None
 
     def random(self) -> np.ndarray | None:
         """Return solutions of random costs, an array ``[n, d]``, or None if there are too few."""
         wanted = self.HOST_DRAWS if self.oracle.on_host else self.DRAWS
         if len(self._drawn) < wanted:
-            self._drawn += list(self._solutions(self._costs[len(self._drawn) : wanted], None) or ())
+            self._drawn += self._solutions(self._costs[len(self._drawn) : wanted], None)
         return np.stack(self._drawn) if len(self._drawn) >= self.MIN_DRAWS else None
 
     def random_under(self, instances: Sequence[Any]) -> np.ndarray | None:
@@ -343,9 +343,7 @@ class BackgroundSolver:
         padded = [last[0]] * (self.HOST_DRAWS - len(last)) + last
         stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *padded)
         solutions = self._solutions(self._costs[: self.HOST_DRAWS], stacked)
-        if solutions is None or len(solutions) < self.MIN_DRAWS:
-            return None
-        return np.stack(solutions[-len(last) :])
+        return np.stack(solutions[-len(last) :]) if len(solutions) >= self.MIN_DRAWS else None
 
     def warm_up(self, example_instance: Any) -> None:
         """Compile what an oracle in pure JAX will be asked."""
@@ -353,20 +351,20 @@ class BackgroundSolver:
             return
         if example_instance is not None:
             self.random_under([example_instance])
-            return
-        self.solve(np.zeros(self.oracle.dim))
-        self.random()
+        else:
+            self.solve(np.zeros(self.oracle.dim))
+            self.random()
 
-    def _solutions(self, costs: np.ndarray, instances: Any) -> list[np.ndarray] | None:
-        """Return solutions of the first costs (with instances: of the last) for which there is time; None: of none."""
+    def _solutions(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
+        """Return solutions of the first costs (with instances: of the last) for which there is time."""
         try:
             if not self.oracle.on_host:
                 return list(np.asarray(self.oracle.answer(costs, instances).w, float))
             with self._try_acquire() as free:
-                return self._solve_in_time(costs, instances) if free and not self.slow else None
+                return self._solve_in_time(costs, instances) if free and not self.slow else []
         except Exception:  # a solver may fail for costs that no call asked for; health then reports less
             self.slow = True
-            return None
+            return []
 
     def _solve_in_time(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
         solutions: list[np.ndarray] = []

@@ -332,17 +332,9 @@ class HealthRecord:
         consistent = before <= learned and np.all(drift.rounds <= learned) and len(arrays["opening"]) <= rounds
         if not (finite and consistent and min(counts) >= 0 and np.all(np.isnan(arrays["steps"][learned:]))):
             raise CheckpointError("health: counts and arrays contradict each other")
-        return dataclasses.replace(
-            empty,
-            learned=learned,
-            steps=arrays["steps"],
-            world=(before, rounds),
-            opening=tuple(arrays["opening"]),
-            paid=arrays["paid"],
-            drift=drift,
-            rises=arrays["rises"],
-            alarm=arrays["alarm"],
-        )
+        kept = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
+        opening, world = tuple(arrays["opening"]), (before, rounds)
+        return dataclasses.replace(empty, learned=learned, world=world, opening=opening, drift=drift, **kept)
 
     def _after_error(self, kind: int, id: int, size: float) -> Self:
         """Return the record after a prediction error; an alarm forgets what was known of the costs before."""
@@ -392,14 +384,13 @@ class HealthSnapshot(NamedTuple):
 
 def compute_health(record: HealthRecord, snapshot: HealthSnapshot, solver: BackgroundSolver) -> Health:
     """Compute a learner's health from its record and a snapshot of its state."""
-    rounds = record.recent_rounds(snapshot.recent[-WINDOW:])
-    if rounds is None:
-        costs = CostReport()
-    else:
+    rounds, costs = record.recent_rounds(snapshot.recent[-WINDOW:]), CostReport()
+    if rounds is not None:
         opening = record.opening_rounds(excluded=len(rounds.totals))
         costs = compare_costs(*opening, rounds, snapshot.fixed_set, solver)
     steps, settled = record.ordered_steps(), snapshot.made - snapshot.waiting
     relative_error, trend = _relative_errors(steps)
+    figures = {**costs._asdict(), "paid_since_start": record.paid_since_start()}
     sign = -1.0 if snapshot.rewards else 1.0
     return Health(
         decisions=snapshot.made,
@@ -411,11 +402,7 @@ def compute_health(record: HealthRecord, snapshot: HealthSnapshot, solver: Backg
         error_trend=trend,
         score_norm=_known_mean(steps[:, 2]),
         plug_in_norm=_known_mean(steps[:, 3]),
-        paid=_with_sign(costs.paid, sign),
-        paid_since_start=_with_sign(record.paid_since_start(), sign),
-        incumbent=_with_sign(costs.incumbent, sign),
-        best_fixed=_with_sign(costs.best_fixed, sign),
-        random=_with_sign(costs.random, sign),
+        **{name: _with_sign(figure, sign) for name, figure in figures.items()},
         drift=record.active_alarm(),
         details=snapshot.details,
         rewards=snapshot.rewards,
