@@ -279,7 +279,7 @@ PLAY = _play.__name__
 """The name under which programs of rounds are counted."""
 
 
-class Run:
+class SimulationRun:
     """Play chunk after chunk; ``chunk`` is the largest number of replications together (None: as memory allows)."""
 
     def __init__(

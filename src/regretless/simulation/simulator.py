@@ -28,7 +28,7 @@ from regretless.problem import Problem
 from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_environment, without_nan
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress
-from regretless.simulation.run import PLAY, Callback, Run, group_policies
+from regretless.simulation.run import PLAY, Callback, SimulationRun, group_policies
 from regretless.simulation.saving import Saving
 from regretless.simulation.stream import SimulationSpec, summarise_references
 from regretless.spec import Spec
@@ -221,7 +221,7 @@ def simulate(
     with jax.enable_x64(execution.precision == "mixed"):
         named = _build_policies(specs, spec, feedback)
         _check_problems(named, spec, feedback)
-        run = Run(
+        run = SimulationRun(
             spec,
             group_policies(named, merge=execution.vectorized and execution.merge),
             segment_lengths(rounds, monitor.every if monitor.callback else None),
@@ -273,7 +273,7 @@ def compile_programs(
     with jax.enable_x64(True):
         spec, lengths = SimulationSpec(benchmark, delay, missing), segment_lengths(horizon)
         groups = group_policies(named, merge=True)
-        Run(spec, groups, lengths, seeds, vectorized=True, chunk=None, progress=no_progress).prepare()
+        SimulationRun(spec, groups, lengths, seeds, vectorized=True, chunk=None, progress=no_progress).prepare()
 
 
 def independent_chunk(
@@ -283,7 +283,7 @@ def independent_chunk(
     with jax.enable_x64(True):
         spec, groups = SimulationSpec(benchmark, delay, missing), group_policies({"policy": policy}, merge=False)
         lengths = segment_lengths(horizon)
-        return Run(spec, groups, lengths, replications, vectorized=True, chunk=None, progress=no_progress).size
+        return SimulationRun(spec, groups, lengths, replications, vectorized=True, chunk=None, progress=no_progress).size
 
 
 def describe_part(part: Any) -> Any:
