@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import policies
-from regretless.keys import ENVIRONMENT, LEARN, purpose_key
+from regretless.draws import ENVIRONMENT, LEARN, purpose_key
 from regretless.live.comparison import BackgroundSolver, CostComparison, CostReport, compare_costs
 from regretless.live.health import NEGLIGIBLE_SAVING, WINDOW, HealthRecord, is_no_better_than_random
 from regretless.policies.scaling import Scaled

@@ -1,10 +1,21 @@
-"""Random draws that do not depend on a program's precision: single-precision bits, in the program's own float type."""
+"""Random keys by round and purpose, and draws that do not depend on a program's precision.
+
+The environment's keys do not depend on the policy; live and simulated keys agree. Draws have single-precision bits in the
+program's float type.
+"""
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from regretless.types import Key
+
+ENVIRONMENT, STREAM, MISSING, REFERENCES, START, DECIDE, LEARN = range(7)
+
+
+def purpose_key(seed_key: Key, purpose: int, t: Int[Array, ""] | int = 0) -> Key:
+    """Return ``fold_in(seed, round, purpose)``."""
+    return jax.random.fold_in(jax.random.fold_in(seed_key, t), purpose)
 
 
 def normal(key: Key, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:

@@ -7,8 +7,8 @@ import pytest
 
 from regretless import benchmarks
 from regretless.benchmarks.worlds import NOISES, draw_coefficients, mean_costs
+from regretless.draws import ENVIRONMENT, STREAM, purpose_key
 from regretless.errors import SettingsError
-from regretless.keys import ENVIRONMENT, STREAM, purpose_key
 from regretless.simulation.stream import SimulationSpec, draw_and_solve, summarise_references
 
 pytestmark = pytest.mark.usefixtures("float64")

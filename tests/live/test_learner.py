@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from live.learners import build
-from regretless import benchmarks, keys, oracles, policies
+from regretless import benchmarks, draws, oracles, policies
+from regretless.draws import purpose_key
 from regretless.errors import FeedbackError, SettingsError
-from regretless.keys import purpose_key
 from regretless.problem import Problem
 from regretless.simulation import stream
 from regretless.simulation.simulator import Execution, Recording, simulate
@@ -128,11 +128,11 @@ def test_late_feedback_follows_the_rule():
     key = jax.random.key(7)
     with jax.enable_x64(True):
         policy = jax.tree.map(jnp.asarray, policy)
-        state = policy.init(purpose_key(key, keys.START))
+        state = policy.init(purpose_key(key, draws.START))
         decisions = []
         for t in range(1, 6):
             x = jnp.linspace(-1.0, t, FEATURES)
-            decision = policy.decide(purpose_key(key, keys.DECIDE, t), state, x, None)
+            decision = policy.decide(purpose_key(key, draws.DECIDE, t), state, x, None)
             decisions.append(decision)
             choice = learner.decide(np.asarray(x))
             assert np.array_equal(choice.w, decision.w)
@@ -142,7 +142,7 @@ def test_late_feedback_follows_the_rule():
         for t in (3, 1, 5, 2):
             decision = decisions[t - 1]
             got = problem.observe(decision, jnp.arange(1.0, 5.0))
-            state, info = policy.learn(purpose_key(key, keys.LEARN, t), state, decision, got)
+            state, info = policy.learn(purpose_key(key, draws.LEARN, t), state, decision, got)
             trusts.append(float(info.more["trust"]))
             learner.learn(t, total=float(got.total()))
     assert trusts[0] == 1.0

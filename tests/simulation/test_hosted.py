@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import keys, oracles, policies
+from regretless import draws, oracles, policies
+from regretless.draws import purpose_key
 from regretless.errors import OracleError
-from regretless.keys import purpose_key
 from regretless.policies.base import answer, ask, host_answer, solution_of
 from regretless.simulation.simulator import Execution, Recording, simulate
 from toys import DIM, Toy, are_two, cheapest_two, make
@@ -96,17 +96,17 @@ def test_a_plain_python_loop_makes_the_same_decisions():
     trace = simulate(policy, toy, seeds=[5], horizon=12, recording=Recording(decisions=True))
     key, decisions = jax.random.key(5), []
     with jax.enable_x64(True):
-        environment = toy.environment(purpose_key(key, keys.ENVIRONMENT))
-        state = policy.init(purpose_key(key, keys.START))
+        environment = toy.environment(purpose_key(key, draws.ENVIRONMENT))
+        state = policy.init(purpose_key(key, draws.START))
         halves = jax.jit(lambda *given: ask(policy, *given)), jax.jit(lambda *given: answer(policy, *given))
         for t in range(1, 13):
-            played = toy.round(purpose_key(key, keys.STREAM, t), environment, jnp.int32(t))
-            sample = policy.sample(purpose_key(key, keys.DECIDE, t), state, played.observation, None)
+            played = toy.round(purpose_key(key, draws.STREAM, t), environment, jnp.int32(t))
+            sample = policy.sample(purpose_key(key, draws.DECIDE, t), state, played.observation, None)
             solution = solution_of(TWIN, np.asarray(sample.cost), None)
             decision = policy.problem.record(sample, solution, played.observation, None)
             decisions.append(np.asarray(decision.w))
             seen = policy.problem.observe(decision, played.cost)
-            question = halves[0](purpose_key(key, keys.LEARN, t), state, decision, seen)
+            question = halves[0](purpose_key(key, draws.LEARN, t), state, decision, seen)
             state, _ = halves[1](question, host_answer(TWIN, question))
     assert np.array_equal(trace.decisions[0], np.array(decisions))
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless import benchmarks, feedback, keys, policies
+from regretless import benchmarks, draws, feedback, policies
 from regretless.benchmarks import Round
+from regretless.draws import purpose_key
 from regretless.errors import SettingsError
-from regretless.keys import purpose_key
 from regretless.oracles import top_k
 from regretless.simulation import programs, stream
 from regretless.simulation.run import chunk_size
@@ -26,25 +26,25 @@ UNBATCHED = Execution(vectorized=False)
 def plain_loop(policy, benchmark, seed, horizon, delay=0, missing=0.0):
     """The same game as a Python loop over the policy's three functions."""
     key, problem = jax.random.key(seed), policy.problem
-    environment = benchmark.environment(purpose_key(key, keys.ENVIRONMENT))
+    environment = benchmark.environment(purpose_key(key, draws.ENVIRONMENT))
     policy = jax.tree.map(jnp.asarray, policy)
-    state, waiting, decisions = policy.init(purpose_key(key, keys.START)), [], []
+    state, waiting, decisions = policy.init(purpose_key(key, draws.START)), [], []
     decide = jax.jit(lambda *arguments: policy.decide(*arguments))
     learn = jax.jit(lambda *arguments: policy.learn(*arguments))
     for t in range(1, horizon + 1):
-        played = benchmark.round(purpose_key(key, keys.STREAM, t), environment, jnp.int32(t))
+        played = benchmark.round(purpose_key(key, draws.STREAM, t), environment, jnp.int32(t))
         context = benchmark.context(environment, played.observation)
-        decision = decide(purpose_key(key, keys.DECIDE, t), state, context, played.instance)
+        decision = decide(purpose_key(key, draws.DECIDE, t), state, context, played.instance)
         decisions.append(np.asarray(decision.w))
         got = problem.observe(decision, played.cost)
         if missing:
-            seen = jax.random.uniform(purpose_key(key, keys.MISSING, t), got.values.shape) >= missing
+            seen = jax.random.uniform(purpose_key(key, draws.MISSING, t), got.values.shape) >= missing
             got = problem.with_seen(got, seen)
         waiting.append((decision, got))
         if t > delay:
             decision, got = waiting.pop(0)
             if got.seen is None or np.any(got.used()):
-                state, _ = learn(purpose_key(key, keys.LEARN, t), state, decision, got)
+                state, _ = learn(purpose_key(key, draws.LEARN, t), state, decision, got)
     return np.array(decisions)
 
 

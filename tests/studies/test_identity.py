@@ -238,9 +238,9 @@ def test_roots_are_the_modules_of_things():
 
 
 def test_versions_with_other_roots_give_other_addresses():
-    one, other = code_version(("regretless.keys",)), code_version(("regretless.keys", "regretless.nets"))
+    one, other = code_version(("regretless.draws",)), code_version(("regretless.draws", "regretless.nets"))
     assert address({}, one) != address({}, other)
-    assert one == code_version(("regretless.keys", "regretless.keys"))
+    assert one == code_version(("regretless.draws", "regretless.draws"))
 
 
 def test_how_a_program_is_compiled_counts_and_how_many_devices_there_are_does_not(monkeypatch):

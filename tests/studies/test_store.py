@@ -232,7 +232,7 @@ def test_what_cannot_be_read_at_the_moment_is_not_damaged(store, monkeypatch, co
     assert store.sound(KEY)
 
 
-@pytest.mark.parametrize("roots", [["plug_in_of_somebody_else"], None, "regretless.keys"])
+@pytest.mark.parametrize("roots", [["plug_in_of_somebody_else"], None, "regretless.draws"])
 def test_a_result_of_code_that_is_not_here_is_not_old(store, roots):
     result = invented.invent(CELL)
     result.record.update(code_used="0.0.1+abc", roots=roots)

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import policies
+from regretless.draws import DECIDE, LEARN, START, purpose_key
 from regretless.errors import RegretlessError, SettingsError
 from regretless.feedback import Rows
-from regretless.keys import DECIDE, LEARN, START, purpose_key
 from regretless.live.feedback_parser import Arrival, FeedbackParser
 from regretless.oracles.base import Oracle, check
 from regretless.policies.base import Answer, Policy, Question, host_answer

@@ -24,7 +24,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array
 
-from regretless.keys import ENVIRONMENT, LEARN, purpose_key
+from regretless.draws import ENVIRONMENT, LEARN, purpose_key
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Answer, Policy, Question, answer, ask
 from regretless.simulation.stream import (

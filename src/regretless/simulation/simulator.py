@@ -283,7 +283,8 @@ def independent_chunk(
     with jax.enable_x64(True):
         spec, groups = SimulationSpec(benchmark, delay, missing), group_policies({"policy": policy}, merge=False)
         lengths = segment_lengths(horizon)
-        return SimulationRun(spec, groups, lengths, replications, vectorized=True, chunk=None, progress=no_progress).size
+        run = SimulationRun(spec, groups, lengths, replications, vectorized=True, chunk=None, progress=no_progress)
+        return run.size
 
 
 def describe_part(part: Any) -> Any:

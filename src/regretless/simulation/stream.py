@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
+from regretless.draws import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, START, STREAM, purpose_key
 from regretless.errors import SettingsError
-from regretless.keys import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, START, STREAM, purpose_key
 from regretless.policies.base import Policy
 from regretless.results import DIAGNOSTICS_EVERY, Reference
 from regretless.types import Decision, Feedback, Info, Key, Sample, Solution

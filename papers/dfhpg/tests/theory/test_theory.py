@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regretless.keys import DECIDE, STREAM, purpose_key
+from regretless.draws import DECIDE, STREAM, purpose_key
 from regretless.plots import draw_sheet, save_figure
 from regretless.policies.dfhpg import variants
 from regretless.simulation import programs

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import chdtrc, ndtri
 
-from regretless.keys import DECIDE, LEARN, STREAM, purpose_key
+from regretless.draws import DECIDE, LEARN, STREAM, purpose_key
 from regretless.policies.dfhpg.algorithm import DFHPGPolicy
 from regretless.simulation.programs import Progress, Replicas
 from regretless.simulation.stream import SimulationSpec
