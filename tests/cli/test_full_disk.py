@@ -158,7 +158,9 @@ def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
     choice = learner.decide(np.zeros(3))
     with (
         files_of_at_most(5000),
-        pytest.raises(RegretlessError, match=r"learner\.db: File too large; the old file is unchanged"),
+        pytest.raises(
+            RegretlessError, match=r"learner\.db: (File too large|disk I/O error); the old file is as it was"
+        ),
     ):
         learner.save(path)
     assert path.read_bytes() == before

@@ -144,7 +144,7 @@ def external(**options):
     [
         (ORACLE, oracles.top_k(DIM, 3), "expected the oracle that it was stored with: {'k': 2}, got {'k': 3}"),
         (ORACLE, milp(), "expected the oracle that it was stored with: {'kind': 'TopK'"),
-        (milp(), milp(7.0), "expected the oracle that it was stored with: {'programme'"),
+        (milp(), milp(7.0), "expected the oracle that it was stored with: {'program"),
         (milp(), milp(workers=1, time_limit=5.0), None),
         (external(), external(batched=True), None),
         (external(), external(batched=True, time_limit=3.0), None),

@@ -252,6 +252,7 @@ class RecordStore:
                 uri = f"{self.path.as_uri()}?{query}"
                 options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
                 connection = sqlite3.connect(uri, timeout=LOCK_TIMEOUT, **options)
+                connection.text_factory = _decode
                 connection.execute("PRAGMA trusted_schema=OFF")
                 if self._require_own_format(connection) and not self.read_only:
                     connection.execute("PRAGMA journal_mode=WAL")
@@ -530,11 +531,13 @@ def _insert_snapshot(connection: sqlite3.Connection, snapshot: Snapshot) -> None
 
 def _require_file(path: str | os.PathLike[str]) -> None:
     try:
-        mode = os.stat(path).st_mode
+        status = os.stat(path)
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}") from None
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(status.st_mode):
         raise StoreError(f"cannot open {path}: expected a file, got a folder, device or pipe")
+    if not status.st_size:
+        raise StoreError(f"{path}: expected a learner's store, got an empty file")
 
 
 def _read_owner(file: int) -> dict[str, Any]:
@@ -544,6 +547,11 @@ def _read_owner(file: int) -> dict[str, Any]:
         return {"by": str(content["by"]), "records": int(content["records"])}
     except Exception:
         return {}
+
+
+def _decode(text: bytes) -> str:
+    """Return text from the database; bytes that are not text are damage, which the checksum notices."""
+    return text.decode(errors="replace")
 
 
 def _to_json(data: Mapping[str, Any]) -> str:
