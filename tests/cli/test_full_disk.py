@@ -159,7 +159,7 @@ def test_a_learner_goes_on_from_its_last_checkpoint(tmp_path):
     with (
         files_of_at_most(5000),
         pytest.raises(
-            RegretlessError, match=r"learner\.db: (File too large|disk I/O error); the old file is as it was"
+            RegretlessError, match=r"learner\.db: (File too large|disk I/O error); the old file is unchanged"
         ),
     ):
         learner.save(path)

@@ -93,7 +93,7 @@ def test_damaged_bytes_are_noticed_or_harmless(saved, tmp_path):
         else:
             assert digest(learner, tmp_path) == expected
     assert refused > 20
-    for length in (0, 10, len(data) // 2, len(data) - 1):
+    for length in (0, 10, len(data) // 2, len(data) - 4096):
         saved.write_bytes(data[:length])
         with pytest.raises(StoreError):
             rg.Learner.open(saved, ORACLE, read_only=True)

@@ -49,6 +49,9 @@ SCHEMA = (
     "CREATE TABLE keys (key TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID",
 )
 
+DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged database raises; its error messages may hold bytes that are not text."""
+
 LAST_RECORD = """
 SELECT (SELECT epoch FROM owner), number, checksum FROM
 (SELECT number, checksum FROM records UNION ALL SELECT number, chain FROM snapshots) ORDER BY number DESC LIMIT 1
@@ -169,11 +172,11 @@ class RecordStore:
         """Yield the intact snapshots up to record ``until``, latest first."""
         try:
             numbers = self._connection.execute("SELECT number FROM snapshots ORDER BY number DESC").fetchall()
-        except sqlite3.DatabaseError as error:
+        except DATABASE_ERRORS as error:
             raise StoreError(f"{self.path} is damaged ({error}); none of its records can be read") from None
         for (number,) in numbers:
             if until is None or number <= until:
-                with contextlib.suppress(StoreError, sqlite3.DatabaseError):
+                with contextlib.suppress(StoreError, *DATABASE_ERRORS):
                     yield self._read_snapshot(number)
 
     def first_number(self) -> int:
@@ -201,7 +204,7 @@ class RecordStore:
                 record = Record(row[0], row[1], _from_json(row[2]), _unpack(row[3], row[4]))
                 number, chain = row[0], row[5]
                 yield record
-        except (StoreError, sqlite3.DatabaseError, TypeError) as error:
+        except (StoreError, *DATABASE_ERRORS, TypeError) as error:
             raise StoreError(
                 f"{self.path} is damaged at record {number + 1} ({error}); the records up to {number} are good: "
                 f"Learner.open(..., until={number}, read_only=True) reads them, and its save(path) keeps them in a new file"
@@ -258,7 +261,7 @@ class RecordStore:
                     connection.execute("PRAGMA journal_mode=WAL")
                     connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
                 return connection
-            except sqlite3.Error as error:
+            except DATABASE_ERRORS as error:
                 if connection is not None:
                     connection.close()
                 problem = error
@@ -279,7 +282,7 @@ class RecordStore:
             raise StoreError(f"{self.path} is damaged or forged: its tables are not those of a learner's store")
         return True
 
-    def _explain(self, error: sqlite3.Error) -> str:
+    def _explain(self, error: Exception) -> str:
         """Say what an SQLite error means, for a file that is not a database in particular."""
         if "not a database" not in str(error):
             return str(error)
@@ -422,8 +425,8 @@ class RecordStore:
     def _errors(self, verb: str) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            reason = self._explain(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
+        except (*DATABASE_ERRORS, OSError) as error:
+            reason = error.strerror or str(error) if isinstance(error, OSError) else self._explain(error)
             consequence = "; nothing was changed" if verb == "write" else ""
             raise StoreError(f"cannot {verb} {self.path}: {reason}{consequence}") from None
 
