@@ -332,7 +332,7 @@ class HealthRecord:
         consistent = before <= learned and np.all(drift.rounds <= learned) and len(arrays["opening"]) <= rounds
         if not (finite and consistent and min(counts) >= 0 and np.all(np.isnan(arrays["steps"][learned:]))):
             raise CheckpointError("health: counts and arrays contradict each other")
-        kept = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
+        kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
         opening, world = tuple(arrays["opening"]), (before, rounds)
         return dataclasses.replace(empty, learned=learned, world=world, opening=opening, drift=drift, **kept)
 
