@@ -19,13 +19,13 @@ from regretless.startup import Device, configure
 EPILOG = """
 Examples:
 
-regretless evaluate plant.log --oracle plant:assignment                        would the default policy do better?
+regretless evaluate plant.db --oracle plant:assignment                         would the default policy do better?
 
-regretless evaluate plant.log --oracle plant:assignment --policy adaptive --policy greedy   two policies side by side
+regretless evaluate plant.db --oracle plant:assignment --policy adaptive --policy greedy    two policies side by side
 
 regretless evaluate old.csv --oracle plant:assignment --function plant:night_rule   a function of the context
 
-regretless evaluate later.db --oracle plant:assignment --learner plant.db    a saved learner, as it is
+regretless evaluate later.db --oracle plant:assignment --learner plant.db    a stored learner, as it is
 
 The columns of a table are found by the names that History.to_pandas writes, in any order: context_0, … (context_0_0, …
 for a row of features per coordinate), decision_0, …, total or cost_0, …, if known propensity, time, instance_0, ….
@@ -33,8 +33,8 @@ for a row of features per coordinate), decision_0, …, total or cost_0, …, if
 
 
 def evaluate(
-    log: Annotated[
-        Path, typer.Argument(help="A learner's log, or a table of rounds (.csv, .parquet).", show_default=False)
+    source: Annotated[
+        Path, typer.Argument(help="A learner's store, or a table of rounds (.csv, .parquet).", show_default=False)
     ],
     oracle: Annotated[str, typer.Option(help="Your feasible set, as module:object.", show_default=False)],
     policy: Annotated[
@@ -44,7 +44,7 @@ def evaluate(
         ),
     ] = None,
     learner: Annotated[
-        list[Path] | None, typer.Option(help="A saved learner that is judged as it is; repeatable.")
+        list[Path] | None, typer.Option(help="A learner's store, evaluated as it is; repeatable.")
     ] = None,
     function: Annotated[
         list[str] | None, typer.Option(help="A function from context to decision, as module:function; repeatable.")
@@ -80,7 +80,7 @@ def evaluate(
             for name in import_ or ():
                 plugins.load(name)
             feasible = load_oracle(oracle)
-            history = read_history(log, rewards)
+            history = read_history(source, rewards)
             names = policy or ([] if learner or function else ["adaptive"])
             labels = label_learners(learner or [], [*(function or ()), *names])
             candidates: dict[str, Any] = {
@@ -96,7 +96,7 @@ def evaluate(
 
 
 def read_history(path: Path, rewards: bool) -> Any:
-    """Return the history in a learner's log, or in a table with the columns that ``History.to_pandas`` writes."""
+    """Return the history in a learner's store, or in a table with the columns that ``History.to_pandas`` writes."""
     from regretless.errors import SettingsError
     from regretless.live.history import History
 
@@ -112,7 +112,7 @@ def read_history(path: Path, rewards: bool) -> Any:
 
 
 def label_learners(paths: list[Path], others: list[str]) -> dict[str, Path]:
-    """Return saved learners by the name of their file, by its whole path where two candidates have the same name.
+    """Return stored learners by the name of their file, by its whole path where two candidates have the same name.
 
     >>> list(label_learners([Path("/a/plant.db"), Path("/b/plant.db"), Path("/b/old.db")], ["adaptive"]))
     ['/a/plant.db', '/b/plant.db', 'old.db']
