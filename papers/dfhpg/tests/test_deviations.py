@@ -72,7 +72,7 @@ def traced(name, model, benchmark, feedback, given):
     settings = settings.replace(**{key: each for key, each in SMALL_PARTS.items() if key in there})
     if "surrogate.pool" in there:
         settings = settings.replace(**{"surrogate.pool": POOLS[there["surrogate.pool"]]})
-    policy = policies.REGISTRY[name].build(place.problem(feedback), settings)
+    policy = settings.build(place.problem(feedback))
     state, trace = policy.init(jax.random.key(0)), []
     for context, cost, judged in rounds:
         state, w, total = play(policy, state, context, cost)
@@ -92,7 +92,8 @@ def test_every_option_changes_a_trace(each):
 
 @pytest.mark.parametrize("each", OPTIONS, ids=lambda each: each.what.replace(" ", "_"))
 def test_the_command_line_takes_every_option(each):
-    place = benchmarks.parse(each.benchmark).build()
+    spec = benchmarks.parse(each.benchmark)
+    place = spec.build()
     own = {key: value for key, value in {**each.requires, **each.option}.items() if not key.startswith("benchmark.")}
     tuned = preset(each.benchmark, 8, each.model, each.feedback).values
     known = policies.REGISTRY[each.policy].model_fields
@@ -100,7 +101,7 @@ def test_the_command_line_takes_every_option(each):
     settings = policies.parse(each.policy, merge_names(base, own))
     require_effect(settings, own, place.problem(each.feedback))
     world = {key.removeprefix("benchmark.") for key in each.option if key.startswith("benchmark.")}
-    assert world <= set(type(place).model_fields)
+    assert world <= set(type(spec).model_fields)
 
 
 def test_every_line_says_what_it_must():
