@@ -164,7 +164,7 @@ class Axis(NamedTuple):
 class Plot(NamedTuple):
     """A chart; ``outside`` holds reference lines too far away to be drawn."""
 
-    form: Literal["curves", "points", "bars", "dots"]
+    form: Literal["curves", "points", "bars"]
     lines: list[Line]
     references: list[Line]
     x: Axis
@@ -510,9 +510,7 @@ def _plain(label: str, length: int = 40) -> str:
 def draw_on(axes: "Axes", plot: Plot) -> None:
     """Draw a chart without title and legend on matplotlib's axes."""
     for index, line in enumerate(plot.lines):
-        {"curves": _draw_curve, "points": _draw_points, "bars": _draw_bar, "dots": _draw_points}[plot.form](
-            axes, plot, line, index
-        )
+        {"curves": _draw_curve, "points": _draw_points, "bars": _draw_bar}[plot.form](axes, plot, line, index)
     dashes = reference_dashes(line.label for line in [*plot.references, *plot.outside])
     for line in plot.references:
         look = {"color": QUIET_COLOUR, "linewidth": 0.9, "linestyle": DASHES[dashes[line.label]], "zorder": 1.5}

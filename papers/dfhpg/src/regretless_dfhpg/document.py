@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from regretless.experiments import Panel, Study
-from regretless.experiments.report import CellView, Chart, Page, PanelContext
-from regretless.experiments.report.content import file_names
-from regretless.experiments.report.page import scale_text
-from regretless.experiments.report.panels import BENCHMARK_NAMES, panel_curves, panel_function
+from regretless.experiments.report import (
+    BENCHMARK_NAMES,
+    CellView,
+    Chart,
+    Page,
+    PanelContext,
+    file_names,
+    panel_curves,
+    panel_function,
+    scale_text,
+)
 from regretless.files import write_text
 from regretless.formatting import display_name, one_line
 from regretless.plots import HeatMap, Plot, draw_sheet, save_figure

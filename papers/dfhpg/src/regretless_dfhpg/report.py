@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 
 from regretless.experiments.report import (
+    BENCHMARK_NAMES,
     Card,
     Chart,
     Note,
     Page,
     PanelContext,
+    PanelFunction,
     Section,
+    SummaryPart,
     Table,
     TableRow,
     Value,
+    count_text,
+    join_words,
 )
-from regretless.experiments.report.content import count_text, join_words
-from regretless.experiments.report.page import SummaryPart
-from regretless.experiments.report.panels import BENCHMARK_NAMES, PanelFunction
 from regretless.files import write_text
 from regretless.formatting import format_number
 from regretless.plots import POLICY_STYLES, Axis, HeatMap, Line, Plot, Style, fit_axis

@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from regretless.policies.base import Policy
+from regretless.policies import DFHPG, Policy
 from regretless.policies.dfhpg.gradients import score_gradient
-from regretless.policies.dfhpg.specs import DFHPG
 from regretless.policies.dfhpg.variants import PointDFHPG
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress, Replicas

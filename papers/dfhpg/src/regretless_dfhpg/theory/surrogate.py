@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from regretless.oracles.base import Oracle
+from regretless.oracles import Oracle
 from regretless.surrogates import pool
 from regretless.surrogates.ranking import ListwiseLTR, ListwiseLTRSurrogate
 from regretless_dfhpg.theory import world

@@ -21,10 +21,9 @@ from jax.scipy.special import erf, ndtr
 from jaxtyping import Array, Float, Int
 
 from regretless import draws
-from regretless.benchmarks.base import Benchmark, Round
-from regretless.models.base import PointModelSpec
-from regretless.models.gaussian import GaussianModel
-from regretless.oracles.selection import TopKOracle
+from regretless.benchmarks import Benchmark, Round
+from regretless.models import GaussianModel, PointModelSpec
+from regretless.oracles import top_k
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
@@ -46,7 +45,7 @@ class World(Benchmark):
     """The stream of this world; replications differ in their random draws only."""
 
     def __init__(self) -> None:
-        super().__init__("theory", TopKOracle(ITEMS, 1), (FEATURES,), 1000, True)
+        super().__init__("theory", top_k(ITEMS, 1), (FEATURES,), 1000, True)
 
     def environment(self, key: Key) -> None:
         return None
