@@ -57,7 +57,15 @@ def number_value(value: float | None) -> Value:
 
 @dataclasses.dataclass(frozen=True)
 class TableRow:
-    """A row of table cells; ``style`` is "best", "reference" or empty."""
+    """A row of a table.
+
+    Parameters
+    ----------
+    cells : tuple of Value
+        One cell per column.
+    style : {"", "best", "reference"}
+        How the row is emphasised.
+    """
 
     cells: tuple[Value, ...]
     style: str = ""
@@ -136,7 +144,17 @@ def _markdown_cell(cell: Value) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """A chart with an id and a title for screen readers; ``rows`` sets the height of charts with a row per policy."""
+    """A chart.
+
+    Parameters
+    ----------
+    id : str
+        Its id on the page, and the name of its files without the prefix ``chart-``.
+    title : str
+        A description for screen readers, and the title in print.
+    plot : Plot or HeatMap
+        What is drawn.
+    """
 
     id: str
     title: str
@@ -145,7 +163,15 @@ class Chart:
 
 @dataclasses.dataclass(frozen=True)
 class Note:
-    """A remark in small letters."""
+    """A remark in small letters.
+
+    Parameters
+    ----------
+    text : str
+        The remark.
+    code : str, optional
+        A command behind it.
+    """
 
     text: str
     code: str = ""
@@ -156,7 +182,17 @@ Block = Table | Chart | Note
 
 @dataclasses.dataclass(frozen=True)
 class Card:
-    """A frame with a title around tables, charts and notes."""
+    """A frame with a title around tables, charts and notes.
+
+    Parameters
+    ----------
+    title : str
+        Its title; may be empty.
+    blocks : tuple of Table, Chart or Note
+        Its content.
+    wide : bool, default False
+        Whether it takes the full width of the page.
+    """
 
     title: str
     blocks: tuple[Block, ...]
@@ -198,7 +234,13 @@ LOCATION_OPTIONS = re.compile(r" --(store|out|jobs|device|engine|address)[= ]('[
 
 
 def to_markdown(section: Section) -> list[str]:
-    """Return the lines of a section in Markdown: headings, tables and notes, no charts."""
+    """Return the lines of a section in Markdown: headings and tables, no charts.
+
+    Parameters
+    ----------
+    section : Section
+        What to render.
+    """
     command = f"Command: `{LOCATION_OPTIONS.sub('', one_line(section.command))}`." if section.command else ""
     about = " ".join(filter(None, (escape_markdown(section.about), command)))
     lines = [f"## {escape_markdown(section.title)}", "", *([about, ""] if about else [])]
@@ -226,6 +268,15 @@ def escape_markdown(value: str) -> str:
 def file_names(titles: Iterable[str], default: str) -> list[str]:
     """Return distinct names for titles that are safe in file names and addresses.
 
+    Parameters
+    ----------
+    titles : iterable of str
+        Any text.
+    default : str
+        The name of a title without letters and digits.
+
+    Examples
+    --------
     >>> file_names(["topk", "../Top k", "Top k", ""], "panel")
     ['topk', 'Top_k', 'Top_k_2', 'panel']
     """
@@ -239,6 +290,15 @@ def file_names(titles: Iterable[str], default: str) -> list[str]:
 def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun.
 
+    Parameters
+    ----------
+    count : int
+        The number.
+    noun, plural : str
+        The noun; the plural form is only needed if it is irregular.
+
+    Examples
+    --------
     >>> count_text(1, "study", "studies"), count_text(2000, "round")
     ('1 study', '2,000 rounds')
     """
@@ -248,6 +308,13 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
 def join_words(words: Sequence[str]) -> str:
     """Join words for a sentence.
 
+    Parameters
+    ----------
+    words : sequence of str
+        Parts of an enumeration.
+
+    Examples
+    --------
     >>> join_words(["a", "b", "c"])
     'a, b and c'
     """

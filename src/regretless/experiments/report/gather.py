@@ -24,7 +24,19 @@ MIN_REPLICATIONS = 10
 
 
 class PublishedComparison(NamedTuple):
-    """An arm compared with its published value, on a second range of seeds too where that was needed."""
+    """An arm compared with its published value.
+
+    Parameters
+    ----------
+    published : Published
+        The published mean and standard error.
+    z : float
+        Standard errors of the difference.
+    second : tuple of float, optional
+        Mean and standard error on a second range of seeds, where the first is too far away.
+    second_z : float, optional
+        Standard errors of the difference on the second range.
+    """
 
     published: Published
     z: float

@@ -63,7 +63,15 @@ class ReportExtension(Protocol):
 
 
 class SummaryPart(NamedTuple):
-    """A part of a sentence, with the section that it links to."""
+    """A part of a sentence.
+
+    Parameters
+    ----------
+    text : str
+        The words.
+    link : str, optional
+        Id of the section that they link to.
+    """
 
     text: str
     link: str = ""
@@ -113,7 +121,13 @@ def write_report(store: ResultStore, folder: Path) -> Page:
 
 
 def make_sections(page: Page) -> list[Section]:
-    """Return the sections of a page: studies, tunings, and what packages add."""
+    """Return the sections of a page: studies, tunings, and what packages add.
+
+    Parameters
+    ----------
+    page : Page
+        The studies with their results.
+    """
     places = page.places()
     sections = [study_section(page, study, places[study.name]) for study in page.studies]
     sections += [tuning_section(record) for record in page.tunings()]
@@ -154,7 +168,13 @@ def study_section(page: Page, study: Study, place: str) -> Section:
 
 
 def scale_text(views: Sequence[CellView]) -> str:
-    """Return the numbers of replications and rounds as a sentence; empty for what is not played in rounds."""
+    """Return the numbers of replications and rounds as a sentence.
+
+    Parameters
+    ----------
+    views : sequence of CellView
+        Cells with results; without rounds the sentence is empty.
+    """
     played = [view for view in views if view.rounds and view.seeds]
     if not played:
         return ""
@@ -203,7 +223,20 @@ def tuning_section(record: Mapping[str, Any]) -> Section:
 
 
 def render_page(page: Page, sections: Sequence[Section]) -> str:
-    """Return the HTML page: self-contained, readable on a phone, in the dark and on paper."""
+    """Return the HTML page: self-contained, readable on a phone, in the dark and on paper.
+
+    Parameters
+    ----------
+    page : Page
+        The studies with their results.
+    sections : sequence of Section
+        The content, from ``make_sections``.
+
+    Raises
+    ------
+    MissingExtraError
+        If Jinja2 or plotly is not installed.
+    """
     jinja2 = require("jinja2", extra="report")
     markup = require("markupsafe", extra="report").Markup
     assets = resources.files("regretless.experiments.report") / "assets"

@@ -103,6 +103,7 @@ class PanelContext:
 
 
 PanelFunction = Callable[[PanelContext], list[Card]]
+"""A function that turns a panel with its results into cards."""
 
 
 def best_note(marked: bool) -> Note:
@@ -190,7 +191,15 @@ def paired_tables(context: PanelContext) -> list[Table]:
 
 
 def panel_curves(context: PanelContext, zoom: int | None = None) -> Plot:
-    """Return the average regret per round of all arms with the reference lines at their final value."""
+    """Return the average regret per round of all arms with the reference lines at their final value.
+
+    Parameters
+    ----------
+    context : PanelContext
+        The panel with its results.
+    zoom : int, optional
+        The last round to show; by default the panel's own.
+    """
     lines, horizon = [], max(view.rounds for view in context.views)
     for label, (view, arm) in context.arms().items():
         curve = view.curves.get(arm)
@@ -432,7 +441,18 @@ PANELS: dict[str, PanelFunction] = {
 
 
 def panel_function(kind: str) -> PanelFunction:
-    """Return the function that shows a kind of panel, the library's or another package's."""
+    """Return the function that shows a kind of panel, the library's or another package's.
+
+    Parameters
+    ----------
+    kind : str
+        The name of the kind.
+
+    Raises
+    ------
+    SettingsError
+        If no such kind exists.
+    """
     known = dict(PANELS)
     for extension in REPORT.usable().values():
         known = {**getattr(extension, "panels", {}), **known}
