@@ -72,7 +72,8 @@ class Spec(BaseModel):
             try:
                 super().__init__(**given)
             except ValidationError as error:
-                raise SettingsError("; ".join(_explain(problem) for problem in error.errors())) from None
+                owner = type(self).describe_class()
+                raise SettingsError("; ".join(_explain(problem, owner) for problem in error.errors())) from None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -268,10 +269,10 @@ def _nest(values: Mapping[str, Any]) -> dict[str, Any]:
     return nested
 
 
-def _explain(problem: Any) -> str:
+def _explain(problem: Any, owner: str) -> str:
     """Return one validation error of pydantic as a sentence."""
     place = ".".join(map(str, problem["loc"]))
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "value_error":
-        return message
+        return f"{owner}, setting {place!r}: {message}" if message.startswith("expected a ") and place else message
     return f"setting {place!r}: {message}, got {reprlib.repr(problem['input'])}" if place else message
