@@ -1,12 +1,11 @@
-"""Every registered policy keeps the contract, with every model that it can have, bare and wrapped."""
+"""Every registered policy keeps the contract, with every model that it can have, alone and in wrappers."""
 
 import jax
 import numpy as np
 import pytest
 
 from regretless import models, policies, testing
-from regretless.policies.offset import Offset
-from regretless.policies.scaling import Scaled
+from regretless.policies.scaling import Offset, Scaled
 from regretless.testing.policies import example_problems
 from toys import DIM, SMALL, Toy, make
 
@@ -20,7 +19,7 @@ def test_keeps_the_contract(name):
 
 @pytest.mark.parametrize("model", [name for name in models.REGISTRY if name != "gaussian_linear"])
 def test_keeps_it_with_every_model(model):
-    """On feature rows, with missing rows, with instances: between them both kinds of contexts and two regimes."""
+    """On feature rows, with missing rows, with instances: together both kinds of contexts and two regimes."""
     settings = {"model": model, "surrogate": "map_c", **SMALL.get(model, {})}
     for problem in example_problems()[-3:]:
         testing.check_policy(lambda problem: policies.parse("dfhpg", settings).build(problem), problem)
@@ -28,7 +27,7 @@ def test_keeps_it_with_every_model(model):
 
 @pytest.mark.parametrize(("name", "which"), [("greedy", -2), ("dfhpg", None), ("linear_thompson", -2)])
 def test_keeps_it_in_wrappers(name, which):
-    """Scaled, and with a part of the cost that is known beforehand; dfhpg on every problem, the others with missing rows."""
+    """Scaled, and with a known part of the cost; dfhpg on every problem, the others with missing rows."""
 
     def wrapped(problem):
         inner = policies.parse(name).build(problem)

@@ -101,14 +101,14 @@ def test_order_of_feedback_does_not_matter_to_what_is_known():
 def test_units_do_not_matter():
     """Costs in other units: the same decisions, because the spread of the draws grows with the residuals."""
 
-    class Dear(Toy):
+    class Expensive(Toy):
         def round(self, key, environment, t):
             played = super().round(key, environment, t)
             return eqx.tree_at(lambda r: (r.cost, r.mean), played, (1024.0 * played.cost, 1024.0 * played.mean))
 
     runs = [
         simulate(make("linear_thompson", toy), toy, seeds=range(2), horizon=40, recording=Recording(decisions=True))
-        for toy in (Toy(), Dear())
+        for toy in (Toy(), Expensive())
     ]
     assert np.array_equal(runs[0].decisions, runs[1].decisions)
     # A regret of zero is a difference of costs in the thousands, of which rounding may leave 1e-12.

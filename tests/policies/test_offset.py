@@ -1,4 +1,4 @@
-"""A part of the cost that is known beforehand: the policy learns the rest, and decides by both together."""
+"""A known part of the cost: the policy learns the rest, and decides by both together."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regretless import oracles, policies
-from regretless.policies.offset import Offset
+from regretless.policies.scaling import Offset
 from regretless.problem import Problem
 from toys import DIM, FEATURES
 
@@ -15,7 +15,7 @@ PLAIN = oracles.top_k(DIM, 2)
 
 
 class Shifted(oracles.TraceableOracle):
-    """The same set, asked for the rest of the cost: ``argmin (c + known)·w``."""
+    """The same set for the rest of the cost: ``argmin (c + known)·w``."""
 
     def minimise(self, cost, instance):
         return PLAIN.minimise(cost + KNOWN.astype(cost.dtype), instance)
@@ -25,7 +25,7 @@ class Shifted(oracles.TraceableOracle):
 
 
 def played(policy, cost_of):
-    """Decisions of ten rounds, and the state after them."""
+    """Return the decisions of ten rounds, and the state after them."""
     state, decisions = policy.init(jax.random.key(0)), []
     learn = jax.jit(lambda *given: policy.learn(*given))
     rng = np.random.default_rng(2)
@@ -47,7 +47,7 @@ def played(policy, cost_of):
 )
 @pytest.mark.usefixtures("float64")
 def test_is_a_policy_of_the_rest_with_a_shifted_oracle(name, given, mode):
-    """DFHPG asks both for solves while it learns: the surrogate sees the rest, its solutions are those of the whole."""
+    """DFHPG solves while it learns: the surrogate sees the rest, its solutions are those of the whole cost."""
     problem, other = (Problem(oracle, (FEATURES,), mode) for oracle in (PLAIN, Shifted(DIM)))
     whole = Offset(problem, policies.parse(name, given).build(problem), KNOWN)
     rest = policies.parse(name, given).build(other)

@@ -1,4 +1,4 @@
-"""Every policy is simulated in every regime, and with every model that it can have: it stays finite and decides feasibly.
+"""Every policy is simulated in every regime, and with every model that it can have: it stays finite and feasible.
 
 In the first regime, with the first model, it is simulated in ``tests/simulate/test_hosted.py``.
 """
@@ -17,7 +17,7 @@ PLAYED = [
     *((FIRST, mode) for mode in MODES[1:]),
     *((model, MODES[i % len(MODES)]) for i, model in enumerate(OTHERS, 1)),
 ]
-"""The other models in one regime each; dfhpg, whose program dfhpg_0 shares, meets two with each of them in its contract."""
+"""The other models in one regime each; dfhpg meets two with each of them in its contract."""
 
 
 LARGE = {"adaptive", "ensemble", "dfhpg_auto"}

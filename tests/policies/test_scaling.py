@@ -1,4 +1,4 @@
-"""Scaling as a wrapper: units and shifts do not matter, and no single number ruins what is learnt."""
+"""Scaling as a wrapper: units and shifts do not matter, and no single number ruins what is learned."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ import pytest
 from regretless import oracles, policies
 from regretless.benchmarks import Round
 from regretless.policies import scaling
-from regretless.policies.scaling import WINDOW, Scaled, no_scale
+from regretless.policies.scaling import WINDOW, Scaled, initial_scaling
 from regretless.problem import Problem
 from regretless.simulation.simulator import Recording, simulate
 from toys import DIM, FEATURES, Toy, make
@@ -17,7 +17,7 @@ NAMES = ["greedy", "dfhpg", "linear_thompson"]
 
 
 class Changed(Toy):
-    """The toy with costs and contexts in other units, and one round whose context or cost is absurd; all share a program."""
+    """The toy in other units, with one round whose context or cost is absurd; all share a program."""
 
     units: np.ndarray  # of costs, of contexts, shift of contexts
     spike: np.ndarray  # round, context, cost
@@ -56,7 +56,7 @@ def test_units_and_shifts_do_not_matter(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_absurd_number_ruins_nothing(name):
-    """Among the first numbers or later: the last rounds lose about as little as without it (random decisions lose 2)."""
+    """Among the first numbers or later: the last rounds lose about as little as without it; random ones lose 2."""
     calm = run(name, Changed(), horizon=250, seeds=4).regret[:, 150:].mean()
     assert calm < 0.4
     for at in (1, 2, 5, 100):
@@ -79,8 +79,8 @@ def test_the_state_stays_finite_whatever_comes(name):
             if t == at:
                 x, cost = np.array([1e300, -1e300, 1.0]), np.full(DIM, 1e300)
             decision = policy.problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), jnp.asarray(x))
-            told = policy.problem.observe(decision, jnp.asarray(cost))
-            state, info = learn(jax.random.key(t), state, decision, told)
+            observed = policy.problem.observe(decision, jnp.asarray(cost))
+            state, info = learn(jax.random.key(t), state, decision, observed)
             assert info.finite, (at, t)
             assert bool(info.more["absurd"]) == (t == at == 30), (at, t)
         leaves = [leaf for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.floating)]
@@ -92,35 +92,35 @@ def test_the_state_stays_finite_whatever_comes(name):
 @pytest.mark.usefixtures("float64")
 def test_scale_is_the_median_and_a_trimmed_deviation_and_stays():
     rows = np.random.default_rng(0).normal(size=(WINDOW + 40, 2)) * [3.0, 0.01] + [5.0, -1.0]
-    scale, after = no_scale(2), jax.jit(lambda s, row: s.after(row, True, jnp.asarray(True)))
+    scale, after = initial_scaling(2), jax.jit(lambda s, row: s.update(row, True, jnp.asarray(True)))
     for row in rows[:WINDOW]:
         scale = after(scale, jnp.asarray(row))
     np.testing.assert_allclose(scale.centre, np.median(rows[:WINDOW], axis=0))
     near = np.sort(np.abs(rows[:WINDOW] - np.median(rows[:WINDOW], axis=0)), axis=0)[: int(np.ceil(0.9 * WINDOW))]
-    np.testing.assert_allclose(scale.spread, scaling.NORMAL * np.sqrt(np.mean(near**2, axis=0)))
+    np.testing.assert_allclose(scale.spread, scaling.TRIMMED_NORMAL * np.sqrt(np.mean(near**2, axis=0)))
     np.testing.assert_allclose(scale.spread, [3.0, 0.01], rtol=0.3)
     for row in rows[WINDOW:]:
         later = after(scale, jnp.asarray(100 * row))
     assert np.array_equal(later.spread, scale.spread)
     assert int(later.count) == WINDOW
-    gone = scale.after(jnp.ones(2), True, jnp.asarray(False))
-    assert np.array_equal(gone.seen, scale.seen)
+    unchanged = scale.update(jnp.ones(2), True, jnp.asarray(False))
+    assert np.array_equal(unchanged.seen, scale.seen)
 
 
 @pytest.mark.usefixtures("float64")
-def test_the_window_is_kept_in_order_and_its_scale_is_that_of_sorting_it_anew():
+def test_the_window_stays_sorted_and_its_scale_is_that_of_sorting_it_again():
     """Ties in the first column, both signs in the second, an outlier in the third; each round against plain NumPy."""
     rng = np.random.default_rng(1)
     rows = np.stack([rng.integers(0, 2, 30), np.round(rng.normal(size=30), 1), rng.standard_cauchy(30)], axis=1)
-    scale, after = no_scale(3), jax.jit(lambda s, row: s.after(row, True, jnp.asarray(True)))
+    scale, after = initial_scaling(3), jax.jit(lambda s, row: s.update(row, True, jnp.asarray(True)))
     for count, row in enumerate(rows, start=1):
         scale = after(scale, jnp.asarray(row))
         seen = np.sort(rows[:count], axis=0)
         assert np.array_equal(scale.seen[:count], seen)
         assert np.all(scale.seen[count:] == 0)
-        kept = count if count < scaling.FEW else min(int(np.ceil(scaling.KEPT * count)), count - 1)
+        kept = count if count < scaling.MIN_TRIMMED_COUNT else min(int(np.ceil(scaling.KEPT_SHARE * count)), count - 1)
         near = np.sort(np.abs(seen - np.median(seen, axis=0)), axis=0)[:kept]
-        factor = max(1 + 2 / count, scaling.NORMAL)
+        factor = max(1 + 2 / count, scaling.TRIMMED_NORMAL)
         np.testing.assert_allclose(scale.centre, np.median(seen, axis=0))
         np.testing.assert_allclose(scale.spread, factor * np.sqrt(np.mean(near**2, axis=0)), rtol=1e-12)
 
@@ -129,20 +129,20 @@ def test_the_window_is_kept_in_order_and_its_scale_is_that_of_sorting_it_anew():
 def test_constant_features_and_the_first_contexts_are_shown_as_zero():
     policy = scaled("greedy", Toy())
     state = policy.init(jax.random.key(0))
-    assert np.all(policy._shown(state, jnp.array([7.0, -1e9, 0.0])) == 0)
+    assert np.all(policy.scale_context(state, jnp.array([7.0, -1e9, 0.0])) == 0)
     for t in range(20):
         x = jnp.array([7.0, float(t), 1e12])
         decision = policy.problem.decision(jnp.array([1.0, 1.0, 0.0, 0.0]), x)
         seen = policy.problem.observe(decision, jnp.ones(DIM))
         state, _ = policy.learn(jax.random.key(t), state, decision, seen)
-    shown = np.asarray(policy._shown(state, jnp.array([7.0, 9.5, 1e12])))
+    shown = np.asarray(policy.scale_context(state, jnp.array([7.0, 9.5, 1e12])))
     assert np.array_equal(shown, [0.0, 0.0, 0.0])
-    assert float(policy._shown(state, jnp.array([7.0, 1e3, 1e12]))[1]) == scaling.FARTHEST
-    assert float(policy._shown(state, jnp.array([7.0, 1e9, 1e12]))[1]) == 0.0, "not believed"
+    assert float(policy.scale_context(state, jnp.array([7.0, 1e3, 1e12]))[1]) == scaling.MAX_SPREADS
+    assert float(policy.scale_context(state, jnp.array([7.0, 1e9, 1e12]))[1]) == 0.0, "not used"
 
 
 def after_rows(policy, rounds, spread, centre):
-    """A scaled policy's state after rounds of feature rows with these spreads and centres, and the last rows."""
+    """Return a scaled policy's state after rounds of feature rows with these spreads and centres, and the last rows."""
     problem = policy.problem
     rng, state = np.random.default_rng(0), policy.init(jax.random.key(0))
     learn = jax.jit(lambda *given: policy.learn(*given))
@@ -160,7 +160,7 @@ def test_feature_rows_share_the_scale_of_their_columns():
     state, rows = after_rows(policy, WINDOW + 5, [1e6, 1e-3], [1e7, 0.0])
     np.testing.assert_allclose(state.contexts.spread, [1e6, 1e-3], rtol=0.4)
     np.testing.assert_allclose(state.contexts.centre, [1e7, 0.0], rtol=0.1, atol=1e-3)
-    assert np.all(np.abs(policy._shown(state, jnp.asarray(rows))) < 5)
+    assert np.all(np.abs(policy.scale_context(state, jnp.asarray(rows))) < 5)
 
 
 @pytest.mark.usefixtures("float64")
@@ -171,16 +171,16 @@ def test_without_a_level_feature_rows_are_described_by_means_and_deviations():
     mean, within = np.split(np.asarray(state.contexts.centre), 2)
     np.testing.assert_allclose(within, [1e6, 1e-3], rtol=0.5)
     np.testing.assert_allclose(mean, [1e7, 0.0], rtol=0.1, atol=1e-3)
-    shown = np.asarray(policy._shown(state, jnp.asarray(rows)))
+    shown = np.asarray(policy.scale_context(state, jnp.asarray(rows)))
     assert np.all((shown.std(axis=0) > 0.1) & (shown.std(axis=0) < 10)), "from a quarter to four, give or take"
     for unit in (0.5, 3.0):
         state, rows = after_rows(policy, 9, unit, 0.0)
         kept = rows - np.split(np.asarray(state.contexts.centre), 2)[0]
-        np.testing.assert_allclose(policy._shown(state, jnp.asarray(rows)), kept)
+        np.testing.assert_allclose(policy.scale_context(state, jnp.asarray(rows)), kept)
 
 
 @pytest.mark.usefixtures("float64")
-def test_what_is_told_is_in_the_users_units():
+def test_diagnostics_are_in_the_users_units():
     policy = scaled("linear_thompson", Toy())
     state, cost = policy.init(jax.random.key(0)), jnp.array([4e6, 1e6, 3e6, 2e6])
     learn = jax.jit(lambda *given: policy.learn(*given))

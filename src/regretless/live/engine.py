@@ -29,7 +29,7 @@ from regretless.policies.base import Answer, Policy, Question, host_answer
 from regretless.policies.base import answer as answer_policy
 from regretless.policies.base import ask as ask_policy
 from regretless.policies.guard import Guarded, add_guard
-from regretless.policies.offset import Offset
+from regretless.policies.scaling import Offset
 from regretless.problem import Problem, empty_of, form_of
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info, Instance, Sample, Solution
 

@@ -181,7 +181,7 @@ class LinearThompson(PolicySpec):
     posterior_scale: float = Field(
         default=0.1, ge=0, description="spread of the draws, in residual standard deviations"
     )
-    forgetting: float = Field(default=0.0, ge=0, lt=1, description="share of what it learnt that is forgotten per step")
+    forgetting: float = Field(default=0.0, ge=0, lt=1, description="share of what was learned that is forgotten per step")
     intercept_ridge: float = Field(default=9.0, gt=0, description="weight of the prior on intercepts, in observations")
     slope_ridge: float = Field(default=81.0, gt=0, description="the same for slopes")
     clipping: float = Field(default=4.0, ge=0, description="usual residuals beyond which one is cut off; 0: none is")

@@ -1,12 +1,4 @@
-"""Scaling as a wrapper around a policy: it meets contexts and costs of order one, whatever units they come in.
-
-Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learnt rounds and stay as they
-are then: a unit that moved for ever would unlearn what was learnt in it. The estimates are a median and a trimmed deviation,
-and a number that is absurd beside all earlier ones is not believed, so that no single one can ruin them or what is learnt.
-Feature rows share their columns: of each round one row is taken. Around a policy that is ``level_free`` all of them are: a
-column's spread is that between rounds and within them, and one of order one stays as it is, for whoever has standardised rows
-knows more of them than the first rounds tell.
-"""
+"""Wrappers that change what a policy sees: contexts and costs of order one, or the cost without a known part."""
 
 from typing import Any
 
@@ -18,25 +10,29 @@ from regretless.policies.base import Answer, AskingPolicy, Policy, Question, ans
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 WINDOW = 64
-FEW = 3
-"""Observations below which none of them is left out; from then on at least one is."""
+"""First rounds from which centres, spreads and the unit are estimated."""
 
-KEPT = 0.9
-NORMAL = 1.27
-"""Standard deviation of a normal variable over that of the nine tenths of it that lie nearest to its median."""
+MIN_TRIMMED_COUNT = 3
+"""Observations below which none of them is left out of a spread; from then on at least one is."""
 
-FARTHEST = 10.0
+KEPT_SHARE = 0.9
+"""Share of the observations that a spread is computed from: those nearest to the centre."""
+
+TRIMMED_NORMAL = 1.27
+"""Standard deviation of a normal variable over that of the nine tenths of it that are nearest to its median."""
+
+MAX_SPREADS = 10.0
 """Spreads beyond which a context is cut off."""
 
-NEAR = 4.0
-"""Spreads of feature rows between one over this and this are of order one."""
+ORDER_ONE = 4.0
+"""Spreads of feature rows between its inverse and this are of order one, and stay as they are."""
 
 ABSURD = 1000.0
-"""Spreads and units beyond which a context and a cost are not believed: the centre and one unit stand in for them."""
+"""Spreads and units beyond which a context and a cost are not used: the centre and one unit stand in for them."""
 
 
 class Scale(eqx.Module):
-    """Centre and spread of numbers by column, from the first ``WINDOW`` of them; a spread of zero where nothing has varied."""
+    """Centre and spread of numbers by column, from the first ``WINDOW``; a spread of zero where nothing has varied."""
 
     seen: Float[Array, "window p"]  # each column in rising order, zeros after the first ``count``
     count: Int[Array, ""]
@@ -48,18 +44,18 @@ class Scale(eqx.Module):
         """The spread, 1 where nothing has varied."""
         return _or_one(self.spread)
 
-    def after(self, row: Float[Array, " p"], centred: bool, arrived: Bool[Array, ""]) -> "Scale":
-        """The estimate with one more row, if it ``arrived``; with ``centred`` False the centre stays at zero."""
-        more = arrived & (self.count < WINDOW)
-        seen = jnp.where(more, _inserted(self.seen, self.count, row), self.seen)
-        count = self.count + more
+    def update(self, row: Float[Array, " p"], centred: bool, arrived: Bool[Array, ""]) -> "Scale":
+        """Return the estimate after one more row, if it ``arrived``; without ``centred`` the centre stays at zero."""
+        learning = arrived & (self.count < WINDOW)
+        seen = jnp.where(learning, _insert(self.seen, self.count, row), self.seen)
+        count = self.count + learning
         centre = _median(seen, count) if centred else self.centre
         spread = _spread(seen, count, centre, centred)
-        return Scale(seen, count, jnp.where(more, centre, self.centre), jnp.where(more, spread, self.spread))
+        return Scale(seen, count, jnp.where(learning, centre, self.centre), jnp.where(learning, spread, self.spread))
 
 
-def no_scale(columns: int) -> Scale:
-    """Nothing seen yet: numbers stay as they are."""
+def initial_scaling(columns: int) -> Scale:
+    """Return the estimate before any row: numbers stay as they are."""
     return Scale(jnp.zeros((WINDOW, columns)), jnp.zeros((), jnp.int32), jnp.zeros(columns), jnp.zeros(columns))
 
 
@@ -67,10 +63,8 @@ def _or_one(spread: Float[Array, " p"]) -> Float[Array, " p"]:
     return jnp.where(spread > 0, spread, 1.0)
 
 
-def _inserted(
-    seen: Float[Array, "window p"], count: Int[Array, ""], row: Float[Array, " p"]
-) -> Float[Array, "window p"]:
-    """The columns with one more number each, in order as before: to sort them anew in every round would be slow."""
+def _insert(seen: Float[Array, "window p"], count: Int[Array, ""], row: Float[Array, " p"]) -> Float[Array, "window p"]:
+    """Return the sorted columns with one more number each; sorting them again in every round would be slow."""
     place = jnp.arange(WINDOW)[:, None]
     here = jnp.sum((place < count) & (seen <= row), axis=0)
     return jnp.where(place < here, seen, jnp.where(place == here, row, jnp.roll(seen, 1, axis=0)))
@@ -84,19 +78,19 @@ def _median(seen: Float[Array, "window p"], count: Int[Array, ""]) -> Float[Arra
 def _spread(
     seen: Float[Array, "window p"], count: Int[Array, ""], centre: Float[Array, " p"], estimated: bool
 ) -> Float[Array, " p"]:
-    """Root mean square deviation of the nine tenths nearest to the centre; 0 where nothing has varied yet."""
+    """Return the root mean square deviation of the values nearest to the centre; 0 where nothing has varied yet."""
     place = jnp.arange(WINDOW)[:, None]
     deviations = jnp.abs(seen - centre)
-    most = jnp.minimum(jnp.ceil(KEPT * count).astype(count.dtype), count - 1)
-    kept = jnp.where(count < FEW, count, most)
-    # Numbers in order that are nearest to a centre are neighbours: the run of them moves on while that brings it nearer.
+    most = jnp.minimum(jnp.ceil(KEPT_SHARE * count).astype(count.dtype), count - 1)
+    kept = jnp.where(count < MIN_TRIMMED_COUNT, count, most)
+    # The sorted numbers nearest to a centre are neighbours: shift the run of them while that brings it nearer.
     nearer = deviations > jnp.roll(deviations, -kept, axis=0)
     first = jnp.sum((place + kept < count) & nearer, axis=0)
     near = jnp.where((place >= first) & (place < first + kept), deviations, 0.0)
     top = jnp.max(near, axis=0)
     shares = near / jnp.where(top > 0, top, 1.0)  # squares of shares cannot overflow
     # An estimated centre is too near to the few numbers that it was estimated from.
-    factor = jnp.maximum(1.0 + 2.0 / jnp.maximum(count, 1), NORMAL) if estimated else NORMAL
+    factor = jnp.maximum(1.0 + 2.0 / jnp.maximum(count, 1), TRIMMED_NORMAL) if estimated else TRIMMED_NORMAL
     deviation = factor * top * jnp.sqrt(jnp.sum(jnp.square(shares), axis=0) / jnp.maximum(kept, 1))
     varied = (deviation > 1e-12 * (1e-300 + jnp.abs(centre))) & jnp.isfinite(deviation)
     return jnp.where(varied, deviation, 0.0)
@@ -116,39 +110,54 @@ class ScaledState(eqx.Module):
 
 
 class Scaled(AskingPolicy):
-    """``inner`` in scaled units; to the outside everything is in the user's units."""
+    """Show contexts and costs of order one to a policy; to the outside everything is in the user's units.
+
+    Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learned rounds and
+    fixed from then on: a unit that kept changing would invalidate what was learned in it. The estimates are a median
+    and a trimmed deviation, and a number that is absurd compared with all earlier ones is not used, so that no single
+    one can ruin them. Feature rows share their columns: of each round one row is taken. Around a policy that is
+    ``level_free`` all of them are: a column's spread is that between rounds and within them, and one of order one
+    stays as it is, because standardised rows should not be changed by what the first rounds happen to show.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, in the user's units.
+    inner : Policy
+        The policy, built for the same problem.
+    """
 
     inner: Policy
 
     def init(self, key: Key) -> ScaledState:
         columns = self.problem.context_shape[-1] * (2 if self._by_means else 1)
-        return ScaledState(self.inner.init(key), no_scale(columns), no_scale(1))
+        return ScaledState(self.inner.init(key), initial_scaling(columns), initial_scaling(1))
 
     def sample(self, key: Key, state: ScaledState, context: Context, instance: Instance) -> Sample:
-        inner = self.inner.sample(key, state.inner, self._shown(state, context), instance)
+        inner = self.inner.sample(key, state.inner, self.scale_context(state, context), instance)
         return Sample(
             inner.cost * self._unit(state), inner.version, inner.noise, inner.log_density, inner.member
         )  # fmt: skip
 
     def mean(self, state: ScaledState, context: Context) -> Cost:
-        return self.inner.mean(state.inner, self._shown(state, context)) * self._unit(state)
+        return self.inner.mean(state.inner, self.scale_context(state, context)) * self._unit(state)
 
     def describe(self, state: ScaledState) -> dict[str, Array]:
         return {**self.inner.describe(state.inner), "cost_unit": self._unit(state)}
 
     def ask(self, key: Key, state: ScaledState, decision: Decision, feedback: Feedback) -> Question:
-        size, used = _size(feedback)
-        costs = state.costs.after(size[None], centred=False, arrived=used)
+        size, used = _cost_size(feedback)
+        costs = state.costs.update(size[None], centred=False, arrived=used)
         x = decision.context
-        contexts = state.contexts.after(self._described(state, x), centred=True, arrived=jnp.asarray(True))
+        contexts = state.contexts.update(self._describe_context(state, x), centred=True, arrived=jnp.asarray(True))
         later = ScaledState(state.inner, contexts, costs)
         unit = self._unit(later)
         shown = eqx.tree_at(
-            lambda d: (d.context, d.cost_sample), decision, (self._shown(state, x), decision.cost_sample / unit)
+            lambda d: (d.context, d.cost_sample), decision, (self.scale_context(state, x), decision.cost_sample / unit)
         )
-        values, absurd = self._believed(feedback, unit)
-        told = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
-        question = ask(self.inner, key, state.inner, shown, told)
+        values, absurd = _replace_absurd(feedback, unit)
+        scaled = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
+        question = ask(self.inner, key, state.inner, shown, scaled)
         rest = question, later, unit, feedback.total(), absurd
         return Question(question.costs * unit, question.points, question.instance, rest)
 
@@ -156,16 +165,16 @@ class Scaled(AskingPolicy):
         inner_question, later, unit, total, absurd = question.rest
         state, info = answer(self.inner, inner_question, given)
         more = {**info.more, "absurd": absurd}
-        told = Info(info.residual * unit, total, info.complete, info.finite, more)
-        return ScaledState(state, later.contexts, later.costs), told
+        unscaled = Info(info.residual * unit, total, info.complete, info.finite, more)
+        return ScaledState(state, later.contexts, later.costs), unscaled
 
     @property
     def _by_means(self) -> bool:
         """Whether contexts are feature rows that are described by their mean and their deviations from it."""
         return len(self.problem.context_shape) == 2 and self.inner.level_free
 
-    def _described(self, state: ScaledState, x: Context) -> Float[Array, " columns"]:
-        """What is kept of a round's context: itself, or of feature rows one, or their mean and the deviations from it."""
+    def _describe_context(self, state: ScaledState, x: Context) -> Float[Array, " columns"]:
+        """Return what is kept of a context: itself, or of feature rows one, or their mean and deviations from it."""
         if x.ndim == 1:
             return x
         if not self._by_means:
@@ -174,35 +183,83 @@ class Scaled(AskingPolicy):
         return jnp.concatenate([mean, jnp.sqrt(jnp.mean(jnp.square(x - mean), axis=0))])
 
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
-        """What the policy's costs are multiplied by to be the user's."""
+        """Return what the policy's costs are multiplied by to be the user's."""
         return state.costs.unit[0]
 
-    def _shown(self, state: ScaledState, context: Context) -> Context:
-        """The context in spreads from its centre; zeros while there is no spread."""
+    def scale_context(self, state: ScaledState, context: Context) -> Context:
+        """Return the context in spreads from its centre; zeros while there is no spread."""
         scale = state.contexts
         centre, unit = _of_rows(scale) if self._by_means else (scale.centre, scale.unit)
         z = (context - centre) / unit
         unknown = scale.count < (1 if self._by_means else 2)
-        return jnp.where(unknown | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -FARTHEST, FARTHEST))
+        return jnp.where(unknown | (jnp.abs(z) > ABSURD), 0.0, jnp.clip(z, -MAX_SPREADS, MAX_SPREADS))
 
-    def _believed(self, feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
-        """The values with one unit in place of each that is absurd, and whether one was."""
-        one = unit * jnp.sqrt(feedback.operator.row_squares())
-        absurd = jnp.abs(feedback.values) > ABSURD * one
-        return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
+
+def _replace_absurd(feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[Array, " m"], Bool[Array, ""]]:
+    """Return the values with one unit in place of each that is absurd, and whether one was."""
+    one = unit * jnp.sqrt(feedback.operator.row_squares())
+    absurd = jnp.abs(feedback.values) > ABSURD * one
+    return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
 
 
 def _of_rows(scale: Scale) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
-    """Centre and unit of feature rows."""
+    """Return centre and unit of feature rows."""
     centre, within = jnp.split(scale.centre, 2)
     between, _ = jnp.split(scale.spread, 2)
     spread = _or_one(jnp.hypot(between, within))
-    return centre, spread / jnp.clip(spread, 1.0 / NEAR, NEAR)
+    return centre, spread / jnp.clip(spread, 1.0 / ORDER_ONE, ORDER_ONE)
 
 
-def _size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
-    """The size of one cost in this feedback, ``|v| / ‖h‖`` on average, and whether there is any row to tell."""
+def _cost_size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+    """Return the size of one cost in a feedback, ``|v| / ‖h‖`` on average, and whether any row shows it."""
     squares = feedback.operator.row_squares()
     used = feedback.used() & (squares > 0)
     sizes = jnp.where(used, jnp.abs(feedback.values) / jnp.sqrt(jnp.where(used, squares, 1.0)), 0.0)
     return jnp.sum(sizes / jnp.maximum(jnp.sum(used), 1)), jnp.any(used)
+
+
+class Offset(AskingPolicy):
+    """Learn what is left of the cost without a known part, and play ``w*`` of both together.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with the whole cost.
+    inner : Policy
+        The policy that learns the rest.
+    known : array of shape ``[d]``
+        The known part of the cost.
+    """
+
+    inner: Policy
+    known: Float[Array, " d"]
+
+    @property
+    def level_free(self) -> bool:
+        return self.inner.level_free
+
+    def init(self, key: Key) -> Any:
+        return self.inner.init(key)
+
+    def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
+        sample = self.inner.sample(key, state, context, instance)
+        return eqx.tree_at(lambda s: s.cost, sample, sample.cost + self.known)
+
+    def mean(self, state: Any, context: Context) -> Cost:
+        return self.inner.mean(state, context) + self.known
+
+    def describe(self, state: Any) -> dict[str, Array]:
+        return self.inner.describe(state)
+
+    def ask(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> Question:
+        rest = eqx.tree_at(lambda d: d.cost_sample, decision, decision.cost_sample - self.known)
+        values = feedback.values - feedback.operator.matvec(self.known)
+        remaining = Feedback(feedback.operator, feedback.linkage, values, feedback.seen)
+        question = ask(self.inner, key, state, rest, remaining)
+        known_total = self.known @ decision.w
+        return Question(question.costs + self.known, question.points, question.instance, (question, known_total))
+
+    def answer(self, question: Question, given: Answer) -> tuple[Any, Info]:
+        inner_question, known_total = question.rest
+        state, info = answer(self.inner, inner_question, given)
+        return state, eqx.tree_at(lambda i: i.total, info, info.total + known_total)
