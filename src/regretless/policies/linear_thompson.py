@@ -178,13 +178,11 @@ class LinearThompson(PolicySpec):
         Usual residuals beyond which one is cut off; 0 for no limit.
     """
 
-    posterior_scale: float = Field(
-        default=0.1, ge=0, description="spread of the draws, in residual standard deviations"
-    )
-    forgetting: float = Field(default=0.0, ge=0, lt=1, description="share of what was learned that is forgotten per step")
-    intercept_ridge: float = Field(default=9.0, gt=0, description="weight of the prior on intercepts, in observations")
-    slope_ridge: float = Field(default=81.0, gt=0, description="the same for slopes")
-    clipping: float = Field(default=4.0, ge=0, description="usual residuals beyond which one is cut off; 0: none is")
+    posterior_scale: float = Field(default=0.1, ge=0)
+    forgetting: float = Field(default=0.0, ge=0, lt=1)
+    intercept_ridge: float = Field(default=9.0, gt=0)
+    slope_ridge: float = Field(default=81.0, gt=0)
+    clipping: float = Field(default=4.0, ge=0)
 
     def build(self, problem: Problem) -> LinearThompsonPolicy:
         """Return the policy for a problem."""

@@ -149,19 +149,15 @@ class Ensemble(PolicySpec):
 
     by_default: ClassVar[bool] = False
 
-    members: int = Field(default=5, ge=1, le=64, description="networks")
-    width: int = Field(default=64, ge=1, le=4096, description="of each of the two hidden layers")
-    steps: int = Field(default=4, ge=1, le=1000, description="of Adam after each round")
-    early_steps: int = Field(
-        default=1, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
-    )
-    batch: int = Field(default=64, ge=1, le=10**5, description="remembered rounds in each step")
-    memory: int = Field(default=2048, ge=1, le=10**6, description="rounds remembered, less where they are large")
-    lr: float = Field(default=1e-3, gt=0, description="Adam's rate")
-    decay: float = Field(
-        default=0.1, ge=0, description="share of the weights, times the rate, that each step takes away"
-    )
-    floor: float = Field(default=0.3, gt=0, description="share of the usual size in the loss's denominator")
+    members: int = Field(default=5, ge=1, le=64)
+    width: int = Field(default=64, ge=1, le=4096)
+    steps: int = Field(default=4, ge=1, le=1000)
+    early_steps: int = Field(default=1, ge=1, le=1000)
+    batch: int = Field(default=64, ge=1, le=10**5)
+    memory: int = Field(default=2048, ge=1, le=10**6)
+    lr: float = Field(default=1e-3, gt=0)
+    decay: float = Field(default=0.1, ge=0)
+    floor: float = Field(default=0.3, gt=0)
 
     def build(self, problem: Problem) -> EnsemblePolicy:
         """Return the policy for a problem."""

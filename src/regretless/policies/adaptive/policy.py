@@ -50,7 +50,7 @@ FLOOR = 1.0
 """Share of the usual size that every prediction is expected to err by."""
 
 LOG_FLOOR = 0.3
-"""The same for logarithms where only totals are seen: as in the networks' loss and in the errors of the learners."""
+"""The same for logarithms where only totals are seen, as in the errors of all learners."""
 
 FADING_ADVANTAGE = 0.3
 """Advantage (logarithm of the error ratio) that the fading learner of context vectors needs: it has much to forget."""
@@ -353,21 +353,15 @@ class Adaptive(PolicySpec):
         If above ``steps``: the same in the first 100 rounds, then falling.
     """
 
-    exploration: float = Field(default=0.2, ge=0, description="spread of the draws, in posterior standard deviations")
-    optimism: float = Field(
-        default=1.0, ge=0, description="prior deviations by which untried costs are believed to be lower"
-    )
-    forgetting: float = Field(default=0.005, ge=0, lt=1, description="share that the fading learner forgets per step")
-    memory: float = Field(default=100.0, ge=1, description="rounds over which a learner's errors are averaged")
-    temperature: float = Field(default=1.0, gt=0, description="low: the learner with the smallest error decides alone")
-    margin: float = Field(
-        default=0.4, gt=0, description="logarithm of the error ratio beyond which a learner gets no weight"
-    )
-    networks: int = Field(default=3, ge=0, le=64, description="in the ensemble; 0: none")
-    steps: int = Field(default=4, ge=1, le=1000, description="of the ensemble's training after each round")
-    early_steps: int = Field(
-        default=8, ge=1, le=1000, description="if above steps: the same in the first 100 rounds, then falling"
-    )
+    exploration: float = Field(default=0.2, ge=0)
+    optimism: float = Field(default=1.0, ge=0)
+    forgetting: float = Field(default=0.005, ge=0, lt=1)
+    memory: float = Field(default=100.0, ge=1)
+    temperature: float = Field(default=1.0, gt=0)
+    margin: float = Field(default=0.4, gt=0)
+    networks: int = Field(default=3, ge=0, le=64)
+    steps: int = Field(default=4, ge=1, le=1000)
+    early_steps: int = Field(default=8, ge=1, le=1000)
 
     def build(self, problem: Problem) -> AdaptivePolicy:
         """Return the policy for a problem."""
