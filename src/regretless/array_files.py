@@ -1,7 +1,7 @@
 """One file of arrays and a JSON record: an ``.npz`` archive with checksums, no pickle, written atomically.
 
 Members are stored uncompressed, so that a small file cannot unfold into a large one. The manifest lists every array
-with its shape, type and SHA-256 and holds the record; its own SHA-256 is a member of its own. ``numpy.load`` reads
+with its shape, type and SHA-256 and holds the record; its SHA-256 is another member. ``numpy.load`` reads
 the arrays.
 """
 
@@ -140,9 +140,9 @@ def _array(archive: zipfile.ZipFile, name: str, entry: Any) -> np.ndarray:
         stream = io.BytesIO(data)
         if np.lib.format.read_magic(stream) != (1, 0):
             raise ValueError("unknown version of the .npy format")
-        found, _, kind = np.lib.format.read_array_header_1_0(stream)
+        header_shape, _, kind = np.lib.format.read_array_header_1_0(stream)
         # Checked before anything is allocated: a header may promise more than memory holds.
-        if found != shape or kind.str != dtype or math.prod(shape) * kind.itemsize != len(data) - stream.tell():
+        if header_shape != shape or kind.str != dtype or math.prod(shape) * kind.itemsize != len(data) - stream.tell():
             raise ValueError("it differs from the manifest")
         if kind.kind not in "biuf":
             raise ValueError(f"expected numbers, got type {kind}")

@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
-from regretless.oracles.dag import ShortestPathOracle, grid_edges
 from regretless.oracles.selection import TopKOracle
 from regretless.types import Context, Key
 
@@ -121,6 +120,8 @@ class ShortestPath(PolynomialSpec):
 
     def build(self) -> PolynomialBenchmark:
         """Return the benchmark."""
+        from regretless.oracles.dag import ShortestPathOracle, grid_edges  # not needed for top-k
+
         return PolynomialBenchmark(
             name="shortest_path",
             oracle=ShortestPathOracle(grid_edges(self.side, self.side)),

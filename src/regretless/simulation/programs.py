@@ -1,8 +1,9 @@
 """Compiled programs over replications, and rounds with a solver on the host between them.
 
-A program is a function ``fn(shared, own)``: ``shared`` is the same for every replication, ``own`` has a leading axis of
-replications in every leaf. Replications are vmapped and split over the devices of the backend (on CPUs one device per
-core, if the program that uses this library asked JAX for that), which run in parallel without waiting for each other.
+A program is a function ``fn(shared, mapped)``: ``shared`` is the same for every replication, ``mapped`` has a leading
+axis of replications in every leaf. Replications are vmapped and split over the devices of the backend (on CPUs one
+device per core, if the program that uses this library asked JAX for that), which run in parallel without waiting for
+each other.
 
 No program waits for the host, and the host never waits for a program that needs its threads: a solver, whatever it
 does, runs while no program does. All replications, and all policies of a group, are solved in one call.
@@ -76,11 +77,11 @@ class Replicas:
         self.compile_seconds = 0.0
         self.compiled: Counter[str] = Counter()  # programs by the name of their function
 
-    def place(self, own: Any) -> Any:
+    def place(self, mapped: Any) -> Any:
         """Put leaves with a leading replication axis on their devices."""
         if not self.vectorized:
-            return own
-        return jax.device_put(own, NamedSharding(self.mesh, PartitionSpec(AXIS)))
+            return mapped
+        return jax.device_put(mapped, NamedSharding(self.mesh, PartitionSpec(AXIS)))
 
     def wrap(self, fn: Body) -> Body:
         """Return ``fn`` over all replications."""
@@ -92,15 +93,15 @@ class Replicas:
         spec = PartitionSpec(AXIS)
         return jax.shard_map(body, mesh=self.mesh, in_specs=(PartitionSpec(), spec), out_specs=spec, check_vma=False)
 
-    def run(self, fn: Body, shared: Any, own: Any) -> Any:
+    def run(self, fn: Body, shared: Any, mapped: Any) -> Any:
         """Return ``fn`` of these arguments over all replications; compile unless a program for their shapes exists."""
-        self.prepare([(fn, shared, own)])
-        arrays, static = eqx.partition((shared, own), _is_array)
+        self.prepare([(fn, shared, mapped)])
+        arrays, static = eqx.partition((shared, mapped), _is_array)
         return _cache[self._cache_key(fn, arrays, static)](*arrays)
 
-    def prepare(self, calls: Sequence[Call], progress: Progress = lambda what, done, total: None) -> None:
+    def prepare(self, calls: Sequence[Call], progress: Progress = lambda task, done, total: None) -> None:
         """Compile what these calls need and does not exist yet, in parallel; Ctrl-C is noticed meanwhile."""
-        parts = [(fn, *eqx.partition((shared, own), _is_array)) for fn, shared, own in calls]
+        parts = [(fn, *eqx.partition((shared, mapped), _is_array)) for fn, shared, mapped in calls]
         needed = {self._cache_key(*part): part for part in reversed(parts)}  # rounds, the longest, first; each once
         missing = {key: part for key, part in needed.items() if key not in _cache}
         if not missing:
@@ -135,17 +136,17 @@ class Replicas:
         layout = (self.vectorized, tuple(self.mesh.devices.flat), jax.config.read("jax_enable_x64"))
         return fn, tuple(leaves), structure, shapes, layout
 
-    def shapes(self, fn: Body, shared: Any, own: Any) -> Any:
+    def shapes(self, fn: Body, shared: Any, mapped: Any) -> Any:
         """Return the shapes of ``fn`` of these arguments over all replications, to prepare other programs with."""
-        arrays, static = eqx.partition((shared, own), _is_array)
+        arrays, static = eqx.partition((shared, mapped), _is_array)
         placed = NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.vectorized else None
         shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
         return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed), shapes)
 
     def _of_arrays(self, fn: Body, static: Any) -> Body:
         """Return ``fn`` over all replications as a function of those parts of its arguments that are arrays."""
-        static_shared, static_own = static
-        return self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_own)))
+        static_shared, static_mapped = static
+        return self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_mapped)))
 
     def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
         return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
@@ -206,17 +207,17 @@ def _over(stacked: bool, fn: Callable[..., Any]) -> Callable[..., Any]:
     return jax.vmap(fn) if stacked else fn
 
 
-def _sample(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> Sample:
+def _sample(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> Sample:
     (policy, stacked), spec, t = shared
-    key, carry, played = own
+    key, carry, played = mapped
     environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
     one = lambda policy, carry: draw_sample(policy, spec, carry.state, key, environment, played, t)  # noqa: E731
     return _over(stacked, one)(policy, carry)
 
 
-def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> PendingStep:
+def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> PendingStep:
     (policy, stacked), spec, t = shared
-    key, carry, played, sample, solution = own
+    key, carry, played, sample, solution = mapped
     environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
 
     def one(policy: Policy, carry: Carry, sample: Sample, solution: Solution) -> PendingStep:
@@ -228,9 +229,9 @@ def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> Pendi
     return _over(stacked, one)(policy, carry, sample, solution)
 
 
-def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> tuple[Carry, Any]:
+def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> tuple[Carry, Any]:
     (policy, stacked), spec, t = shared
-    carry, played, best, step, answers = own
+    carry, played, best, step, answers = mapped
 
     def one(policy: Policy, carry: Carry, step: PendingStep, answers: Answer) -> tuple[Carry, Any]:
         state, info = answer(policy, step.question, answers)
@@ -239,9 +240,9 @@ def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], own: Any) -> tu
     return _over(stacked, one)(policy, carry, step, answers)
 
 
-def _thin(shared: tuple[Array, int, int], own: Any) -> Any:
+def _thin(shared: tuple[Array, int, int], mapped: Any) -> Any:
     start, length, every = shared
-    regret, info, w = own  # [length, (policies)]
+    regret, info, w = mapped  # [length, (policies)]
     stacked = regret.ndim > 1
     thin = lambda info: thin_out(info, start, length, every)  # noqa: E731
     lead = lambda leaf: jnp.moveaxis(leaf, 0, 1)  # noqa: E731
@@ -251,8 +252,8 @@ def _thin(shared: tuple[Array, int, int], own: Any) -> Any:
     return SegmentRecord(regret, thin(info), w)
 
 
-def _solve_references(shared: SimulationSpec, own: tuple[StreamBatch, Array]) -> StreamSegment:
-    return solve_references(shared, *own)
+def _solve_references(shared: SimulationSpec, mapped: tuple[StreamBatch, Array]) -> StreamSegment:
+    return solve_references(shared, *mapped)
 
 
 def solve_stream(replicas: Replicas, spec: SimulationSpec, batch: StreamBatch) -> StreamSegment:
@@ -298,7 +299,7 @@ def play_on_host(
 
 
 def answer_questions(oracle: Oracle, question: Question, lead: int) -> Answer:
-    """Return the answers to the questions of all replications; ``lead`` axes precede a question's own."""
+    """Return the answers to the questions of all replications; ``lead`` axes precede a question's mapped."""
     costs, points = np.asarray(question.costs), np.asarray(question.points)
     w: Any = costs
     feasible: Any = np.ones(points.shape[:-1], bool)

@@ -251,26 +251,26 @@ def chunk_size(replications: int, limit: int, width: int) -> int:
 # The programs of a run, as functions of (what is shared, what each replication has).
 
 
-def _draw(shared: tuple[SimulationSpec, Any, int], own: Any) -> stream.StreamBatch:
+def _draw(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> stream.StreamBatch:
     spec, start, length = shared
-    return stream.draw(spec, own, start, length)
+    return stream.draw(spec, mapped, start, length)
 
 
-def _draw_and_solve(shared: tuple[SimulationSpec, Any, int], own: Any) -> stream.StreamSegment:
+def _draw_and_solve(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> stream.StreamSegment:
     spec, start, length = shared
-    return stream.draw_and_solve(spec, own, start, length)
+    return stream.draw_and_solve(spec, mapped, start, length)
 
 
-def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], own: Any) -> list[stream.Carry]:
+def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> list[stream.Carry]:
     # One program for all groups: what they draw alike, such as a network's weights, is compiled and drawn once.
     programs, spec = shared
-    one = lambda policy: stream.begin(policy, spec, own)  # noqa: E731
+    one = lambda policy: stream.begin(policy, spec, mapped)  # noqa: E731
     return [jax.vmap(one)(policy) if stacked else one(policy) for policy, stacked in programs]
 
 
-def _play(shared: tuple[PolicyProgram, SimulationSpec, Any], own: Any) -> tuple[stream.Carry, stream.SegmentRecord]:
+def _play(shared: tuple[PolicyProgram, SimulationSpec, Any], mapped: Any) -> tuple[stream.Carry, stream.SegmentRecord]:
     (policy, stacked), spec, start = shared
-    seed_key, carry, segment = own
+    seed_key, carry, segment = mapped
     one = lambda policy, carry: stream.play_segment(policy, spec, carry, seed_key, segment, start)  # noqa: E731
     return jax.vmap(one)(policy, carry) if stacked else one(policy, carry)
 

@@ -29,7 +29,6 @@ from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_envi
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress
 from regretless.simulation.run import PLAY, Callback, SimulationRun, group_policies
-from regretless.simulation.saving import Saving
 from regretless.simulation.stream import SimulationSpec, summarise_references
 from regretless.spec import Spec
 
@@ -231,7 +230,7 @@ def simulate(
             progress=monitor.progress,
         )
         request = {"seeds": list(chosen), "horizon": rounds, "precision": execution.precision}
-        saving = None if execution.save is None else Saving(execution.save, {**request, **run.describe()})
+        saving = None if execution.save is None else _saving(execution.save, {**request, **run.describe()})
         chunks, played = run.play(chosen, monitor.callback, monitor.every, saving)
         lines = tuple(summarise_references(benchmark, _concatenated([chunk.tally for chunk in chunks])))
     world = {
@@ -264,6 +263,12 @@ def simulate(
     if isinstance(policy, Mapping):
         return Results(results, seconds=run.seconds, programs=run.replicas.compiled[PLAY])
     return results[0]
+
+
+def _saving(path: str | os.PathLike[str], request: dict[str, Any]) -> Any:
+    from regretless.simulation.saving import Saving  # rarely needed
+
+    return Saving(path, request)
 
 
 def compile_programs(
