@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from regretless.experiments.arena_worlds import WORLDS
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.live.options import Rollout
 from regretless.oracles.base import Oracle
 from regretless.simulation import stream
 from regretless.startup import configure
-from regretless.studies.arena.worlds import WORLDS
 
 WORLD = WORLDS["assignment12"]
 BEFORE, LIVE = 600, 1000

@@ -18,12 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import policies
+from regretless.experiments.arena_worlds import WORLDS
 from regretless.policies.guard import Guarded, add_guard
 from regretless.simulation import stream
 from regretless.simulation.programs import Replicas
 from regretless.simulation.stream import SimulationSpec
 from regretless.startup import configure
-from regretless.studies.arena.worlds import WORLDS
 
 TEN = (
     "lin100",

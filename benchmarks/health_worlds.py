@@ -21,14 +21,13 @@ import numpy as np
 
 from regretless import policies
 from regretless.draws import ENVIRONMENT, LEARN, purpose_key
+from regretless.experiments.arena_worlds import WORLDS, ArenaWorld
 from regretless.live.comparison import BackgroundSolver, CostComparison, CostReport, compare_costs
 from regretless.live.health import NEGLIGIBLE_SAVING, WINDOW, HealthRecord, is_no_better_than_random
 from regretless.policies.scaling import Scaled
 from regretless.simulation import stream
 from regretless.simulation.programs import CPU_OPTIONS
 from regretless.startup import configure
-from regretless.studies.arena.world import World
-from regretless.studies.arena.worlds import WORLDS
 
 EVERY = 200
 _MIDDLE = {"items": 30, "k": 5, "drift": "abrupt"}
@@ -36,9 +35,9 @@ _MIDDLE = {"items": 30, "k": 5, "drift": "abrupt"}
 CHANGED = {
     world.name: world
     for world in (
-        World("relu30drift", "own", "world_topk", {**_MIDDLE, "shape": "relu"}, horizon=2000, stationary=False),
-        World("exp30drift", "own", "world_topk", {**_MIDDLE, "shape": "exp"}, horizon=2000, stationary=False),
-        World(
+        ArenaWorld("relu30drift", "own", "world_topk", {**_MIDDLE, "shape": "relu"}, horizon=2000, stationary=False),
+        ArenaWorld("exp30drift", "own", "world_topk", {**_MIDDLE, "shape": "exp"}, horizon=2000, stationary=False),
+        ArenaWorld(
             "out30drift",
             "own",
             "world_topk",
@@ -46,7 +45,7 @@ CHANGED = {
             horizon=2000,
             stationary=False,
         ),
-        World(
+        ArenaWorld(
             "tails30drift",
             "own",
             "world_topk",
@@ -54,8 +53,8 @@ CHANGED = {
             horizon=2000,
             stationary=False,
         ),
-        World("late30drift", "own", "world_topk", _MIDDLE, delay=50, horizon=2000, stationary=False),
-        World(
+        ArenaWorld("late30drift", "own", "world_topk", _MIDDLE, delay=50, horizon=2000, stationary=False),
+        ArenaWorld(
             "const100drift",
             "own",
             "world_topk",
@@ -63,7 +62,7 @@ CHANGED = {
             horizon=2000,
             stationary=False,
         ),
-        World(
+        ArenaWorld(
             "assignment8drift",
             "own",
             "world_assignment",
@@ -89,7 +88,7 @@ class Played(NamedTuple):
     total: np.ndarray
 
 
-def play(world: World, policy: str, seeds: list[int], horizon: int | None = None, scaling: bool = True) -> Played:
+def play(world: ArenaWorld, policy: str, seeds: list[int], horizon: int | None = None, scaling: bool = True) -> Played:
     """Play these seeds in one program; the policy is scaled as in a live learner."""
     benchmark = world.make() if horizon is None else _shortened(world, horizon)
     length = horizon or world.horizon or benchmark.horizon
@@ -113,7 +112,7 @@ def _runs(policy: Any, game: stream.SimulationSpec, length: int, keys: Any) -> A
     return jax.jit(play_all).lower(numbers, keys).compile(CPU_OPTIONS)(numbers, keys)
 
 
-def _shortened(world: World, horizon: int) -> Any:
+def _shortened(world: ArenaWorld, horizon: int) -> Any:
     return world._replace(horizon=horizon).make()
 
 
@@ -242,7 +241,7 @@ def _fractions(pairs: list[tuple[CostComparison, float]]) -> str:
     return f"{lower:4.0%} {higher:4.0%} {wrong:5.1%}  {covered:4.0%}   "
 
 
-def change_of(world: World, rounds: int) -> int | None:
+def change_of(world: ArenaWorld, rounds: int) -> int | None:
     """Return the round after which the world changes, or None."""
     kind = world.settings.get("drift", "none")
     at = {"abrupt": rounds // 2, "seasons": rounds // 8}.get(kind)

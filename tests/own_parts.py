@@ -110,11 +110,11 @@ sweep = {setting = "lean", values = [1.0, 2.0]}
 """
 PYTHON_STUDY = """
 import mine
-from regretless.studies import Arm, Experiment, Panel, Study
+from regretless.experiments import Arm, Cell, Experiment, Panel, Study
 
-arms = [Arm(label=f"{items} items", policy="steady", settings={"benchmark.items": items}) for items in (6, 8)]
-cell = Experiment(benchmark="drizzle", arms=arms, seeds=2, horizon=20)
-study = Study("sizes", "bars", "Sizes", "", (Panel("", (("", cell),)),))
+arms = [Arm(f"{items} items", "steady", settings={"benchmark.items": items}) for items in (6, 8)]
+cell = Cell("", Experiment("drizzle", arms, seeds=2, horizon=20))
+study = Study("sizes", (Panel("", (cell,)),), title="Sizes", kind="bars")
 """
 SPY = (
     "import pathlib\npathlib.Path(__file__).with_name('executed').touch()\nraise ImportError('not the json you want')\n"

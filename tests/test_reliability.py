@@ -5,18 +5,18 @@ S2   sizes without bound run on without a word: here, test_sizes_…; simulate/t
 D1   masks of 0 and 1 open closed edges: oracles/test_dag.py, test_a_closed_edge_…; oracles/test_topk.py, test_what_is_no_mask_…
 D2   learners steal each other's failures: live/test_solving.py, test_learners_that_share_…
 D3   one huge number ruins the scaling: live/test_learner.py, test_one_absurd_number_…; soak
-D4   a result under another cell's key is accepted: studies/test_store.py, test_a_result_under_another_key_…
-D5   a failure from the future is never tried again: studies/test_campaign.py, test_a_cell_that_failed_…
+D4   a result under another address is accepted: experiments/test_store.py, test_a_result_under_another_address_…
+D5   a failure from the future is never tried again: experiments/test_campaign.py, test_a_task_that_failed_…
 D6   Ctrl-C, or a full disk, leaves half a file: here, test_ctrl_c_…; cli/test_full_disk.py; soak
 D7   brackets in paths are taken for markup: here, test_brackets_…
 D8   a device that is not there ends in a traceback: here, test_a_device_…
-D9   what cannot be read at the moment is deleted as damaged: studies/test_store.py, test_what_cannot_be_read_…
+D9   what cannot be read at the moment is deleted as damaged: experiments/test_store.py, test_what_cannot_be_read_…
 D10  masked arrays, dates, complex numbers and text are learned: live/test_parser.py, test_refuses_what_is_no_number;
      live/test_assembly.py, test_contexts_are_numbers
 D11  a preset that cannot be written is noticed after the search: here, test_a_preset_…
-D12  workers import from the working directory: here, test_workers_…
+D12  workers import from the working directory: cli/test_plugins.py, test_workers_…
 D13  killed saves leave their parts for good: live/test_checkpoint.py, test_what_killed_writers_…
-D14  the first of two tunings names the best of its own trials: studies/tuning/test_tuning.py, test_the_best_of_all_trials_…
+D14  the first of two tunings names the best of its own trials: experiments/test_tuning.py, test_the_best_of_all_trials_…
 """
 
 import os
@@ -28,7 +28,6 @@ import pytest
 from typer.testing import CliRunner
 
 from regretless.cli.main import app
-from regretless.cli.reproduce import build_engine
 from regretless.errors import SettingsError
 from regretless.simulation.simulator import simulate
 from toys import Toy, make
@@ -99,7 +98,7 @@ from regretless.cli.console import clear_errors
 with clear_errors(), files.atomic(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()
-    print("writing", flush=True)
+    print("writing", flush=True, file=sys.__stdout__)
     time.sleep(60)
 """
 
@@ -191,19 +190,3 @@ def test_a_preset_that_cannot_be_written_is_refused_before_the_search(tmp_path, 
         assert "cannot write " in result.output
     assert not (tmp_path / "store").exists()
     assert not list(tmp_path.rglob("*.part"))
-
-
-def test_workers_do_not_import_from_the_working_directory(tmp_path):
-    planted = tmp_path / "executed"
-    for name in ("json.py", "threading.py", "regretless.py"):
-        (tmp_path / name).write_text(f"open({str(planted)!r}, 'w')\n")
-    command = build_engine("local", 2, "cpu", None, []).command
-    task = '{"imports": [], "keys": [], "cells": []}\n'
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    result = subprocess.run(
-        [*command, str(tmp_path / "store")],
-        cwd=tmp_path, env=environment, input=task, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert not planted.exists()
-    assert result.returncode in (0, 1), result.stderr  # 1: it left because its standard input had ended
-    assert "Traceback" not in result.stderr

@@ -12,7 +12,6 @@ from regretless.errors import SettingsError
 from regretless.formatting import escape
 from regretless.plots import POLICY_STYLES
 from regretless.results import Reference, Result, Results
-from regretless.studies.cell_files import CellResult
 
 matplotlib.use("Agg")
 RNG = np.random.default_rng(0)
@@ -68,22 +67,17 @@ def test_the_table_has_paired_differences():
         (difference.mean, difference.low, difference.high, 5)
     )
     assert np.isnan(table.loc["dfhpg_0", "difference"])
-    result = CellResult(TRACES, {"worlds": {"greedy": "a", "dfhpg_0": "b", "<b>mine": "b"}})
-    apart = result.compare_table(against="dfhpg_0")
-    assert np.isnan(apart.loc["greedy", "difference"]), "arms of different worlds are not paired"
-    assert apart.loc["<b>mine", "pairs"] == 5
     with pytest.raises(SettingsError, match="expected against to be one of greedy"):
         SIMULATION.to_frame(against="thompson")
 
 
 def test_cards_escape_what_they_are_given():
-    for shown in (SIMULATION, TRACES["<b>mine"], CellResult(TRACES, {"name": "<script>"})):
+    for shown in (SIMULATION, TRACES["<b>mine"]):
         html = shown._repr_html_()
         assert "&lt;b&gt;mine" in html
         assert "<b>" not in html
         assert "<script>" not in html
     assert "5 replications of 40 rounds" in SIMULATION._repr_html_()
-    assert "no traces" in CellResult({}, {})._repr_html_()
     assert len(escape("x" * 10_000)) < 400
 
 

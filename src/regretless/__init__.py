@@ -4,9 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from regretless import benchmarks, feedback, models, oracles, policies, simulation, surrogates
+    from regretless import benchmarks, experiments, feedback, models, oracles, policies, simulation, surrogates
     from regretless.columns import Columns
     from regretless.errors import RegretlessError
+    from regretless.experiments.experiment import Arm, Experiment
+    from regretless.experiments.runner import run
+    from regretless.experiments.tuning import tune
     from regretless.live.evaluation import evaluate
     from regretless.live.health import Health
     from regretless.live.history import History
@@ -18,13 +21,12 @@ if TYPE_CHECKING:
     from regretless.results import Result, Results
     from regretless.simulation.simulator import simulate
     from regretless.spec import Spec
-    from regretless.studies.experiment import Experiment
-    from regretless.studies.outcome import run
     from regretless.types import Decision, Feedback
 
 __version__ = "0.3.0.dev0"
 
 __all__ = [
+    "Arm",
     "Choice",
     "Columns",
     "Decision",
@@ -44,6 +46,7 @@ __all__ = [
     "Store",
     "benchmarks",
     "evaluate",
+    "experiments",
     "feedback",
     "models",
     "oracles",
@@ -52,16 +55,18 @@ __all__ = [
     "simulate",
     "simulation",
     "surrogates",
+    "tune",
 ]
 
-MODULES = ("benchmarks", "feedback", "models", "oracles", "policies", "simulation", "surrogates")
+MODULES = ("benchmarks", "experiments", "feedback", "models", "oracles", "policies", "simulation", "surrogates")
 """Public names that are modules."""
 
 SOURCES = {
+    "Arm": "regretless.experiments.experiment",
     "Choice": "regretless.live.records",
     "Columns": "regretless.columns",
     "Decision": "regretless.types",
-    "Experiment": "regretless.studies.experiment",
+    "Experiment": "regretless.experiments.experiment",
     "Feedback": "regretless.types",
     "Health": "regretless.live.health",
     "History": "regretless.live.history",
@@ -76,8 +81,9 @@ SOURCES = {
     "Spec": "regretless.spec",
     "Store": "regretless.live.options",
     "evaluate": "regretless.live.evaluation",
-    "run": "regretless.studies.outcome",
+    "run": "regretless.experiments.runner",
     "simulate": "regretless.simulation.simulator",
+    "tune": "regretless.experiments.tuning",
 }
 """The modules of the other public names."""
 

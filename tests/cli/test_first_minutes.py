@@ -1,4 +1,4 @@
-"""What a newcomer meets first: answers without waiting, a page of commands, a doctor that knows what to do."""
+"""First contact: answers without waiting, a page of commands, and a doctor that knows what to do."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regretless import __version__
-from regretless.cli import doctor_checks
+from regretless.cli import doctor
 from regretless.cli.main import app
 
 WITHOUT_JAX = """
@@ -23,8 +23,8 @@ for words in WORDS:
         print("CODE", left.code)
 """
 CATALOGUE = """
-from regretless.cli import catalogue
-assert catalogue.FILE.read_text(encoding="utf-8") == catalogue.text(), "run: python -m regretless.cli.catalogue"
+from regretless.cli import list as lists
+assert lists.CATALOGUE.read_text(encoding="utf-8") == lists.catalogue_text(), "run: python -m regretless.cli.list"
 """
 ORDINARY = """
 import sys
@@ -35,7 +35,7 @@ assert callable(regretless.Learner)
 print(*sorted(set(sys.modules) - before))
 import regretless.simulation.programs
 assert callable(regretless.simulate)
-assert not any(name.startswith("regretless.studies") for name in sys.modules)
+assert not any(name.startswith("regretless.experiments") for name in sys.modules)
 from regretless import *
 print(len({name.partition(".")[2] for name in sys.modules if name.startswith("regretless.")}))
 problem = benchmarks.parse("topk").build().problem(feedback="bandit")
@@ -59,13 +59,18 @@ ELSEWHERE = (
         "typer",
     ),
     *("regretless.benchmarks.energy", "regretless.benchmarks.worlds", "regretless.cli", "regretless.models.diffusion"),
-    *("regretless.models.flow", "regretless.policies.adaptive", "regretless.policies.dfhpg.auto", "regretless.report"),
+    *(
+        "regretless.models.flow",
+        "regretless.policies.adaptive",
+        "regretless.policies.dfhpg.auto",
+        "regretless.experiments.report",
+    ),
     *("regretless.surrogates.contrastive", "regretless.surrogates.perturbation", "regretless.surrogates.ranking"),
 )
 """What only some sessions need."""
 NOT_LIVE = (
     *("regretless.benchmarks", "regretless.live.evaluation", "regretless.models.gaussian", "regretless.oracles.dag"),
-    *("regretless.policies.dfhpg", "regretless.policies.regression", "regretless.simulation", "regretless.studies"),
+    *("regretless.policies.dfhpg", "regretless.policies.regression", "regretless.simulation", "regretless.experiments"),
 )
 """What a live learner does without."""
 
@@ -75,7 +80,7 @@ def python(program: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
 
 
-def test_help_lists_and_slips_of_the_pen_are_answered_without_jax():
+def test_help_lists_and_typos_are_answered_without_jax():
     words = [["--help"], ["run", "--help"], ["list"], ["list", "settings"], ["rnu"], ["run", "--sedes", "3"], []]
     done = python(WITHOUT_JAX.replace("WORDS", repr(words)))
     assert [line for line in done.stdout.splitlines() if "CODE" in line] == [f"CODE {n}" for n in (0, 0, 0, 0, 2, 2, 0)]
@@ -103,7 +108,7 @@ def test_an_ordinary_session_loads_only_what_it_uses():
         assert [part for part in absent if any(f"{name}.".startswith(f"{part}.") for name in names.split())] == []
 
 
-def test_the_version_is_told():
+def test_the_version_is_printed():
     result = CliRunner().invoke(app, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"regretless {__version__}\n")
 
@@ -116,72 +121,72 @@ def test_without_words_the_command_shows_where_to_start():
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-def told(check):
-    return [(finding.words, finding.wrong) for finding in check]
+def findings(check):
+    return [(finding.message, finding.is_problem) for finding in check]
 
 
 def test_doctor_finds_a_cache_that_cannot_be_written_or_is_half_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path / "file"))
-    ((words, wrong),) = told(doctor_checks.cache())
-    assert wrong
-    assert "cannot be written" in words
+    ((message, is_problem),) = findings(doctor.cache())
+    assert is_problem
+    assert "cannot be written" in message
     monkeypatch.setenv("REGRETLESS_CACHE", str(tmp_path))
     (tmp_path / "programs").mkdir()
     (tmp_path / "programs" / "half-cache").write_bytes(b"x\x9c..")
-    ((words, wrong),) = told(doctor_checks.cache())
-    assert not wrong
-    assert words.endswith("removed: 1")
-    assert told(doctor_checks.cache()) == []
+    ((message, is_problem),) = findings(doctor.cache())
+    assert not is_problem
+    assert message.endswith("removed: 1")
+    assert findings(doctor.cache()) == []
 
 
 def test_doctor_finds_data_that_are_missing_or_damaged(tmp_path, monkeypatch):
     monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path))
-    ((words, wrong),) = told(doctor_checks.data())
-    assert wrong
-    assert "no energy data" in words
+    ((message, is_problem),) = findings(doctor.data())
+    assert is_problem
+    assert "no energy data" in message
     (tmp_path / "prices2013.dat").write_text("1 2 3")
-    found = told(doctor_checks.data())
-    assert len(found) == 4
-    assert "the file was altered" in found[0][0]
-    assert all("data fetch energy" in words and wrong for words, wrong in found)
+    problems = findings(doctor.data())
+    assert len(problems) == 4
+    assert "the file was altered" in problems[0][0]
+    assert all("data fetch energy" in message and is_problem for message, is_problem in problems)
 
 
 def test_doctor_finds_solvers_that_clash(monkeypatch):
-    monkeypatch.setattr(doctor_checks, "_version", lambda package: "9.15")
-    monkeypatch.setattr(doctor_checks, "_runs", lambda program: "ortools" not in program)
-    ((words, wrong),) = told(doctor_checks.solvers())
-    assert wrong
-    assert 'pip install "highspy>=1.13,<1.14"' in words
+    monkeypatch.setattr(doctor, "_version", lambda package: "9.15")
+    monkeypatch.setattr(doctor, "_runs", lambda program: "ortools" not in program)
+    ((message, is_problem),) = findings(doctor.solvers())
+    assert is_problem
+    assert 'pip install "highspy>=1.13,<1.14"' in message
 
 
 def test_doctor_finds_a_container_that_is_too_small(tmp_path, monkeypatch):
     for name, content in (("memory.max", f"{2**30}"), ("memory.current", f"{2**29}"), ("cpu.max", "50000 100000")):
         (tmp_path / name).write_text(content)
-    monkeypatch.setattr(doctor_checks, "CGROUP", tmp_path)
-    memory, cores = told(doctor_checks.room())
+    monkeypatch.setattr(doctor, "CGROUP", tmp_path)
+    memory, cores = findings(doctor.room())
     assert memory[0].startswith("0.5 GiB of memory are free")
     assert memory[1]
     assert "the time of 0.5" in cores[0]
     assert not cores[1]
 
 
-@pytest.mark.parametrize(("there", "words"), [((), "shows none"), (("/dev/null",), "a GPU is there (/dev/null)")])
-def test_doctor_finds_a_gpu_that_is_asked_for_and_not_usable(monkeypatch, there, words):
-    monkeypatch.setattr(doctor_checks, "CARDS", there)
+@pytest.mark.parametrize(("there", "text"), [((), "shows none"), (("/dev/null",), "a GPU is there (/dev/null)")])
+def test_doctor_finds_a_gpu_that_is_asked_for_and_not_usable(monkeypatch, there, text):
+    monkeypatch.setattr(doctor, "CARDS", there)
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    ((said, wrong),) = told(doctor_checks.card("gpu", ["cpu"]))
-    assert wrong
-    assert words in said
-    assert told(doctor_checks.card("gpu", ["gpu"])) == []
-    assert all(not wrong for _, wrong in told(doctor_checks.card("auto", ["cpu"])))
+    ((message, is_problem),) = findings(doctor.card("gpu", ["cpu"]))
+    assert is_problem
+    assert text in message
+    assert findings(doctor.card("gpu", ["gpu"])) == []
+    assert all(not is_problem for _, is_problem in findings(doctor.card("auto", ["cpu"])))
 
 
 def test_doctor_ends_with_exit_code_1_and_every_problem(monkeypatch):
     monkeypatch.setattr("regretless.cli.doctor.try_out", list)
     for check in ("data", "solvers", "room", "card"):
-        monkeypatch.setattr(doctor_checks, check, lambda *about: [])
-    monkeypatch.setattr(doctor_checks, "cache", lambda: [doctor_checks.Finding("no room: make some")])
+        monkeypatch.setattr(doctor, check, lambda *about: [])
+    monkeypatch.setattr(doctor, "cache", lambda: [doctor.Finding("no room: make some")])
     result = CliRunner().invoke(app, ["doctor", "--format", "json"])
     assert result.exit_code == 1
     assert json.loads(result.stdout)["problems"] == ["no room: make some"]

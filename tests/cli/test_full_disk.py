@@ -95,23 +95,23 @@ def refused(place, size, *words, kept, command=regretless):
 def test_run_keeps_what_was_written_before(place):
     words, out = ["run", "topk", "--policy", "greedy", *SMALL, "--out", "out"], place / "out"
     line, more = refused(place, 3000, *words, kept=out, command=in_a_process)
-    assert "parquet: File too large; nothing was written" in line
+    assert ".npz: File too large; nothing was written" in line
     assert not more
     assert regretless(place, 0, *words)[0] == 0
     line, more = refused(place, 3000, *words, kept=out)
-    assert "parquet: File too large; the old file is unchanged" in line
+    assert ".npz: File too large; the old file is unchanged" in line
     assert not more
 
 
-def test_reproduce_stops_at_the_first_cell_and_goes_on_later(place):
+def test_reproduce_stops_at_the_first_arm_and_continues_later(place):
     words, store = ["reproduce", "small.toml", *SMALL, "--store", "store"], place / "store"
     line, more = refused(place, 3000, *words, kept=store)
     assert "File too large; nothing was written" in line
-    assert {path.parts[0] for path in more} == {"plans"}
+    assert {path.parts[0] for path in more} == {"campaigns"}
     code, said, _ = regretless(place, 0, *words)
-    assert (code, "1 cells, 1 of them computed now" in said) == (0, True)
+    assert (code, "1 arms, 1 of them computed now" in said) == (0, True)
     code, said, _ = regretless(place, 3000, *words)
-    assert (code, "1 cells, 0 of them computed now" in said) == (0, True), "what is there is not written again"
+    assert (code, "1 arms, 0 of them computed now" in said) == (0, True), "what is there is not written again"
 
 
 def test_workers_of_reproduce_do_not_add_to_it(place):
@@ -136,12 +136,12 @@ def test_tune_loses_no_trial_and_no_preset(place):
     words = ["tune", "topk", "--policy", "greedy", *SMALL, "--store", "tuning", "--out", "best.json", "--block", "4"]
     kept = place / "tuning"
     line, _ = refused(place, 1000, *words, "--trials", "2", kept=kept / "none", command=in_a_process)
-    assert "cannot use the database" in line
+    assert "cannot use the storage" in line
     assert regretless(place, 0, *words, "--trials", "2")[0] == 0
     best = (place / "best.json").read_bytes()
     size = (kept / "tuning" / "trials.db").stat().st_size
     line, _ = refused(place, size, *words, "--trials", "12", kept=kept / "none", command=in_a_process)
-    assert "cannot use the database" in line
+    assert "cannot use the storage" in line
     assert line.endswith("finished trials are kept")
     assert (place / "best.json").read_bytes() == best
     refused(place, 100, *words, "--trials", "2", kept=kept, command=in_a_process)

@@ -1,4 +1,4 @@
-"""Parts from a file in the working directory, by ``--import``: listed, run, tuned, studied, reported, known by their source."""
+"""Parts from a file in the working directory, by ``--import``: listed, run, tuned, in studies, and recognised."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import regretless
 from own_parts import MINE, PYTHON_STUDY, SPY, STUDY
 from regretless import benchmarks, policies, surrogates
 from regretless.cli.main import app
-from regretless.studies.store import Store
+from regretless.experiments import ResultStore
 
 runner = CliRunner()
 
@@ -64,20 +64,20 @@ def test_parts_are_listed_run_and_reported(folder):
     result = invoke(
         *words, "--policy", "steady", "--policy", "dfhpg_0", "--set", "surrogate=half_spo", "--set", "lean=2"
     )
-    assert "nothing was tuned" in " ".join(result.stderr.split())
+    assert "there is no tuned preset" in " ".join(result.stderr.split())
     assert "next: regretless report --store 'o[/b]x'" in " ".join(result.stdout.split())
     found = json.loads((folder / "o[/b]x" / "result.json").read_text())
     assert found["settings"]["steady"] == {"lean": 2.0, "scaling": True}
     assert found["settings"]["dfhpg_0"]["surrogate"] == "half_spo"
     assert found["results"][0]["mean"] == pytest.approx(0.0, abs=1e-4), "the first ones are the cheapest"
     invoke(*words, "--policy", "steady", "--set", "benchmark.items=8")
-    assert len(list(Store(folder / "o[/b]x").entries())) == 2
+    assert len(list(ResultStore(folder / "o[/b]x").entries())) == 3
     result = invoke("report", "--store", "o[/b]x", "--out", "r[red]x")
-    assert "2 studies, 2 cells: open r[red]x/report.html" in " ".join(result.stdout.split())
+    assert "2 studies: open r[red]x/report.html" in " ".join(result.stdout.split())
     page = (folder / "r[red]x" / "report.html").read_text()
     assert "drizzle, bandit, benchmark.items 8" in page
     assert "half_spo" in page
-    assert "paper" not in page.split("<main>")[0].split("</style>")[1], "a page of your own"
+    assert "paper" not in page.split("</style>")[1].split("<section")[0], "a page of your own"
 
 
 def test_parts_are_tuned_in_their_own_space(folder):
@@ -106,14 +106,16 @@ def test_parts_are_tuned_in_their_own_space(folder):
     assert held["settings"] == {"benchmark.items": "4"}
     assert [trial["params"] for trial in held["trials"]] == [trial["params"] for trial in free["trials"]]
     result = invoke(*words, "--set", "lean=2", code=2)
-    assert "policy 'steady' has no setting that is not fixed: nothing to search" in " ".join(result.stderr.split())
+    assert "policy 'steady' has no setting that is not fixed: there is nothing to search" in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_studies_of_ones_own_are_computed_and_reported(folder):
     outcome = told("reproduce", "own.toml", "sizes.py")
-    assert (outcome["cells"], outcome["computed"], outcome["failed"]) == (3, 3, {})
+    assert (outcome["arms"], outcome["computed"], outcome["failed"]) == (3, 3, {}), "one of the four is in both"
     again = told("reproduce", "own.toml", "sizes.py", "--jobs", "2")
-    assert (again["cells"], again["computed"]) == (3, 0)
+    assert (again["arms"], again["computed"]) == (3, 0)
     invoke("report")
     page = (folder / "report" / "report.html").read_text()
     assert "Leaning [to] one side · Sizes" in page
@@ -127,7 +129,7 @@ def test_workers_know_the_import_and_execute_nothing_else_from_here(folder):
     assert not (folder / "executed").exists()
 
 
-def test_a_changed_policy_is_computed_anew_and_a_changed_docstring_is_not(folder, cache):
+def test_a_changed_policy_is_computed_again_and_a_change_elsewhere_is_not(folder, cache):
     home = folder / "copy" / "regretless"
     shutil.copytree(Path(regretless.__file__).parent, home)
     environment = {**os.environ, "PYTHONPATH": str(home.parent), "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -143,19 +145,18 @@ def test_a_changed_policy_is_computed_anew_and_a_changed_docstring_is_not(folder
         path.write_text(path.read_text().replace(old, new, 1))
 
     def regrets():
-        store = Store(folder / "results")
-        return {entry.key: store.load(entry.key).traces["steady"].mean() for entry in store.entries()}
+        store = ResultStore(folder / "results")
+        return {entry.address: store.load(entry.address).mean() for entry in store.entries()}
 
     assert computed() == 2
     first = regrets()
     change(home / "live" / "health.py", '"""', '"""Words. ')
-    change(folder / "mine.py", '"""Plays the first ones, or the last ones."""', '"""Plays."""  # as it says')
     assert computed() == 0
     change(folder / "mine.py", "+1.0 *", "-1.0 *")
     assert computed() == 2
-    anew = {key: value for key, value in regrets().items() if key not in first}
-    assert len(anew) == 2
-    assert min(anew.values()) > max(first.values()) + 10, "the dearest instead of the cheapest"
+    changed = {key: value for key, value in regrets().items() if key not in first}
+    assert len(changed) == 2
+    assert min(changed.values()) > max(first.values()) + 10, "the most expensive instead of the cheapest"
 
 
 def test_two_processes_share_the_trials_and_name_the_same_best(folder, cache):
@@ -187,11 +188,11 @@ def test_two_processes_share_the_trials_and_name_the_same_best(folder, cache):
             ["run", "topk", "--import", "mine", "--policy", "steady", "--set", "lean=0"],
             "'lean': Input should be greater",
         ),
-        (["run", "drizzle", "--import", "mine", "--degree", "3"], "benchmark 'drizzle' has no degree"),
-        (["reproduce", "no.toml"], "no study at no.toml: expected a TOML or Python file"),
+        (["run", "drizzle", "--import", "mine", "--degree", "3"], "unknown setting 'degree' of benchmark 'drizzle'"),
+        (["reproduce", "no.toml"], "no.toml: no such file: expected a study in TOML or Python"),
         (["reproduce", "broken.toml"], "broken.toml: expected a study in TOML, but"),
-        (["reproduce", "odd.toml"], "odd.toml: unknown setting 'titel' of OwnStudy; did you mean 'title'?"),
-        (["reproduce", "main.toml"], "main.toml: 'main' is a study of the paper: choose another name"),
+        (["reproduce", "odd.toml"], "odd.toml: unknown setting 'titel' of a study; did you mean 'title'?"),
+        (["reproduce", "main.toml"], "main.toml: 'main' is a study that regretless-dfhpg defines: choose another name"),
         (["reproduce", "away.toml"], "away.toml: imports: cannot import 'away'"),
         (["reproduce", "idle.toml"], "setting 'alpha.max' has no effect on steady"),
     ],

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from highs_comparison import compare, exact_cost
 from regretless import oracles
 from regretless.errors import OracleError
 from regretless.oracles import Plant, PlantTask, highs
 from regretless.oracles.base import OUT_OF_TIME
 from regretless.oracles.plant import always_packs, assignable, overfull_sets
 from regretless.oracles.schedule_solver import ScheduleSolver
-from regretless.studies.speed.oracle import compare, exact_cost
 from toys import all_schedules
 
 # Both tasks want the cheapest two slots, and the machine takes one at a time.

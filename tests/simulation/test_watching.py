@@ -137,18 +137,16 @@ def testsegment_lengths_end_where_callbacks_are_called():
 
 
 def test_a_sweep_is_one_experiment():
-    experiment = rg.Experiment(benchmark=TOY, policies="greedy", seeds=range(2), horizon=10)
-    received = []
-    outcome = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), callback=received.append, callback_every=10)
-    table = outcome.compare_table()
-    assert list(table["policy_lr"]) == [0.01, 0.1]
-    assert list(table.index) == list(outcome.traces) == ["greedy, policy_lr 0.01", "greedy, policy_lr 0.1"]
-    assert received[-1].regret.keys() == outcome.traces.keys()
-    assert "Greedy, policy_lr 0.1" in outcome._repr_html_()
+    experiment = rg.Experiment(TOY, "greedy", seeds=range(2), horizon=10)
+    metrics = []
+    results = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), monitor=Monitor(metrics.append, 10))
+    assert list(results) == ["greedy, policy_lr 0.01", "greedy, policy_lr 0.1"]
+    assert list(metrics[-1].regret) == list(results)
+    assert "Greedy, policy_lr 0.1" in results._repr_html_()
     with pytest.raises(SettingsError, match="sweep: expected settings with their values"):
         experiment.sweep({"policy_lr": ()})
     with pytest.raises(SettingsError, match="expected policies by name, got the object 'mine'"):
-        rg.Experiment(benchmark=TOY, policies={"mine": POLICIES["greedy"]}).sweep({"policy_lr": (0.1,)})
+        rg.Experiment(TOY, {"mine": POLICIES["greedy"]}).sweep({"policy_lr": (0.1,)})
 
 
 class Recorder:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from regretless.studies.store import Store
+from regretless.experiments import ResultStore
 from soak.sizes import size
 
 STUDY = ["main", "--quick"]
@@ -22,13 +22,13 @@ def command(store: Path) -> list[str]:
 
 def digests(folder: Path) -> dict[str, str]:
     """Return a hash of the numbers of every stored result."""
-    store = Store(folder)
-    return {entry.key: store.load(entry.key).digest() for entry in store.entries()}
+    store = ResultStore(folder)
+    return {entry.address: store.load(entry.address).digest() for entry in store.entries()}
 
 
 def check(folder: Path, expected: dict[str, str]) -> None:
     """Fail if the disturbed store differs from the undisturbed one, or holds a lock."""
-    stored, store = digests(folder), Store(folder)
+    stored, store = digests(folder), ResultStore(folder)
     assert [key for key in expected if stored.get(key) != expected[key]] == []
     assert [path.name for path in store.claims.iterdir() if store.running(path.name)] == []
 

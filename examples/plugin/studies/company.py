@@ -1,31 +1,25 @@
 """A study in Python: two greedy policies alone and in a mixture."""
 
-from regretless.studies import Arm, Experiment, Panel, Study
+from regretless.experiments import Arm, Cell, Experiment, Panel, Study
 
 both = {"first": "greedy", "second": "replay"}
-arms = (
-    Arm(label="greedy", policy="greedy"),
-    Arm(label="replay", policy="replay"),
-    *(
-        Arm(
-            label=f"{share:.0%} replay",
-            policy="mixture",
-            settings={**both, "share": share},
-        )
-        for share in (0.2, 0.8)
-    ),
-)
+mixtures = [
+    Arm(f"{share:.0%} replay", "mixture", {**both, "share": share})
+    for share in (0.2, 0.8)
+]
 cells = tuple(
-    (
+    Cell(
         feedback,
-        Experiment(benchmark="weather", arms=arms, feedback=feedback),
+        Experiment(
+            "weather", ["greedy", "replay", *mixtures], feedback=feedback
+        ),
     )
     for feedback in ("bandit", "full")
 )
 study = Study(
     "company",
-    "curves",
-    "Is company good?",
-    "Two policies, alone and mixed.",
     (Panel("Weather", cells),),
+    title="Is company good?",
+    about="Two policies, alone and mixed.",
+    kind="curves",
 )

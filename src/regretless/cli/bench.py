@@ -1,9 +1,10 @@
-"""``regretless bench``: measure the program itself."""
+"""``regretless bench``: measure the speed of simulations and of a live learner, to see what a change costs."""
 
-import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Annotated, Any
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,96 +13,92 @@ from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
 from regretless.startup import Device, configure
 
-LABELS = {
-    "microseconds": "µs",
-    "run_seconds": "run s",
-    "compile_seconds": "compile s",
-    "authors_microseconds": "authors' µs",
-    "highs_microseconds": "HiGHS µs",
-    "largest_difference": "difference",
-    "always_packs": "packs",
-    "ratio": "times faster",
-    "first_seconds": "first s",
+if TYPE_CHECKING:
+    from regretless.experiments.experiment import Experiment
+    from regretless.live.learner import Learner
+
+BENCHMARKS = ("topk", "shortest_path", "pricing")
+POLICIES = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0")
+"""The policies of the DFHPG paper's table."""
+
+AUTHORS_SECONDS = 1310.0
+"""What the authors' program needs for all 18 bandit cells with 30 replications."""
+
+AUTHORS_MICROSECONDS = {"topk": 1750.0, "shortest_path": 2100.0, "pricing": 6250.0}
+"""The authors' DFHPG per round: one replication of 2000 rounds on one core in 3.5, 4.2 and 12.5 s."""
+
+GENERATIVE_MICROSECONDS = {
+    "flow": {"topk": 13_000.0, "shortest_path": 16_000.0, "pricing": 166_000.0},
+    "diffusion": {"topk": 70_000.0, "shortest_path": 90_000.0},
 }
+"""The same with generative models and the presets' numbers of scenarios."""
 
-CAPTION = "µs: per replication and round, compilation apart"
+LEARNER_POLICIES = ("adaptive", "linear_thompson", "dfhpg")
+LIMITS = {"decide": 1000.0, "learn": 2000.0}
+"""Microseconds that the median on top-k should stay below."""
 
-app = typer.Typer(help="Measure speed and growth on this machine.", no_args_is_help=True)
+WARM_UP = 50
+BATCH, BATCHES = 100, 50
+"""Contexts at once, and how often that is measured."""
+
+MAX_BATCH_COST = 5.0
+"""How many times a single decision a batch may cost."""
+
+LABELS = {"microseconds": "µs", "authors_microseconds": "authors' µs", "ratio": "times faster"}
+TEXT_COLUMNS = ("benchmark", "policy", "verb", "model")
+
+app = typer.Typer(cls=console.PlainGroup, help="Measure speed on this machine.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(cls=console.PlainCommand)
 def speed(
     benchmark: Annotated[
-        list[str] | None, typer.Option(help="A benchmark to measure; repeatable.  [default: all three]")
+        list[str] | None, typer.Option(help="A benchmark to measure; repeatable.", show_default="all three")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="flow or diffusion: time DFHPG with this model instead.  [default: all policies]")
+        str | None,
+        typer.Option(help="flow or diffusion: time DFHPG with this model instead.", show_default="all policies"),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Replications.  [default: 30; with --model 8]")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Replications.", show_default="30; with --model 8")] = None,
     horizon: Annotated[
-        int | None, typer.Option(min=10, help="Rounds, policy by policy.  [default: 500; with --model 100]")
+        int | None, typer.Option(min=10, help="Rounds, policy by policy.", show_default="500; with --model 100")
     ] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
 ) -> None:
     """Time every policy on every benchmark: all cells of the bandit table together, then policy by policy.
 
-    The first figure starts from a cold compilation cache, as a first 'regretless run' does; the others leave
-    compilation out. With --model the cells are those of DFHPG with that generative model, beside the authors' figures
-    for it.
+    The first figure starts from a cold compilation cache; the others leave compilation out. With --model the cells are
+    those of DFHPG with that generative model.
     """
     with clear_errors():
         configure(device, compilation_cache=False)
         from regretless import benchmarks as known
+        from regretless import policies
         from regretless.registry import require_known
-        from regretless.studies.speed import simulations as measure
 
         for name in benchmark or ():
             require_known("benchmark", name, known.REGISTRY)
         if model is not None:
-            require_known("generative model", model, measure.AUTHORS_GENERATIVE)
-            with LiveProgress(f"dfhpg with {model}") as progress:
-                chosen = benchmark or list(measure.AUTHORS_GENERATIVE[model])
-                rows = list(measure.generative_cells(model, chosen, seeds or 8, horizon or 100, progress))
-            report({"cells": rows, "machine": measure.machine()}, "cells", format)
+            require_known("generative model", model, GENERATIVE_MICROSECONDS)
+            authors = GENERATIVE_MICROSECONDS[model]
+            cells = [(name, "dfhpg") for name in benchmark or authors]
+            rows = list(time_cells(cells, authors, seeds or 8, horizon or 100, {"model": model}))
+            report({"cells": rows, "machine": machine()}, "cells", format)
             return
-        chosen, seeds, horizon = benchmark or list(measure.BENCHMARKS), seeds or 30, horizon or 500
-        with LiveProgress("all cells") as progress:
-            together = measure.all_cells(chosen, seeds, progress)
-        with LiveProgress("policy by policy") as progress:
-            rows = list(measure.each_cell(chosen, seeds, horizon, progress))
-        report({"all_cells": together, "cells": rows, "machine": measure.machine()}, "cells", format)
+        chosen = benchmark or list(BENCHMARKS)
+        together = time_all(chosen, seeds or 30)
+        cells = [(name, policy) for name in chosen for policy in policies.REGISTRY]
+        rows = list(time_cells(cells, AUTHORS_MICROSECONDS, seeds or 30, horizon or 500, {}))
+        report({"all_cells": together, "cells": rows, "machine": machine()}, "cells", format)
 
 
-@app.command()
-def scale(
-    horizon: Annotated[int, typer.Option(min=10, help="Rounds per measurement.")] = 50,
-    replications: Annotated[
-        list[int] | None, typer.Option(min=1, help="A number of replications; repeatable.  [default: 1 3 10 30 100]")
-    ] = None,
-    replication_horizon: Annotated[int, typer.Option(min=10, help="Rounds per number of replications.")] = 500,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
-) -> None:
-    """Time DFHPG as the problem grows (top-k to 10,000 items, grids to 100 × 100) and as replications are added."""
-    with clear_errors():
-        configure(device, compilation_cache=False)
-        from regretless.studies.speed import simulations as measure
-
-        with LiveProgress("number of coordinates") as progress:
-            rows = list(measure.sizes(horizon, 2, progress))
-        with LiveProgress("number of replications") as progress:
-            counts = replications or [1, 3, 10, 30, 100]
-            rows += measure.replications(counts, replication_horizon, progress)
-        report({"rows": rows, "machine": measure.machine()}, "rows", format)
-
-
-@app.command()
+@app.command(cls=console.PlainCommand)
 def learner(
     benchmark: Annotated[str, typer.Option(help="Whose feasible set and preset to use.")] = "topk",
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy to measure; repeatable.  [default: adaptive, linear_thompson, dfhpg]"),
+        typer.Option(help="A policy to measure; repeatable.", show_default="adaptive, linear_thompson, dfhpg"),
     ] = None,
     rounds: Annotated[int, typer.Option(min=10, help="Rounds to measure after 50 of warm-up.")] = 1000,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
@@ -113,111 +110,165 @@ def learner(
         from regretless import benchmarks as known
         from regretless import policies
         from regretless.registry import require_known
-        from regretless.studies.speed import learner as latency
-        from regretless.studies.speed.simulations import machine
 
         require_known("benchmark", benchmark, known.REGISTRY)
         for name in policy or ():
             require_known("policy", name, policies.REGISTRY)
-        rows = list(latency.latencies(benchmark, policy or latency.POLICIES, rounds))
-        report(
-            {"rows": rows, "machine": machine()},
-            "rows",
-            format,
-            "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5); first call with "
-            "compilation: s",
+        rows = [row for name in policy or LEARNER_POLICIES for row in time_learner(benchmark, name, rounds)]
+        caption = (
+            "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5); first call "
+            "with compilation: s"
         )
-
-
-@app.command()
-def oracle(
-    instance: Annotated[
-        list[str] | None, typer.Option(help="An instance to measure; repeatable.  [default: load1 load2 load3]")
-    ] = None,
-    vectors: Annotated[int, typer.Option(min=1, help="Random price vectors per instance.")] = 200,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the energy data.")] = None,
-    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
-) -> None:
-    """Compare the energy oracle with HiGHS on the whole programme: agreement, and how many times faster it is.
-
-    Exit code 1 if some cost differs by more than 1e-6 of the sum of its absolute parts. Times are wall-clock of the
-    same batch on the same cores; HiGHS shares its rows among them.
-    """
-    with clear_errors():
-        configure("cpu", compilation_cache=False)
-        from regretless.benchmarks.energy import INSTANCES
-        from regretless.studies.speed import oracle as measure
-        from regretless.studies.speed.simulations import machine
-
-        rows = []
-        for name in instance or INSTANCES:
-            with LiveProgress(f"energy, {name}") as progress:
-                rows.append(measure.compare(name, vectors, str(data_dir or ""), progress))
-        report({"instances": rows, "machine": machine()}, "instances", format, "µs: per price vector")
-        if not all(row["agrees"] for row in rows):
-            raise typer.Exit(1)
-
-
-@app.command()
-def tuning(
-    benchmark: Annotated[str, typer.Argument(help="What to tune DFHPG for.")] = "topk",
-    model: Annotated[str, typer.Option(help="Model of the cost.")] = "gaussian_linear",
-    trials: Annotated[int, typer.Option(min=1, help="Random configurations.")] = 200,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Validation seeds.  [default: 10, energy: 5]")] = None,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.  [default: 2000, as in the paper]")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
-) -> None:
-    """Time a tuning against as many runs one after the other in one process that share compiled programs.
-
-    Both start cold and play the same candidates. Exit code 1 if they disagree on the best one, or if the tuning
-    compiled more than one program per combination of static choices.
-    """
-    with clear_errors():
-        configure(device, compilation_cache=False)
-        from regretless.studies.speed import tuning as measure
-        from regretless.studies.speed.simulations import machine
-        from regretless.studies.tuning.search import task as make_task
-
-        with LiveProgress(f"tuning {benchmark}") as progress:
-            task = make_task(benchmark, model=model, seeds=seeds, horizon=horizon)
-            rows = measure.compare(task, trials, progress)
-        caption = "programs: compiled; best: number of the best trial; times faster: what tuning gains"
         report({"rows": rows, "machine": machine()}, "rows", format, caption)
-        if rows[0]["best"] != rows[1]["best"] or rows[0]["programs"] > rows[0]["combinations"]:
-            raise typer.Exit(1)
+
+
+def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
+    """Return the wall-clock time of every published policy on these benchmarks, full horizon."""
+    from regretless.experiments.experiment import Experiment
+    from regretless.experiments.runner import run
+    from regretless.simulation import Monitor
+
+    began = time.perf_counter()
+    with LiveProgress("all cells") as progress:
+        experiments = [Experiment(name, POLICIES, seeds=seeds) for name in benchmarks]
+        parts = [run(each, monitor=Monitor(progress=progress)).seconds for each in experiments]
+    elapsed = time.perf_counter() - began
+    whole = tuple(benchmarks) == BENCHMARKS and seeds == 30
+    return {
+        "cells": len(benchmarks) * len(POLICIES),
+        "seeds": seeds,
+        "seconds": round(elapsed, 2),
+        "compile": round(sum(part["compile"] for part in parts), 2),
+        "run": round(sum(part["run"] for part in parts), 2),
+        "authors_seconds": AUTHORS_SECONDS if whole else None,
+        "ratio": round(AUTHORS_SECONDS / elapsed, 1) if whole else None,
+    }
+
+
+def time_cells(
+    cells: Iterable[tuple[str, str]], authors: dict[str, float], seeds: int, horizon: int, settings: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Iterate over microseconds per replication-round of each policy alone, compilation apart."""
+    from regretless.experiments.experiment import Experiment
+
+    for benchmark, policy in cells:
+        figures = time_experiment(Experiment(benchmark, policy, seeds=seeds, horizon=horizon, settings=settings))
+        known = authors.get(benchmark) if policy == "dfhpg" else None
+        ratio = round(known / figures["microseconds"], 1) if known else None
+        row = {"benchmark": benchmark, "policy": policy, **settings, **figures}
+        yield {**row, "authors_microseconds": known, "ratio": ratio}
+
+
+def time_experiment(experiment: "Experiment") -> dict[str, float]:
+    """Return the compile seconds of a first run, and run seconds and microseconds per round of a second."""
+    from regretless.experiments.runner import run
+    from regretless.simulation import Monitor
+
+    with LiveProgress(experiment.name) as progress:
+        first = run(experiment, monitor=Monitor(progress=progress))
+        second = run(experiment, monitor=Monitor(progress=progress))
+    seconds, rounds = second.seconds["run"], sum(result.regret.size for result in second.values())
+    return {
+        "microseconds": round(seconds / rounds * 1e6, 3),
+        "run_seconds": round(seconds, 3),
+        "compile_seconds": round(first.seconds["compile"], 2),
+    }
+
+
+def time_learner(benchmark: str, policy: str, rounds: int) -> Iterator[dict[str, Any]]:
+    """Iterate over the latencies of ``decide``, ``learn`` and a batch of a learner with its preset."""
+    import numpy as np
+
+    from regretless.experiments.experiment import Experiment
+    from regretless.experiments.resolve import resolve
+    from regretless.live.learner import Learner
+
+    (run,) = resolve(Experiment(benchmark, policy))
+    world = run.parts[1]
+    learner = Learner(
+        world.oracle, context_shape=world.context_shape, policy=policy, settings=run.policy, scaling=False
+    )
+    rng = np.random.default_rng(0)
+    spent: dict[str, list[float]] = {"decide": [], "learn": []}
+    for _ in range(WARM_UP + rounds):
+        context, cost = rng.normal(size=world.context_shape), rng.uniform(1.0, 3.0, size=world.oracle.dim)
+        began = time.perf_counter()
+        choice = learner.decide(context)
+        decided = time.perf_counter()
+        learner.learn(choice.id, total=float(cost @ choice.w))
+        spent["decide"].append(decided - began)
+        spent["learn"].append(time.perf_counter() - decided)
+    for verb, seconds in spent.items():
+        limit = LIMITS[verb] if benchmark == "topk" else None
+        yield _latency(benchmark, policy, verb, seconds, WARM_UP, None, limit)
+    single = float(np.median(spent["decide"][WARM_UP:]))
+    seconds, work = _time_batches(learner, rng)
+    yield _latency(benchmark, policy, f"decide {BATCH}", seconds, 1, work, round(MAX_BATCH_COST * single * 1e6, 1))
+
+
+def _time_batches(learner: "Learner", rng: Any) -> tuple[list[float], float]:
+    """Return the seconds of batches, and their processor time over that of single decisions in between."""
+    import numpy as np
+
+    seconds, work = [], []
+    for _ in range(1 + BATCHES):
+        contexts = rng.normal(size=(BATCH, *learner.problem.context_shape))
+        began, spent = time.perf_counter(), time.process_time()
+        learner.decide(contexts)
+        seconds.append(time.perf_counter() - began)
+        batch = time.process_time()
+        learner.decide(contexts[0])
+        work.append((batch - spent, time.process_time() - batch))
+    many, single = np.median(work[1:], axis=0)
+    return seconds, round(float(many / single), 2)
+
+
+def _latency(
+    benchmark: str, policy: str, verb: str, seconds: list[float], warm_up: int, times: float | None, limit: float | None
+) -> dict[str, Any]:
+    """Return a row of latencies in microseconds."""
+    import numpy as np
+
+    warm = np.array(seconds[warm_up:]) * 1e6
+    return {
+        "benchmark": benchmark,
+        "policy": policy,
+        "verb": verb,
+        "median": round(float(np.median(warm)), 1),
+        "p99": round(float(np.percentile(warm, 99)), 1),
+        "times": times,
+        "limit": limit,
+        "first_seconds": round(seconds[0], 2),
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures were measured on, and the most memory that was used."""
+    import jax
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "devices": [f"{device.platform} {device.device_kind}" for device in jax.local_devices()],
+        "peak_memory_mib": round(peak / (2**20 if sys.platform == "darwin" else 2**10)),
+    }
 
 
 def report(
     figures: dict[str, Any],
     rows: str,
     format: Format,
-    caption: str = CAPTION,
+    caption: str = "µs: per replication and round, compilation apart",
 ) -> None:
-    """Prints the figures."""
+    """Print the figures."""
     if format is Format.json:
-        print(json.dumps(figures, indent=2))
+        console.say_json(figures)
         return
-    console.out.print(as_table(figures[rows], caption), highlight=False)
+    table = Table(caption=caption, caption_justify="left")
+    for key in figures[rows][0]:
+        table.add_column(LABELS.get(key, key), justify="left" if key in TEXT_COLUMNS else "right")
+    for row in figures[rows]:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    console.out.print(table, highlight=False)
     for name, part in figures.items():
         if name != rows:
-            told = ", ".join(f"{key} {value}" for key, value in part.items() if value is not None)
-            console.say(f"{name}: {told}")
-
-
-def as_table(rows: Iterable[dict[str, Any]], caption: str) -> Table:
-    """Rows of figures."""
-    rows = list(rows)
-    table = Table(caption=caption, caption_justify="left")
-    for key in rows[0]:
-        left = key in ("how", "benchmark", "policy", "verb", "model", "instance", "data")
-        table.add_column(LABELS.get(key, key), justify="left" if left else "right")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    return table
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.1e}" if isinstance(value, float) and 0 < value < 1e-3 else str(value)
+            console.say(f"{name}: " + ", ".join(f"{key} {value}" for key, value in part.items() if value is not None))

@@ -1,25 +1,37 @@
-"""How the program speaks: results on standard output, progress and errors on standard error."""
+"""What the commands share: results on standard output, progress and errors on standard error, output paths."""
 
 import contextlib
 import errno
 import functools
+import json
 import os
 import signal
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
 from regretless import files
 from regretless.errors import RegretlessError, SettingsError
 
+if TYPE_CHECKING:
+    from regretless.experiments.extension import Task
+
 LOG_SECONDS = 10.0
+"""Between two lines of progress where no bar can be drawn."""
+
+TRACEBACK = "REGRETLESS_TRACEBACK"
+"""The environment variable that shows the traceback of an unexpected error."""
 
 Imports = Annotated[
     list[str] | None,
@@ -27,7 +39,33 @@ Imports = Annotated[
         "--import", metavar="MODULE", help="A module in this directory, or installed, that registers parts; repeatable."
     ),
 ]
-"""The option --import."""
+Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.")]
+EngineName = Annotated[str, typer.Option(help="Where to compute: local or ray.")]
+Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default one is started here.")]
+
+
+class PlainCommand(TyperCommand):
+    """A command whose flags are shown without a type on its help page."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose flags are shown without a type on its help page."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+def _without_flag_types(params: Any) -> Any:
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
+
 
 out = Console()
 err = Console(stderr=True)
@@ -42,15 +80,18 @@ class Format(StrEnum):
 
 @contextlib.contextmanager
 def clear_errors(stopped: str = "every file that was written is complete") -> Iterator[None]:
-    """Bad input ends with exit code 2, anything else that fails with 1, Ctrl-C with 130; each with one plain message.
+    """End with exit code 2 for bad input, 1 for anything else that fails and 130 for Ctrl-C, each with one message.
 
-    A command that has come to its end is not stopped any more: what comes after it takes a moment.
+    What other code prints meanwhile, such as a plug-in, goes to standard error: standard output is for results.
     """
-    alone = threading.current_thread() is threading.main_thread()
-    if alone:
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main:
         before = signal.signal(signal.SIGINT, functools.partial(_stop, stopped))
     try:
-        yield
+        with _results_only():
+            yield
+    except (typer.Exit, typer.Abort, KeyboardInterrupt, GeneratorExit):
+        raise
     except SettingsError as error:
         complain(error)
         raise typer.Exit(2) from None
@@ -65,60 +106,79 @@ def clear_errors(stopped: str = "every file that was written is complete") -> It
             raise  # standard output: nothing can be said there any more
         complain(f"{error.filename or 'a file'}: {error.strerror or error}")
         raise typer.Exit(1) from None
+    except BaseException as error:
+        if os.environ.get(TRACEBACK) or type(error).__module__.startswith(("click", "typer")):
+            raise
+        complain(f"{type(error).__name__}: {error}; {TRACEBACK}=1 shows where this happened")
+        raise typer.Exit(1) from None
     finally:
-        if alone:
+        if in_main:
             signal.signal(signal.SIGINT, before if before is signal.default_int_handler else signal.SIG_IGN)
 
 
+@contextlib.contextmanager
+def _results_only() -> Iterator[None]:
+    """Keep standard output for ``out``; everything else that is printed goes to standard error."""
+    out.file = sys.stdout
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        out.file.flush()
+        out.file = sys.stdout
+
+
 def _stop(stopped: str, signum: int, frame: Any) -> None:
-    """Ctrl-C: leaves at once, because a compilation cannot be interrupted and an exception may be lost in a callback."""
+    """Leave at once: a compilation cannot be interrupted, and an exception may be lost in a callback."""
     files.remove_unfinished()
     show_cursor = b"\x1b[?25h" if err.is_terminal else b""
     os.write(2, show_cursor + f"\nstopped: {stopped}\n".encode())
     os._exit(130)
 
 
-def complain(error: Exception | str) -> None:
-    """An error, printed literally."""
+def complain(error: BaseException | str) -> None:
+    """Print an error literally."""
     err.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
 
 
-def note(words: str) -> None:
-    """Something that the user should know, printed literally."""
-    err.print(Text.assemble(("note: ", "yellow"), words), soft_wrap=True)
+def note(message: str) -> None:
+    """Print something that the user should know, literally."""
+    err.print(Text.assemble(("note: ", "yellow"), message), soft_wrap=True)
 
 
-def say(words: str, mark: str = "") -> None:
-    """A line of the result, printed literally, ``mark`` in red before it: brackets and colons in it mean nothing."""
-    out.print(Text.assemble((mark, "red"), words), soft_wrap=True)
+def say(message: str, mark: str = "") -> None:
+    """Print a line of the result literally, ``mark`` in red before it."""
+    out.print(Text.assemble((mark, "red"), message), soft_wrap=True)
 
 
-def log(words: str, mark: str = "") -> None:
-    """How the work goes, printed literally on standard error."""
-    err.print(Text.assemble((mark, "red"), words), soft_wrap=True)
+def say_json(value: Any) -> None:
+    """Print a result as JSON."""
+    print(json.dumps(value, indent=2, allow_nan=False), file=out.file)
+
+
+def log(message: str, mark: str = "") -> None:
+    """Print progress literally on standard error."""
+    err.print(Text.assemble((mark, "red"), message), soft_wrap=True)
 
 
 class LiveProgress:
-    """A progress bar that hears from ``simulate``: what is being done, how much is finished, how much there is."""
+    """A progress bar on a terminal, a line now and then elsewhere; the callback of ``simulate``."""
 
     def __init__(self, label: str):
-        self.label = label
+        self.label, self.what, self.logged = label, "", 0.0
         self.task: TaskID | None = None
-        self.what = ""
-        self.logged = 0.0
+        self.began = time.monotonic()
         self.bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
             console=err,
             transient=True,
         )
 
-    def __enter__(self) -> "LiveProgress":
+    def __enter__(self) -> Self:
         if err.is_terminal:
             self.bar.start()
         return self
@@ -127,29 +187,130 @@ class LiveProgress:
         self.bar.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if not err.is_terminal:
-            self._log(what, done, total)
-        elif what != self.what or self.task is None:
-            if self.task is not None:
-                self.bar.remove_task(self.task)
-            self.what, self.task = what, self.bar.add_task(f"{self.label}: {what}", total=total, completed=done)
-        else:
-            self.bar.update(self.task, completed=done, total=total)
-
-    def _log(self, what: str, done: int, total: int) -> None:
-        """A line now and then where no bar can be drawn."""
-        now = time.monotonic()
-        if what != self.what or now - self.logged > LOG_SECONDS:
-            self.what, self.logged = what, now
+        if err.is_terminal:
+            if self.task is None or what != self.what:
+                if self.task is not None:
+                    self.bar.remove_task(self.task)
+                self.task = self.bar.add_task("", total=total)
+            self.what = what
+            self.bar.update(self.task, description=f"{self.label}: {what}", completed=done, total=total)
+        elif what != self.what or time.monotonic() - self.logged > LOG_SECONDS:
+            self.what, self.logged = what, time.monotonic()
             log(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
 
 
-def parse_pairs(pairs: list[str]) -> dict[str, str]:
-    """``key=value`` words as a mapping."""
+class CampaignProgress(LiveProgress):
+    """The listener of a campaign: how many arms are done, what is computed, and how long the rest may take."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.shares: dict[str, float] = {}  # of the work that is done, by address
+        self.weights: dict[str, float] = {}
+        self.settled = 0
+
+    def begin(self, tasks: Sequence["Task"], finished: int) -> None:
+        """Take note of the tasks to compute."""
+        from regretless.experiments.campaign import expected_work
+
+        self.weights = {task.address: expected_work(task) for task in tasks}
+        self.shares, self.settled, self.began = {}, 0, time.monotonic()
+        log(f"{finished} arms finished before, {len(tasks)} to compute")
+
+    def progress(self, task: "Task", what: str, done: int, total: int) -> None:
+        """Show how far a task is."""
+        share = done / max(total, 1) if what == "running" else 0.0
+        self.shares[task.address] = max(share, self.shares.get(task.address, 0.0))
+        self._show(f"{task.name}: {what}")
+
+    def finished(self, task: "Task", computed: bool) -> None:
+        """Show that a result is stored."""
+        self._settle(task)
+
+    def failed(self, task: "Task", error: str) -> None:
+        """Print why a task failed."""
+        log(f"{task.name}: {(error.strip().splitlines() or ['unknown'])[-1]}", "failed: ")
+        self._settle(task)
+
+    def _settle(self, task: "Task") -> None:
+        self.settled += 1
+        self.shares[task.address] = 1.0
+        self._show(task.name, now=self.settled == len(self.weights))
+
+    def _show(self, doing: str, now: bool = False) -> None:
+        """Show the share of the work that is done and the time that the rest takes at this pace."""
+        total = sum(self.weights.values()) or 1.0
+        done = sum(self.weights.get(address, 0.0) * share for address, share in self.shares.items())
+        left = (time.monotonic() - self.began) * (total - done) / done if done else None
+        text = f"{self.settled}/{len(self.weights)} arms, {doing}"
+        if left is not None:
+            text += f", about {format_span(left)} left"
+        if err.is_terminal:
+            if self.task is None:
+                self.task = self.bar.add_task("", total=total)
+            self.bar.update(self.task, description=text, completed=done, total=total)
+        elif now or time.monotonic() - self.logged > LOG_SECONDS:
+            self.logged = time.monotonic()
+            log(text)
+
+
+def format_span(seconds: float) -> str:
+    """Return a length of time such as 3 min 20 s."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
+    """Return ``name=value`` words as a mapping."""
     values: dict[str, str] = {}
     for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
+        name, separator, value = pair.partition("=")
+        if not separator or not name:
             raise SettingsError(f"expected --set NAME=VALUE, got {pair!r}")
-        values[key.strip()] = value.strip()
+        values[name.strip()] = value.strip()
     return values
+
+
+def load_imports(names: Sequence[str] | None) -> list[str]:
+    """Import the modules of ``--import``."""
+    from regretless import plugins
+
+    for name in names or ():
+        plugins.load(name)
+    return list(names or ())
+
+
+def check_engine(engine: str, address: str | None) -> None:
+    """Refuse an engine that does not exist, and an address without a cluster."""
+    from regretless.registry import require_known
+
+    require_known("engine", engine, ("local", "ray"))
+    if address is not None and engine != "ray":
+        raise SettingsError("--address is for --engine ray")
+
+
+def require_writable(folder: Path) -> None:
+    """Make an output folder; refuse one that cannot be written, before anything runs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot write to {folder}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def require_writable_file(path: Path) -> None:
+    """Refuse an output file that cannot be written, before anything runs."""
+    require_writable(path.parent)
+    try:
+        is_folder = path.is_dir()
+        path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
+    if is_folder:
+        raise SettingsError(f"cannot write {path}: it is a folder, expected the name of a file")

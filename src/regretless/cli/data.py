@@ -1,4 +1,4 @@
-"""``regretless data``: what has to be downloaded, because it is not part of the program."""
+"""``regretless data``: download data that is not part of the program."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 from regretless.cli import console
 from regretless.cli.console import clear_errors
 
-app = typer.Typer(help="Download data that is not part of the program.", no_args_is_help=True)
+app = typer.Typer(cls=console.PlainGroup, help="Download data that is not part of the program.", no_args_is_help=True)
 
 
 @app.callback()
@@ -16,19 +16,19 @@ def data() -> None:
     """Download data that is not part of the program."""
 
 
-@app.command()
+@app.command(cls=console.PlainCommand)
 def fetch(
     what: Annotated[str, typer.Argument(help="Whose data: energy.")],
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder to put the files in.  [default: the user's cache]")
+        Path | None, typer.Option(help="Folder to put the files in.", show_default="the user's cache")
     ] = None,
     origin: Annotated[
-        str | None, typer.Option(help="Where to download from.  [default: the public repository]")
+        str | None, typer.Option(help="Where to download from.", show_default="the public repository")
     ] = None,
 ) -> None:
     """Download the electricity prices and scheduling instances of the energy benchmark, and verify their checksums.
 
-    Files that are there already and whole stay as they are. Exit code 1 if the origin cannot be reached.
+    Files that are there already and complete stay as they are. Exit code 1 if the origin cannot be reached.
     """
     with clear_errors():
         from regretless.benchmarks import energy_data

@@ -72,9 +72,9 @@ def evaluate(
     with clear_errors():
         configure(device)
         from regretless import plugins
+        from regretless.cli.inputs import load_oracle
         from regretless.live.evaluation import evaluate as evaluate_candidates
         from regretless.live.learner import Learner
-        from regretless.studies.history import load_oracle
 
         with contextlib.redirect_stdout(sys.stderr):  # the user's modules may print
             for name in import_ or ():

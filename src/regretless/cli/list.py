@@ -1,17 +1,28 @@
-"""``regretless list``: what there is to choose from."""
+"""``regretless list``: what there is to choose from.
 
+The library's own parts are also in ``catalogue.json``, so that lists and completion need not import JAX. ``python -m
+regretless.cli.list`` writes the file, and a test compares it with the registries.
+"""
+
+import functools
+import importlib.metadata
 import inspect
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from regretless.cli import catalogue, console
+from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
 
-KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings")
+KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings", "studies")
+CATALOGUE = Path(__file__).with_name("catalogue.json")
+NOT_LISTED = ("regretless.presets", "regretless.report", "regretless.studies")
+"""Groups of entry points that add nothing to the catalogue."""
 
 
 def list_(
@@ -21,38 +32,65 @@ def list_(
     import_: Imports = None,
     format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.table,
 ) -> None:
-    """Show the benchmarks, policies, surrogates, models, oracles, feedback regimes, worlds, or the settings that --set knows.
+    """Show benchmarks, policies, surrogates, models, oracles, feedback, worlds, studies, or the settings for --set.
 
     Parts of other packages are shown with the name of their package.
     """
     with clear_errors():
-        from regretless import plugins
         from regretless.registry import require_known
 
-        for module in import_ or ():
-            plugins.load(module)
+        imports = console.load_imports(import_)
         require_known("list", kind, KINDS)
-        rows = catalogue.rows(kind) if catalogue.is_all() and not import_ else entries(kind)
+        known = kind != "studies" and not imports and not has_plug_ins()
+        rows = read_catalogue(kind) if known else list_entries(kind)
         if format is Format.json:
-            print(json.dumps([{"name": name, "summary": summary} for name, summary in rows], indent=2))
+            console.say_json([{"name": name, "summary": summary} for name, summary in rows])
             return
         table = Table(title=kind, title_style="bold", show_header=False)
         for name, summary in rows:
             table.add_row(Text(name), Text(summary))
         console.out.print(table, highlight=False)
+        if kind == "studies" and not rows:
+            from regretless.experiments.extension import STUDIES_HINT
+
+            console.note(STUDIES_HINT)
 
 
-def entries(kind: str) -> list[tuple[str, str]]:
-    """Names with one line about each."""
+@functools.cache
+def read_catalogue(kind: str) -> list[tuple[str, str]]:
+    """Return the library's own parts of one kind with a line about each."""
+    return [(name, summary) for name, summary in json.loads(CATALOGUE.read_text(encoding="utf-8"))[kind]]
+
+
+def has_plug_ins() -> bool:
+    """Return whether another package offers parts, so that the catalogue is not complete."""
+    groups = importlib.metadata.entry_points().groups
+    return any(group.startswith("regretless.") and group not in NOT_LISTED for group in groups)
+
+
+def complete(kind: str) -> Callable[[str], list[tuple[str, str]]]:
+    """Return what a shell offers for the beginning of a name."""
+    return lambda incomplete: [row for row in read_catalogue(kind) if row[0].startswith(incomplete)]
+
+
+def list_entries(kind: str) -> list[tuple[str, str]]:
+    """Return names with one line about each."""
     from regretless import benchmarks, feedback, models, oracles, policies, surrogates
     from regretless.errors import SettingsError
 
     if kind == "settings":
-        return settings()
+        return list_settings()
     if kind == "worlds":
-        from regretless.studies.arena.worlds import WORLDS
+        from regretless.experiments.arena_worlds import WORLDS
 
         return [(name, f"{world.about} ({world.group})") for name, world in WORLDS.usable().items()]
+    if kind == "studies":
+        from regretless.experiments.extension import STUDIES
+        from regretless.experiments.study import Scale
+
+        made = {name: make(Scale()) for name, make in STUDIES.usable().items()}
+        ordered = sorted(made.items(), key=lambda item: (item[1].collection, item[1].order))
+        return [(name, f"{study.title} [{STUDIES.origin(name)}]") for name, study in ordered]
     registries: dict[str, Any] = {
         "benchmarks": benchmarks.REGISTRY,
         "policies": policies.REGISTRY,
@@ -65,47 +103,58 @@ def entries(kind: str) -> list[tuple[str, str]]:
     rows = []
     for name in registry:
         try:
-            words = first_line(registry[name])
+            summary = first_line(registry[name])
         except SettingsError as error:
-            words = f"cannot be used: {error}"
+            summary = f"cannot be used: {error}"
         origin = registry.origin(name)
-        rows.append((name, f"{words} [{origin}]" if origin else words))
+        rows.append((name, f"{summary} [{origin}]" if origin else summary))
     return rows
 
 
-def settings() -> list[tuple[str, str]]:
-    """Every setting by its dotted name, with its owners."""
+def list_settings() -> list[tuple[str, str]]:
+    """Return every setting by its dotted name, with its default and the parts that have it."""
     from regretless import benchmarks, models, policies, surrogates
     from regretless.models import nuisance
     from regretless.spec import Spec
 
-    found: dict[str, tuple[str, list[str]]] = {}
+    owners: dict[tuple[str, str], list[str]] = {}
 
-    def tell(owner: str, name: str, field: Any, description: str) -> None:
-        default = field.default
-        words = f"{description} (default {default.registered_name if isinstance(default, Spec) else default})"
-        found.setdefault(f"{name}\0{words}", (words, []))[1].append(owner)
+    def collect(owner: str, spec: Any, prefix: str) -> None:
+        for name, field in spec.model_fields.items():
+            default = field.default
+            if isinstance(default, Spec) and default.registry is None:
+                collect(owner, type(default), f"{prefix}{name}.")
+                continue
+            shown = default.registered_name if isinstance(default, Spec) else default
+            summary = f"{spec.describe_settings().get(name, '')} (default {shown})"
+            owners.setdefault((prefix + name, summary), []).append(owner)
 
-    def collect(owner: str, model: Any, prefix: str) -> None:
-        for name, field in model.model_fields.items():
-            if isinstance(field.default, Spec) and field.default.registry is None:
-                collect(owner, type(field.default), f"{prefix}{name}.")
-            else:
-                tell(owner, prefix + name, field, model.describe_settings().get(name, ""))
-
-    for name, entry in policies.REGISTRY.usable().items():
-        collect(name, entry, "")
-    for head, registry in (
-        ("surrogate", surrogates.REGISTRY), ("nuisance", nuisance.REGISTRY), ("model", models.REGISTRY),
-        ("benchmark", benchmarks.REGISTRY),
-    ):  # fmt: skip
-        for name, part in registry.usable().items():
-            collect(f"{head} {name}", part, f"{head}.")
-    return [(key.partition("\0")[0], f"{words}: {', '.join(who)}") for key, (words, who) in found.items()]
+    for name, spec in policies.REGISTRY.usable().items():
+        collect(name, spec, "")
+    families: dict[str, Any] = {
+        "surrogate": surrogates.REGISTRY,
+        "nuisance": nuisance.REGISTRY,
+        "model": models.REGISTRY,
+        "benchmark": benchmarks.REGISTRY,
+    }
+    for family, registry in families.items():
+        for name, spec in registry.usable().items():
+            collect(f"{family} {name}", spec, f"{family}.")
+    return [(name, f"{summary}: {', '.join(parts)}") for (name, summary), parts in owners.items()]
 
 
 def first_line(thing: object) -> str:
-    """The first sentence of a docstring, without its markup."""
-    whole = thing if isinstance(thing, type) or not hasattr(thing, "measure") else type(thing)
-    text = (inspect.getdoc(whole) or "").split("\n\n")[0]
+    """Return the first paragraph of a docstring, without its markup."""
+    documented = thing if isinstance(thing, type) or not hasattr(thing, "measure") else type(thing)
+    text = (inspect.getdoc(documented) or "").split("\n\n")[0]
     return " ".join(text.replace("``", "").split())
+
+
+def catalogue_text() -> str:
+    """Return what the catalogue must hold."""
+    kinds = [kind for kind in KINDS if kind != "studies"]
+    return json.dumps({kind: list_entries(kind) for kind in kinds}, indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    CATALOGUE.write_text(catalogue_text(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The program's verbs in one place."""
+"""The command ``regretless`` with all of its verbs."""
 
 import os
 import sys
@@ -11,6 +11,7 @@ from regretless.cli import console
 from regretless.cli.arena import EPILOG as ARENA_EPILOG
 from regretless.cli.arena import arena
 from regretless.cli.bench import app as bench
+from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.data import app as data
 from regretless.cli.doctor import doctor
 from regretless.cli.evaluate import EPILOG as EVALUATE_EPILOG
@@ -25,19 +26,20 @@ from regretless.cli.tune import tune
 
 app = typer.Typer(
     name="regretless",
+    cls=PlainGroup,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("run", epilog=EPILOG)(run)
-app.command("arena", epilog=ARENA_EPILOG)(arena)
-app.command("reproduce", epilog=REPRODUCE_EPILOG)(reproduce)
-app.command("report")(report)
-app.command("status")(status)
-app.command("tune")(tune)
-app.command("evaluate", epilog=EVALUATE_EPILOG)(evaluate)
-app.command("list")(list_)
-app.command("doctor")(doctor)
+app.command("run", epilog=EPILOG, cls=PlainCommand)(run)
+app.command("arena", epilog=ARENA_EPILOG, cls=PlainCommand)(arena)
+app.command("reproduce", epilog=REPRODUCE_EPILOG, cls=PlainCommand)(reproduce)
+app.command("report", cls=PlainCommand)(report)
+app.command("status", cls=PlainCommand)(status)
+app.command("tune", cls=PlainCommand)(tune)
+app.command("evaluate", epilog=EVALUATE_EPILOG, cls=PlainCommand)(evaluate)
+app.command("list", cls=PlainCommand)(list_)
+app.command("doctor", cls=PlainCommand)(doctor)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 
@@ -45,10 +47,10 @@ PAGE = """\
 regretless {version}: learn to decide. A solver minimises a cost that has to be
 predicted, and you only ever see what your own decision cost.
 
-  regretless run topk --seeds 4    every policy on a benchmark, beside the paper
+  regretless run topk --seeds 4    every policy on a benchmark
   regretless list policies         what there is; also benchmarks, settings, …
-  regretless arena --quick         policies as they come, on a handful of worlds
-  regretless reproduce --quick     the paper in short; then: regretless report
+  regretless arena --quick         policies without tuning on five worlds
+  regretless reproduce --quick     studies in short; then: regretless report
   regretless doctor                is this machine set up? what to do if not
 
 All commands: regretless --help      One of them: regretless run --help
@@ -59,9 +61,9 @@ In Python: import regretless as rg   Completion: regretless --install-completion
 @app.callback()
 def start(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Say which version this is.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """On-policy decision-focused learning: predict costs, solve, act, learn from partial feedback."""
+    """Learn to decide: predict costs, solve, act, learn from partial feedback."""
     if version:
         print(f"regretless {__version__}")
         raise typer.Exit
@@ -70,12 +72,12 @@ def start(
 
 
 def main() -> None:
-    """Entry point of the console script; where standard output cannot be written to, that is said once."""
+    """Run the command; report once if standard output cannot be written."""
     try:
         app()
         sys.stdout.flush()
     except OSError as error:
-        sys.stdout = open(os.devnull, "w")  # what is left in its buffer goes nowhere  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w")  # what is left in its buffer is dropped  # noqa: SIM115
         if not isinstance(error, BrokenPipeError):
             console.complain(f"cannot write to standard output: {error.strerror or error}")
         sys.exit(1)

@@ -1,15 +1,12 @@
 """``regretless report``: one page with every table and figure, from stored results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from regretless.cli import console
 from regretless.cli.console import clear_errors
-
-if TYPE_CHECKING:
-    from regretless.report.gather import Page
 
 
 def report(
@@ -20,47 +17,30 @@ def report(
     paper: Annotated[
         bool,
         typer.Option(
-            "--paper",
-            help="Also write OUT/paper: every figure and table of the paper from these results (PDF and PNG at column and text "
-            "width, LaTeX), and paper.tex, a document with all of them.",
+            "--paper", help="Also write OUT/paper: figures and tables for print, where an installed package has any."
         ),
     ] = False,
 ) -> None:
-    """Write one self-contained HTML page, figures (PDF, PNG), tables (LaTeX, CSV) and reproduction.md.
+    """Write one self-contained HTML page, figures (PDF, PNG), tables (CSV) and report.md.
 
-    Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing anew; cells that are not
-    finished are named.
+    Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing; missing results are named.
     """
-    with clear_errors("files that were written whole are kept"):
-        from regretless.cli.run import writable
-        from regretless.report.gather import require_campaign
-        from regretless.report.overview import tally
-        from regretless.report.writing import write_report
-        from regretless.studies.store import Store
+    with clear_errors("files that were written completely are kept"):
+        from regretless.errors import SettingsError
+        from regretless.experiments.extension import REPORT, STUDIES_HINT
+        from regretless.experiments.report import read_page, write_report
+        from regretless.experiments.store import ResultStore
 
-        target = Store(store)
-        require_campaign(target)  # before a folder is made for nothing
-        writable(out)
+        target = ResultStore(store)
+        read_page(target)  # before a folder is made for nothing
+        writers = [part.write for part in REPORT.usable().values() if hasattr(part, "write")]
+        if paper and not writers:
+            raise SettingsError(f"--paper: {STUDIES_HINT}")
+        console.require_writable(out)
         page = write_report(target, out)
-        reproduced, compared = tally(page)
-        words = f", {reproduced} of {compared} published cells reproduced" if compared else ""
-        absent = sum(len(study.absent) for study in page.studies)
-        if absent:
-            words += f", {absent} cells not computed yet"
-        studies, cells = len(page.studies), len(page.shown())
-        counted = f"{studies} {'study' if studies == 1 else 'studies'}, {cells} {'cell' if cells == 1 else 'cells'}"
-        if paper:
-            _write_paper(page, out / "paper")
-        console.say(f"{counted}{words}: open {out / 'report.html'}")
-
-
-def _write_paper(page: "Page", folder: Path) -> None:
-    """Writes the figures and tables of the paper, and says which are not computed yet."""
-    from regretless.report.paper.writing import write_paper
-
-    written = write_paper(page, folder)
-    for line in written.missing:
-        console.say(line)
-    counted = [(written.figures, "figure"), (written.tables, "table")]
-    words = " and ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counted)
-    console.say(f"{words} for print: pdflatex paper.tex in {folder}")
+        for write in writers if paper else ():
+            for message in write(page, out / "paper"):
+                console.say(message)
+        console.say(
+            f"{len(page.studies)} {'study' if len(page.studies) == 1 else 'studies'}: open {out / 'report.html'}"
+        )

@@ -1,22 +1,25 @@
-"""``regretless run``: play policies on a benchmark and compare them with the published table."""
+"""``regretless run``: play policies on a benchmark and compare them, with published values where there are any."""
 
 import json
 import shlex
-import sys
-import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from regretless.cli import console
-from regretless.cli.catalogue import complete
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
+from regretless.cli.list import complete
 from regretless.formatting import format_mean, format_number
 from regretless.startup import Device, configure
+
+if TYPE_CHECKING:
+    from regretless.experiments.experiment import Experiment
+    from regretless.experiments.resolve import Run
+    from regretless.results import Results
 
 EPILOG = """
 Examples:
@@ -37,7 +40,7 @@ regretless run energy --data-dir DIR                   the electricity prices an
 
 regretless run --contexts x.csv --costs c.csv --oracle plant:graph   your own history and feasible set
 
-regretless list settings                               what --set knows
+regretless list settings                               the settings for --set
 """
 
 
@@ -53,16 +56,24 @@ def run(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            help="A policy to play; repeat for several.  [default: all that exist for the model]",
+            help="A policy to play; repeat for several.",
+            show_default="all that exist for the model",
             autocompletion=complete("policies"),
         ),
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
-    degree: Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.  [default: 8]")] = None,
-    model: Annotated[str, typer.Option(help="Model of the cost; see 'regretless list models'.")] = "gaussian_linear",
+    degree: Annotated[
+        int | None, typer.Option(help="Degree of the polynomial costs or demand.", show_default="8")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Model of the cost; see 'regretless list models'.", show_default="gaussian_linear"),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the others follow.")] = 0,
-    horizon: Annotated[int | None, typer.Option(min=1, help="How many rounds.  [default: the benchmark's own]")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(min=1, help="How many rounds.", show_default="the benchmark's own")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,170 +87,234 @@ def run(
         float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
     ] = 0.0,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with the data of energy.  [default: $REGRETLESS_DATA, then the cache]")
+        Path | None,
+        typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, then the cache"),
     ] = None,
     contexts: Annotated[Path | None, typer.Option(help="CSV of your own contexts, instead of a benchmark.")] = None,
     costs: Annotated[Path | None, typer.Option(help="CSV of the cost vectors that belong to them.")] = None,
     oracle: Annotated[str | None, typer.Option(help="Your feasible set, as module:object.")] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for result.json, traces (Parquet) and a picture.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for result.json, the results and a picture.")] = None,
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
 ) -> None:
-    """Play policies on a benchmark: mean regret ± standard error over seeds, beside the published values.
+    """Play policies on a benchmark: mean regret ± standard error over seeds, best policy first.
 
-    All policies meet the same contexts and costs. The reference lines say what random decisions, the best fixed
-    decision in hindsight and a decision maker who knows the conditional mean would lose.
+    All policies meet the same contexts and costs. The reference lines are the regret of random decisions, of the best
+    fixed decision in hindsight, and of a decision maker who knows the conditional mean.
     """
     with clear_errors():
         configure(device)
-        from regretless import plugins
-        from regretless.studies import history, outcome, preparing, presets
-        from regretless.studies.experiment import Experiment
+        from regretless.cli.inputs import read_preset
+        from regretless.experiments.experiment import Experiment
+        from regretless.experiments.resolve import resolve
+        from regretless.experiments.runner import collect, play
 
-        began = time.perf_counter()
-        for name in import_ or ():
-            plugins.load(name)
-        files = own_files(benchmark, contexts, costs, oracle)
-        values, notices = (None, []) if preset is None else presets.read_preset(preset)
+        imports = console.load_imports(import_)
+        values, notices = (None, []) if preset is None else read_preset(preset)
         experiment = Experiment(
-            benchmark=history.read_history(files) if files else benchmark,
-            policies=tuple(dict.fromkeys(policy or ())),
+            choose_benchmark(benchmark, contexts, costs, oracle),
+            tuple(dict.fromkeys(policy or ())),
             feedback=feedback,
-            degree=degree,
-            model=model,
             seeds=range(first_seed, first_seed + seeds),
             horizon=horizon,
-            settings=console.parse_pairs(set_ or []),
+            settings={**console.parse_pairs(set_ or []), **world_settings(degree, model, data_dir)},
             preset=values,
             delay=delay,
             missing=missing,
-            data_dir=None if data_dir is None else str(data_dir),
         )
-        prepared = preparing.prepare(experiment)
+        runs = resolve(experiment)
         if out is not None:
-            writable(out)
-        for notice in (*notices, *prepared.notices, *untuned(prepared)):
+            console.require_writable(out)
+        notices += [notice for each in runs for notice in each.notices] + default_notices(experiment, runs)
+        for notice in dict.fromkeys(notices):
             console.note(notice)
         with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
-            found = outcome.play_prepared(prepared, progress)
-        result = found.to_dict()
-        if format is Format.json:  # shown first: it was computed, whether or not it can be written
-            print(json.dumps(result, indent=2))
+            results = collect(play(runs, progress))
+        record = to_record(experiment, runs, results, notices)
+        if format is Format.json:  # printed first: it was computed, whether or not it can be written
+            console.say_json(record)
         else:
-            show(result)
+            show(record, results)
         if out is not None:
-            write(found, result, out, began, import_ or [])
+            pictures = write(experiment, runs, results, record, out, imports)
             if format is not Format.json:
                 console.say(
-                    f"\nwritten to {out}: result.json, regret.png, the traces; next: regretless report --store "
+                    f"\nwritten to {out}: result.json{pictures} and the results; next: regretless report --store "
                     f"{shlex.quote(str(out))}"
                 )
 
 
-def untuned(prepared: Any) -> list[str]:
-    """What must be said where nothing was tuned."""
-    alone = [label for label, each in prepared.settled.items() if not each.tuned and each.settings is not None]
-    if prepared.experiment.preset is not None or not alone:
-        return []
-    whom = "" if len(alone) == len(prepared.settled) else f" for {', '.join(alone)}"
-    return [f"nothing was tuned{whom} on this benchmark: default settings are used, contexts and costs are scaled"]
+def world_settings(degree: int | None, model: str | None, data_dir: Path | None) -> dict[str, Any]:
+    """Return the options that are settings by other names."""
+    named = {
+        "benchmark.degree": degree,
+        "model": model,
+        "benchmark.data_dir": None if data_dir is None else str(data_dir),
+    }
+    return {name: value for name, value in named.items() if value is not None}
 
 
-def own_files(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
-    """The files of a history, None for a benchmark; refuses anything between the two."""
+def choose_benchmark(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
+    """Return the name of a benchmark, or recorded data; refuse anything between the two."""
+    from regretless.cli.inputs import read_recorded
     from regretless.errors import SettingsError
-    from regretless.studies.history import Files
 
     own = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
     missing = [name for name, value in own.items() if value is None]
     if benchmark is not None and len(missing) < len(own):
         raise SettingsError(f"expected BENCHMARK or --contexts, --costs and --oracle, got {benchmark!r} and both")
-    if benchmark is None and missing:
+    if benchmark is not None:
+        return benchmark
+    if contexts is None or costs is None or oracle is None:
         raise SettingsError(
             f"expected BENCHMARK, or --contexts, --costs and --oracle together; {', '.join(missing)} missing"
         )
-    if contexts is None or costs is None or oracle is None:
-        return None
-    return Files(contexts, costs, oracle)
+    return read_recorded(contexts, costs, oracle)
 
 
-def writable(folder: Path) -> None:
-    """Refuses an output folder that cannot be written to, before anything runs."""
-    from regretless.errors import SettingsError
+def default_notices(experiment: "Experiment", runs: Sequence["Run"]) -> list[str]:
+    """Return what the user should know where no tuned preset is used."""
+    from regretless.policies import Policy
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
-
-
-def writable_file(path: Path) -> None:
-    """Refuses a file that cannot be written, before anything runs."""
-    from regretless.errors import SettingsError
-
-    writable(path.parent)
-    try:
-        folder = path.is_dir()
-        path.lstat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
-    if folder:
-        raise SettingsError(f"cannot write {path}: it is a folder, expected the name of a file")
+    untuned = [each.label for each in runs if not each.tuned and not isinstance(each.policy, Policy)]
+    if experiment.preset is not None or not untuned:
+        return []
+    whom = "" if len(untuned) == len(runs) else f" for {', '.join(untuned)}"
+    return [
+        f"there is no tuned preset{whom} on this benchmark: default settings are used, contexts and costs are scaled"
+    ]
 
 
-def show(result: dict[str, Any]) -> None:
-    """Prints the table."""
-    title = f"{result['benchmark']}, {result['feedback']} feedback"
-    if result["degree"] is not None:
-        title += f", degree {result['degree']}"
-    if result["data"] is not None:
-        title += f", {result['data']} data"
-    caption = (
-        f"final regret over {result['horizon']} rounds, {result['seeds']} replications from seed {result['first_seed']}, "
-        f"{result['model']}; compiled in {result['seconds']['compile']:.0f} s, ran in {result['seconds']['run']:.0f} s"
+def to_record(
+    experiment: "Experiment", runs: Sequence["Run"], results: "Results", notices: Sequence[str]
+) -> dict[str, Any]:
+    """Return what is printed as JSON and written to result.json."""
+    from regretless.experiments.campaign import find_published_of
+
+    rows = []
+    for each, row in zip(runs, results.rows(), strict=True):
+        published = find_published_of(each)
+        known = published is not None and row["standard_error"] is not None
+        z = published.z(row["mean"], row["standard_error"]) if published is not None and known else None
+        mean, error = published or (None, None)
+        rows.append({**row, "published_mean": mean, "published_standard_error": error, "z": z})
+    benchmark = runs[0].parts[1]
+    return {
+        "benchmark": experiment.benchmark_name,
+        "feedback": experiment.feedback,
+        "degree": getattr(runs[0].benchmark, "degree", None),
+        "data": benchmark.data,
+        "model": experiment.model,
+        "horizon": runs[0].horizon,
+        "seeds": len(runs[0].seeds),
+        "first_seed": runs[0].seeds[0],
+        "results": rows,
+        "references": results.to_dict()["references"],
+        "seconds": {name: round(value, 3) for name, value in results.seconds.items()},
+        "settings": {label: result.config["policy"].get("settings", {}) for label, result in results.items()},
+        "notices": list(dict.fromkeys(notices)),
+    }
+
+
+def show(record: dict[str, Any], results: "Results") -> None:
+    """Print the table, best policy first, and one sentence about it."""
+    title = ", ".join(
+        [
+            f"{record['benchmark']}, {record['feedback']} feedback",
+            *([] if record["degree"] is None else [f"degree {record['degree']}"]),
+            *([] if record["data"] is None else [f"{record['data']} data"]),
+        ]
     )
+    caption = (
+        f"final regret over {record['horizon']} rounds, {record['seeds']} replications from seed "
+        f"{record['first_seed']}; compiled in {record['seconds']['compile']:.0f} s, ran in "
+        f"{record['seconds']['run']:.0f} s"
+    )
+    rows = sorted(record["results"], key=lambda row: float("inf") if row["mean"] is None else row["mean"])
+    published = any(row["published_mean"] is not None for row in rows)
     table = Table(title=Text(title), caption=Text(caption), title_style="bold", caption_justify="left")
-    for column in ("policy", "mean ± s.e.", "median", "published", "z"):
+    for column in ("policy", "mean ± s.e.", "median", *(("published", "z") if published else ())):
         table.add_column(column, justify="left" if column == "policy" else "right")
-    for row in result["results"]:
+    for place, row in enumerate(rows):
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
-        table.add_row(
+        cells: list[Text | str] = [
             Text(row["policy"]),
             format_mean(row["mean"], row["standard_error"]) + note,
             format_number(row["median"]),
-            "–" if row["published_mean"] is None
-            else format_mean(row["published_mean"], row["published_standard_error"]),
-            "–" if row["z"] is None else f"{row['z']:+.2f}",
-        )  # fmt: skip
+        ]
+        if published:
+            known = row["published_mean"] is not None
+            cells.append(format_mean(row["published_mean"], row["published_standard_error"]) if known else "")
+            cells.append("" if row["z"] is None else f"{row['z']:+.2f}")
+        table.add_row(*cells, style="bold green" if place == 0 and len(rows) > 1 else None)
     table.add_section()
-    for line in result["references"]:
-        name = f"{line['name']} ({line['world']})" if line["world"] else line["name"]
+    for line in record["references"]:
+        name = line["name"].replace("_", " ")
         table.add_row(Text(name, style="dim"), format_mean(line["mean"], line["standard_error"]))
     console.out.print(table)
+    sentence = conclude(rows, results)
+    if sentence:
+        console.say(sentence)
 
 
-def write(outcome: Any, result: dict[str, Any], folder: Path, began: float, imports: list[str]) -> None:
-    """Leaves the result, a picture, and a store with the traces that 'regretless report' reads in ``folder``."""
+def conclude(rows: Sequence[dict[str, Any]], results: "Results") -> str:
+    """Return one sentence about the best policy and the second best."""
+    finite = [row["policy"] for row in rows if row["mean"] is not None]
+    if len(finite) < 2:
+        return ""
+    best, second = finite[:2]
+    first, other = results[best], results[second]
+    if first.world != other.world:
+        return f"{best} has the lowest mean regret; the policies met different worlds, so they are not compared."
+    difference = first.compare(other)
+    if not difference.high < 0:
+        return (
+            f"{best} has the lowest mean regret; the difference from {second} is inconclusive "
+            f"at {difference.pairs} seeds."
+        )
+    share = 100 * -difference.mean / other.mean() if other.mean() else 0.0
+    return (
+        f"{best} has the lowest mean regret, {share:.0f} % below {second} "
+        f"(95 % interval of the difference: {format_number(difference.low)} to {format_number(difference.high)})."
+    )
+
+
+def write(
+    experiment: "Experiment",
+    runs: Sequence["Run"],
+    results: "Results",
+    record: dict[str, Any],
+    folder: Path,
+    imports: Sequence[str],
+) -> str:
+    """Leave a store with the results, result.json and a picture in a folder; return the name of the picture."""
     from regretless import files
-    from regretless.report.curves import regret_curves
-    from regretless.studies.compute import result_of
-    from regretless.studies.plan import Plan
-    from regretless.studies.store import Store
-    from regretless.studies.study import Panel, Scale, Study
+    from regretless.cli.reproduce import command_line
+    from regretless.errors import MissingExtraError, SettingsError
+    from regretless.experiments.campaign import Plan
+    from regretless.experiments.resolve import code_versions
+    from regretless.experiments.store import ResultStore
+    from regretless.experiments.study import Cell, Panel, Scale, Study
 
-    experiment, store = outcome.prepared.experiment, Store(folder)
-    title = f"{result['benchmark']}, {result['feedback']} feedback"
-    stored = result_of(outcome, began)
-    panels = (Panel("Final regret", (("", experiment),)), Panel("Regret per round", (("", experiment),), kind="curves"))
-    study = Study(f"run_{stored.record['key'][:12]}", "table", experiment.where, "", panels)
-    plan = Plan([study], Scale(), f"regretless {shlex.join(sys.argv[1:])}", imports)
+    store = ResultStore(folder)
     store.create()
-    store.put(stored.record["key"], stored)
-    plan.write(store)
-    lines = {line["name"]: line["mean"] for line in result["references"] if line["mean"] is not None}
-    regret_curves(outcome.traces, lines, f"{title}, {result['seeds']} replications", folder / "regret.png")
-    files.write_text(folder / "result.json", json.dumps(result, indent=2) + "\n")
+    try:
+        addresses = [each.address for each in runs]
+    except SettingsError as error:  # an object that a store cannot recognise
+        console.note(f"the results are not stored: {error}")
+    else:
+        for each, address in zip(runs, addresses, strict=True):
+            store.put(address, results[each.label], each.name, code_versions(each.modules))
+        cells = (Cell("", experiment),)
+        panels = (Panel("Final regret", cells), Panel("Regret per round", cells, kind="curves"))
+        study = Study(f"run_{addresses[0][:12]}", panels, experiment.where)
+        store.write_campaign(Plan([study], Scale(), command_line(), imports).campaign())
+    files.write_text(folder / "result.json", json.dumps(record, indent=2) + "\n")
+    try:
+        from regretless.plots import save_figure
+
+        save_figure(results.plot().figure, folder / "regret.png")
+    except MissingExtraError as error:
+        console.note(f"no picture: {error}")
+        return ""
+    return ", regret.png"

@@ -1,9 +1,8 @@
 """``regretless status``: what is done, running, failed and missing in a store, and what to type next."""
 
-import json
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -11,6 +10,9 @@ from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Format, clear_errors
+
+if TYPE_CHECKING:
+    from regretless.experiments.store import Campaign, ResultStore
 
 
 def status(
@@ -22,28 +24,27 @@ def status(
     """Show how far the campaigns of a store are, and the command that resumes each."""
     with clear_errors():
         from regretless.errors import SettingsError
-        from regretless.studies.store import Store
+        from regretless.experiments.store import ResultStore
 
         if not store.is_dir():
             raise SettingsError(f"no store at {store}: 'regretless reproduce --store {store}' makes one")
-        told = examine(Store(store), remove_old)
+        state = examine(ResultStore(store), remove_old)
         if format is Format.json:
-            print(json.dumps(told, indent=2))
+            console.say_json(state)
         else:
-            show(told, old)
+            show(state, old)
 
 
-def examine(store: Any, remove_old: bool) -> dict[str, Any]:
-    """The state of every campaign, and of what is left from other versions."""
-    from regretless.studies.identity import code_version
+def examine(store: "ResultStore", remove_old: bool) -> dict[str, Any]:
+    """Return the state of every campaign, and of what is left from other versions; delete the latter if asked to."""
+    from regretless.experiments.resolve import code_version
 
-    outdated = store.old()
-    size = sum(entry.size for entry in outdated)
+    outdated = store.outdated()
     listed = [
         {
-            "key": entry.key,
-            "name": entry.record["name"] if entry.record else None,
-            "code": entry.record["code"] if entry.record else entry.problem,
+            "address": entry.address,
+            "name": entry.record["extra"]["name"] if entry.record else None,
+            "code": entry.record["extra"]["code"].get("regretless", "?") if entry.record else entry.problem,
             "bytes": entry.size,
         }
         for entry in outdated
@@ -51,69 +52,66 @@ def examine(store: Any, remove_old: bool) -> dict[str, Any]:
     if remove_old:
         for entry in outdated:
             store.remove(entry)
+    size = sum(entry.size for entry in outdated)
     return {
         "code": code_version(),
-        "campaigns": [campaign(plan, store) for plan in store.written_plans()],
+        "campaigns": [examine_campaign(campaign, store) for campaign in store.read_campaigns()],
         "old": {"results": len(outdated), "bytes": size, "removed": remove_old, "list": listed},
     }
 
 
-def campaign(plan: Any, store: Any) -> dict[str, Any]:
-    """How far one campaign is."""
-    cells = dict(plan.cells)
-    cells |= {
-        key: f"{plan.cells[first]} (second range of seeds)"
-        for first, key in plan.second.items()
-        if store.has(key) or store.running(key) or store.failure(key)
-    }
+def examine_campaign(campaign: "Campaign", store: "ResultStore") -> dict[str, Any]:
+    """Return how far one campaign is."""
+    second = {address for study in campaign.studies for cell in study.cells() for _, address in cell.second}
     states: dict[str, list[str]] = {"done": [], "running": [], "failed": [], "missing": []}
-    errors = {}
-    for key, name in cells.items():
-        failure = store.failure(key)
-        if store.has(key):
+    errors: dict[str, str] = {}
+    for address, name in campaign.names.items():
+        failure = store.failure(address)
+        if store.has(address):
             states["done"].append(name)
-        elif store.running(key):
+        elif store.running(address) is not None:
             states["running"].append(name)
         elif failure is not None:
             states["failed"].append(name)
-            errors[name] = failure.error.strip().splitlines()[-1]
-        else:
+            errors[name] = failure.last_line
+        elif address not in second:  # a second range of seeds is played only where it is needed
             states["missing"].append(name)
     return {
-        "command": plan.command,
-        "studies": [study.name for study in plan.studies],
-        "code": plan.code,
-        "cells": len(cells),
-        **{name: len(members) for name, members in states.items()},
-        "running_cells": states["running"],
+        "command": campaign.command,
+        "studies": [study.name for study in campaign.studies],
+        "code": campaign.code,
+        "arms": sum(map(len, states.values())),
+        **{state: len(names) for state, names in states.items()},
+        "running_arms": states["running"],
         "errors": errors,
     }
 
 
-def show(told: dict[str, Any], old: bool) -> None:
-    """Prints the state of the store."""
+def show(state: dict[str, Any], old: bool) -> None:
+    """Print the state of a store."""
     table = Table(title="campaigns", title_style="bold")
-    for column in ("studies", "cells", "done", "running", "failed", "missing"):
+    for column in ("studies", "arms", "done", "running", "failed", "missing"):
         table.add_column(column, justify="left" if column == "studies" else "right")
-    for each in told["campaigns"]:
-        numbers = (str(each[name]) for name in ("cells", "done", "running", "failed", "missing"))
-        table.add_row(Text(" ".join(each["studies"])), *numbers)
+    for campaign in state["campaigns"]:
+        numbers = (str(campaign[name]) for name in ("arms", "done", "running", "failed", "missing"))
+        table.add_row(Text(" ".join(campaign["studies"])), *numbers)
     console.out.print(table)
-    for each in told["campaigns"]:
-        for name, error in each["errors"].items():
+    for campaign in state["campaigns"]:
+        for name, error in campaign["errors"].items():
             console.say(f"{name}: {error}", "failed: ")
-        for name in each["running_cells"]:
+        for name in campaign["running_arms"]:
             console.say(f"running: {name}")
-        if each["done"] < each["cells"]:
-            if each["code"] != told["code"]:
-                console.say("the code has changed since: what it changed is computed anew")
-            console.say(f"resume with: {each['command']}")
-    past = told["old"]
+        if campaign["done"] < campaign["arms"]:
+            if campaign["code"] != state["code"]:
+                console.say("the code has changed since: everything is computed again")
+            console.say(f"resume with: {campaign['command']}")
+    past = state["old"]
     if past["results"]:
-        word = "removed" if past["removed"] else "delete them with: regretless status --remove-old"
-        console.say(f"{past['results']} results of other versions or damaged, {past['bytes'] / 2**20:.1f} MiB: {word}")
+        action = "removed" if past["removed"] else "delete them with: regretless status --remove-old"
+        console.say(
+            f"{past['results']} results of other versions or damaged, {past['bytes'] / 2**20:.1f} MiB: {action}"
+        )
     if old:
-        for each in past["list"]:
-            console.say(
-                f"{each['key'][:12]}  {each['code']}  {each['bytes'] / 2**20:.1f} MiB  {shlex.quote(each['name'] or '?')}"
-            )
+        for entry in past["list"]:
+            size, name = f"{entry['bytes'] / 2**20:.1f} MiB", shlex.quote(entry["name"] or "?")
+            console.say(f"{entry['address'][:12]}  {entry['code']}  {size}  {name}")

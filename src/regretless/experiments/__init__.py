@@ -1,6 +1,62 @@
 """Experiments: what to run, how each arm is resolved and stored, studies, tuning and the arena."""
 
-from regretless.experiments.extension import Preset, PresetSource, Published, Task
-from regretless.experiments.study import QUICK, Cell, Panel, Scale, Study
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["QUICK", "Cell", "Panel", "Preset", "PresetSource", "Published", "Scale", "Study", "Task"]
+from regretless.registry import lazy_attribute
+
+if TYPE_CHECKING:
+    from regretless.experiments.campaign import Plan, carry_out
+    from regretless.experiments.experiment import Arm, Experiment
+    from regretless.experiments.extension import Preset, PresetSource, Published, Task
+    from regretless.experiments.parallel import choose_engine
+    from regretless.experiments.resolve import Run, address_of
+    from regretless.experiments.runner import run
+    from regretless.experiments.store import Campaign, ResultStore
+    from regretless.experiments.study import QUICK, Cell, Panel, Scale, Study
+    from regretless.experiments.tuning import TuningResult, tune, validation_experiment
+
+__all__ = [
+    "QUICK",
+    "Arm",
+    "Campaign",
+    "Cell",
+    "Experiment",
+    "Panel",
+    "Plan",
+    "Preset",
+    "PresetSource",
+    "Published",
+    "ResultStore",
+    "Run",
+    "Scale",
+    "Study",
+    "Task",
+    "TuningResult",
+    "address_of",
+    "carry_out",
+    "choose_engine",
+    "run",
+    "tune",
+    "validation_experiment",
+]
+
+_MODULES = {
+    "campaign": ("Plan", "carry_out"),
+    "experiment": ("Arm", "Experiment"),
+    "extension": ("Preset", "PresetSource", "Published", "Task"),
+    "parallel": ("choose_engine",),
+    "resolve": ("Run", "address_of"),
+    "runner": ("run",),
+    "store": ("Campaign", "ResultStore"),
+    "study": ("QUICK", "Cell", "Panel", "Scale", "Study"),
+    "tuning": ("TuningResult", "tune", "validation_experiment"),
+}
+_LOCATIONS = {name: f"regretless.experiments.{module}:{name}" for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    return lazy_attribute(__name__, _LOCATIONS, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -280,7 +280,7 @@ Compute = Callable[[Sequence[Task], Progress], list[Result]]
 
 def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
     """Return the results of a batch."""
-    from regretless.experiments.run import play
+    from regretless.experiments.runner import play
 
     runs = [task for task in tasks if isinstance(task, Run)]
     return play(runs, progress) if len(runs) == len(tasks) else [task.compute(progress) for task in tasks]
@@ -290,7 +290,7 @@ def work(
     batches: Sequence[Sequence[Task]],
     store: ResultStore,
     listener: Listener,
-    compute: Compute = compute_batch,
+    compute: Compute | None = None,
     patience: float = PATIENCE_SECONDS,
 ) -> None:
     """Compute what no other process does, wait for the others, and take over what they leave undone.
@@ -300,7 +300,7 @@ def work(
     earlier = {task.address: store.failure(task.address) for batch in batches for task in batch}
     waiting = [list(batch) for batch in batches]
     while waiting:
-        left = [_work_on(batch, store, listener, compute, earlier) for batch in waiting]
+        left = [_work_on(batch, store, listener, compute or compute_batch, earlier) for batch in waiting]
         if sum(map(len, left)) == sum(map(len, waiting)):
             time.sleep(patience)
         waiting = [batch for batch in left if batch]

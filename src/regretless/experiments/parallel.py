@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from regretless.experiments.campaign import (
     Engine,
     Listener,
     SilentListener,
-    compute_batch,
     work,
 )
 from regretless.experiments.extension import Task
@@ -45,7 +44,7 @@ RETRIES = 5
 class InProcess:
     """Compute batches one after the other in this process; replications are vectorised."""
 
-    def __init__(self, compute: Compute = compute_batch):
+    def __init__(self, compute: Compute | None = None):
         self._compute = compute
 
     def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
@@ -81,7 +80,7 @@ class LocalProcesses:
         calls = (job(payload, str(store.folder), self.jobs, cores, self.device, self.imports) for payload in payloads)
         terminated = require("joblib.externals.loky.process_executor", extra="parallel").TerminatedWorkerError
         watcher = _Watcher([task for batch in batches for task in batch], store, listener)
-        with watcher:
+        with watcher, _safe_path():
             try:
                 for error in parallel(calls):
                     if error is not None:
@@ -90,6 +89,18 @@ class LocalProcesses:
                 pass
         left = [[task for task in batch if task.address not in watcher.settled] for batch in batches]
         work([batch for batch in left if batch], store, listener)
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Keep new processes from importing modules of the working directory in place of installed ones."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
 
 
 class _Watcher:

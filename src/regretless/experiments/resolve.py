@@ -155,7 +155,7 @@ class Run:
 
     def compute(self, progress: Progress) -> Any:
         """Play this run by itself."""
-        from regretless.experiments.run import play
+        from regretless.experiments.runner import play
 
         return play([self], progress)[0]
 

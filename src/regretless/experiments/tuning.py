@@ -61,6 +61,9 @@ PATIENCE_SECONDS = 1.0
 LOST_SECONDS = 3600.0
 """After this time a running trial of another machine counts as lost."""
 
+NAMELESS_SECONDS = 10.0
+"""After this time a running trial counts as lost if its worker has not written its name, because its disk is full."""
+
 MIN_TRIALS_FOR_IMPORTANCE = 10
 
 
@@ -598,10 +601,11 @@ class _Trials:
 
 def _is_lost(trial: Any) -> bool:
     """Return whether the worker of a running trial is gone."""
-    host, process, search = (*str(trial.user_attrs.get("worker", "")).split(":"), "", "")[:3]
+    worker = str(trial.user_attrs.get("worker", ""))
+    host, process, search = (*worker.split(":"), "", "")[:3]
     if host != platform.node() or not process.isdigit():
-        started = trial.datetime_start
-        return started is None or time.time() - started.timestamp() > LOST_SECONDS
+        started, limit = trial.datetime_start, LOST_SECONDS if worker else NAMELESS_SECONDS
+        return started is None or time.time() - started.timestamp() > limit
     if int(process) == os.getpid():
         return search not in _OPEN
     try:

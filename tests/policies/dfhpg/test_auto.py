@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import Problem, oracles, policies, replay
+from regretless.experiments import Experiment
+from regretless.experiments.resolve import resolve
 from regretless.models import networks
 from regretless.models.networks import BypassNetwork
 from regretless.policies.dfhpg.auto import NetworkEnsemble, size_of
-from regretless.studies.experiment import Experiment
-from regretless.studies.settling import settle
 from toys import DIM, cheapest_two
 
 PROBLEM = Problem(oracles.top_k(DIM, 2), (3,), "bandit")
@@ -70,7 +70,8 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
 
 
 def test_no_preset_of_the_paper_reaches_it():
-    mine, theirs = settle(Experiment(benchmark="topk", policies=("dfhpg_auto", "dfhpg")))
-    assert mine.names() == {**policies.parse("dfhpg_auto").names(), "scaling": True}
-    assert not mine.tuned
-    assert theirs.tuned
+    auto, dfhpg = resolve(Experiment("topk", ["dfhpg_auto", "dfhpg"]))
+    assert auto.policy == policies.parse("dfhpg_auto")
+    assert auto.scaling
+    assert not auto.tuned
+    assert dfhpg.tuned

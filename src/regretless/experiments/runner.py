@@ -9,6 +9,7 @@ from regretless.errors import SettingsError
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.extension import Progress, Task
 from regretless.experiments.resolve import Run, resolve
+from regretless.formatting import unique_name
 from regretless.results import Result, Results
 from regretless.simulation.programs import make_room
 from regretless.simulation.simulator import (
@@ -121,8 +122,11 @@ def play(
     results: dict[int, Result] = {}
     for number, ((_, chunk), places) in enumerate(groups.items()):
         first = runs[places[0]]
+        names: dict[int, str] = {}
+        for place in places:
+            names[place] = unique_name(runs[place].label, names.values())
         simulated = simulate(
-            {str(place): runs[place].parts[0] for place in places},
+            {names[place]: runs[place].parts[0] for place in places},
             first.parts[1],
             seeds=first.seeds,
             horizon=first.horizon,
@@ -134,7 +138,7 @@ def play(
         )
         share = {name: spent / len(places) for name, spent in simulated.seconds.items()}
         for place in places:
-            results[place] = _finish(runs[place], simulated[str(place)], share)
+            results[place] = _finish(runs[place], simulated[names[place]], share)
     return [results[place] for place in range(len(runs))]
 
 

@@ -1,1 +1,0 @@
-"""Traces turned into pictures and tables. Nothing is imported here: words and tables need no drawing library."""

@@ -1,1 +1,0 @@
-"""Who computes the cells of a campaign: several processes, or a Ray cluster."""

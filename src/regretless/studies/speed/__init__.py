@@ -1,1 +1,0 @@
-"""How fast the program is: simulations, the live learner, the scheduling oracle, tuning."""

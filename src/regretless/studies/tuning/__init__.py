@@ -1,1 +1,0 @@
-"""Tuning: random search over a policy's settings on validation seeds."""
