@@ -56,10 +56,18 @@ class Projection(NamedTuple):
 
 
 class FlatLevel(eqx.Module):
-    """A direction of the coefficients about which the prior knows nothing, learned jointly by all blocks."""
+    """A direction of the coefficients about which the prior knows nothing, learned jointly by all blocks.
 
-    loading: Float[Array, "b n"]  # how far each coefficient still follows the level
-    information: Float[Array, ""]  # precision of the level
+    Parameters
+    ----------
+    loading : array of shape ``[blocks, n]``
+        How far each coefficient still follows the level.
+    information : array
+        Precision of the level, in units of the noise precision.
+    """
+
+    loading: Float[Array, "b n"]
+    information: Float[Array, ""]
 
 
 class LinearPosterior(eqx.Module):
@@ -181,10 +189,18 @@ class LinearPosterior(eqx.Module):
 
 
 class ErrorScale(eqx.Module):
-    """Usual size of prediction errors: a running median that no single absurd error can move by much."""
+    """Usual size of prediction errors: a running median that no single absurd error can move by much.
 
-    median: Float[Array, ""]  # of the absolute errors
-    rows: Float[Array, ""]  # measured so far
+    Parameters
+    ----------
+    median : array
+        Running median of the absolute errors.
+    rows : array
+        Measured rows so far.
+    """
+
+    median: Float[Array, ""]
+    rows: Float[Array, ""]
 
     def clip(
         self, errors: Float[Array, "..."], clipping: Float[Array, ""], spread: Float[Array, "..."] | float = 1.0
@@ -229,7 +245,7 @@ class RunningRegression(eqx.Module):
     """
 
     moments: Float[Array, "k k"]  # mean of z zᵀ, z = (1, x)
-    products: Float[Array, " k"]  # mean of z v
+    products: Float[Array, " k"]  # mean of z v, v the value
     coefficients: Float[Array, " k"]
 
     @property

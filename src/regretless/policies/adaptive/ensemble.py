@@ -128,23 +128,23 @@ class Ensemble(PolicySpec):
     Parameters
     ----------
     members : int, default 5
-        Networks.
+        Number of networks.
     width : int, default 64
-        Of each of the two hidden layers.
+        Units of each of the two hidden layers.
     steps : int, default 4
-        Of Adam after each round.
+        Steps of Adam after each round.
     early_steps : int, default 1
-        If above ``steps``: the same in the first 100 rounds, then falling.
+        The same in the first 100 rounds, falling to ``steps`` later; no effect unless above ``steps``.
     batch : int, default 64
         Remembered rounds in each step.
     memory : int, default 2048
-        Rounds remembered, fewer where they are large.
+        Rounds remembered, fewer if they take more than 64 MiB.
     lr : float, default 0.001
-        Adam's rate.
+        Learning rate of Adam.
     decay : float, default 0.1
-        Share of the weights, times the rate, that each step takes away.
+        Weight decay: each step subtracts ``lr * decay`` of the weights.
     floor : float, default 0.3
-        Share of the usual size in the loss's denominator.
+        Share of the usual size in the denominator of the loss.
     """
 
     by_default: ClassVar[bool] = False

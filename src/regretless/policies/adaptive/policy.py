@@ -334,23 +334,30 @@ class Adaptive(PolicySpec):
     Parameters
     ----------
     exploration : float, default 0.2
-        Spread of the draws, in posterior standard deviations.
+        Spread of the draws from the linear learner, in posterior standard deviations.
     optimism : float, default 1.0
-        Prior deviations by which what was not tried yet is believed to cost less.
+        Prior deviations by which untried costs are believed to be lower than the others.
     forgetting : float, default 0.005
-        Share that the fading learner forgets per step.
+        Share of its information that the fading learner forgets per step; 0 for no fading learner.
     memory : float, default 100.0
         Rounds over which a learner's errors are averaged.
     temperature : float, default 1.0
-        Low: the learner with the smallest error decides alone.
+        Weights are proportional to ``error ** (-1 / temperature)``: near 0 the best learner decides alone.
     margin : float, default 0.4
-        Logarithm of the error ratio beyond which a learner gets no weight.
+        Logarithm of the error ratio to the best learner beyond which a weight is zero.
     networks : int, default 3
-        In the ensemble; 0 for none.
+        Number of networks in the ensemble; 0 for none.
     steps : int, default 4
-        Of the ensemble's training after each round.
+        Training steps of the ensemble after each round.
     early_steps : int, default 8
-        If above ``steps``: the same in the first 100 rounds, then falling.
+        The same in the first 100 rounds, falling to ``steps`` later; no effect unless above ``steps``.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> problem = rg.Problem(rg.oracles.top_k(4, 2), context=3, feedback="bandit")
+    >>> rg.policies.Adaptive(exploration=0.1).build(problem).names
+    ('linear', 'log_linear', 'fading', 'networks')
     """
 
     exploration: float = Field(default=0.2, ge=0)
