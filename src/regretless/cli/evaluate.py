@@ -1,9 +1,6 @@
 """``regretless evaluate``: what policies would have cost in the rounds of a log, before they go live."""
 
-import contextlib
-import json
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,21 +73,20 @@ def evaluate(
         from regretless.live.evaluation import evaluate as evaluate_candidates
         from regretless.live.learner import Learner
 
-        with contextlib.redirect_stdout(sys.stderr):  # the user's modules may print
-            for name in import_ or ():
-                plugins.load(name)
-            feasible = load_oracle(oracle)
-            history = read_history(source, rewards)
-            names = policy or ([] if learner or function else ["adaptive"])
-            labels = label_learners(learner or [], [*(function or ()), *names])
-            candidates: dict[str, Any] = {
-                label: Learner.open(path, feasible, read_only=True) for label, path in labels.items()
-            }
-            candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
-            candidates |= {name: name for name in names}
-            evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
+        for name in import_ or ():
+            plugins.load(name)
+        feasible = load_oracle(oracle)
+        history = read_history(source, rewards)
+        names = policy or ([] if learner or function else ["adaptive"])
+        labels = label_learners(learner or [], [*(function or ()), *names])
+        candidates: dict[str, Any] = {
+            label: Learner.open(path, feasible, read_only=True) for label, path in labels.items()
+        }
+        candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
+        candidates |= {name: name for name in names}
+        evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
         if format is Format.json:
-            print(json.dumps(evaluation.to_dict(), indent=2))
+            console.say_json(evaluation.to_dict())
         else:
             show(evaluation)
 
