@@ -3,6 +3,7 @@
 import ast
 import io
 import subprocess
+import sys
 import tokenize
 from collections import defaultdict
 from pathlib import Path
@@ -94,3 +95,42 @@ def test_the_formatter_may_touch_almost_everything():
         name: (ROOT / name).read_text("utf-8").count(marker) for name in files.stdout.split() if (ROOT / name).is_file()
     }
     assert sum(counts.values()) <= MAX_UNFORMATTED_BLOCKS, {name: count for name, count in counts.items() if count}
+
+
+WALK = """
+import sys, threading
+files = set()
+def count(frame, event, argument):
+    optimized = frame.f_code.co_flags & 1  # functions, not the bodies of modules and classes
+    if event == "call" and optimized and "/regretless/" in frame.f_code.co_filename:
+        files.add(frame.f_code.co_filename)
+import numpy as np
+import regretless as rg
+from regretless_command import main
+sys.setprofile(count)
+threading.setprofile(count)
+{walk}
+sys.setprofile(None)
+print(len(files))
+"""
+LEARNER = """
+learner = rg.Learner(rg.oracles.milp(A_ub=[[3, 4, 2, 5]], b_ub=[7], integrality=1), context=3)
+for x in np.random.default_rng(0).normal(size=(4, 3)):
+    learner.learn(learner.decide(x).id, total=1.0)
+"""
+COMMAND = """
+sys.argv = ["regretless", "run", "topk", "--policy", "dfhpg", "--seeds", "2", "--horizon", "20", "--out", "out"]
+try:
+    main()
+except SystemExit:
+    pass
+"""
+
+
+@NOT_YET
+@pytest.mark.slow
+@pytest.mark.parametrize(("walk", "limit"), [(LEARNER, 28), (COMMAND, 45)], ids=["learner", "run"])
+def test_a_walk_through_the_library_enters_few_files(walk, limit, tmp_path):
+    command = [sys.executable, "-c", WALK.format(walk=walk)]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert int(result.stdout.split()[-1]) <= limit
