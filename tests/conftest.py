@@ -33,6 +33,16 @@ hypothesis.settings.register_profile("regretless", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("regretless")
 
 GOLDEN = Path(__file__).parent / "golden"
+SLOW = set((Path(__file__).parent / "slow.txt").read_text("utf-8").split())  # written by tools/slow_tests.py
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that were measured as slow."""
+    for item in items:
+        path, *names = item.nodeid.partition("[")[0].split("::")
+        module = ".".join([path.removesuffix(".py").replace("/", "."), *names[:-1]])
+        if f"{module}::{names[-1]}" in SLOW:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="module", autouse=True)
