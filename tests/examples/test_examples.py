@@ -85,7 +85,7 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
 
 def test_going_live_is_cheaper_than_the_foreman_and_can_be_rebuilt_from_its_store(tmp_path):
     text = output_of("going_live", tmp_path, 120)
-    assert re.search(r"learner +cannot be told from this log", text), text
+    assert re.search(r"learner +inconclusive from this log", text), text
     assert float(re.search(r"116 live days: ([+-][\d.]+)%", text)[1]) < 5.0, text  # the budget, and 116 days of luck
     rollout = rg.Rollout(lambda context: np.eye(4).reshape(-1))
     with pytest.warns(UserWarning, match="budget 0.02 and mode 'act' stay those of the store"):
