@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
+import regretless.oracles.inputs as inputs
 from regretless.columns import Columns
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, observe, regime
-from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Instance, Sample, Solution
 

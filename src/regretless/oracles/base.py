@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
+import regretless.oracles.inputs as inputs
 from regretless.errors import OracleError
-from regretless.oracles import inputs
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 INFEASIBLE, OUT_OF_TIME, NOT_FINITE, BROKEN = range(SOLVED + 1, SOLVED + 5)

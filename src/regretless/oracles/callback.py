@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+import regretless.oracles.inputs as inputs
 from regretless.errors import OracleError, RegretlessError, SettingsError
-from regretless.oracles import inputs
 from regretless.oracles.base import Oracle, failure_text, feasible_on_host, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import regretless.oracles.inputs as inputs
 from regretless.errors import OracleError, SettingsError
-from regretless.oracles import inputs
 from regretless.oracles.base import BROKEN, INFEASIBLE, NOT_FINITE, OUT_OF_TIME
 from regretless.startup import usable_cores
 from regretless.types import SOLVED

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+import regretless.oracles.inputs as inputs
 from regretless.errors import SettingsError
-from regretless.oracles import inputs
 from regretless.oracles.base import Oracle, check, reason_of, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 

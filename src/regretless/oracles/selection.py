@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+import regretless.oracles.inputs as inputs
 from regretless.errors import SettingsError
-from regretless.oracles import inputs
 from regretless.oracles.base import INFEASIBLE, MaskedOracle, TraceableOracle
 from regretless.types import SOLVED, Cost, Instance, Solution
 

@@ -391,10 +391,6 @@ class SimulationRun:
             "compiler options": self.replicas.options,
         }
 
-    def prepare(self) -> None:
-        """Compile every program of this run, and run none."""
-        self._prepare(self._keys([0]))
-
     def _keys(self, seeds: Sequence[int]) -> Any:
         """Return the keys of a chunk, padded to its size."""
         padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]

@@ -271,16 +271,6 @@ def _saving(path: str | os.PathLike[str], request: dict[str, Any]) -> Any:
     return Saving(path, request)
 
 
-def compile_programs(
-    named: Mapping[str, Policy], benchmark: Benchmark, seeds: int, horizon: int, delay: int, missing: float
-) -> None:
-    """Compile what ``simulate`` will need for this number of seeds."""
-    with jax.enable_x64(True):
-        spec, lengths = SimulationSpec(benchmark, delay, missing), segment_lengths(horizon)
-        groups = group_policies(named, merge=True)
-        SimulationRun(spec, groups, lengths, seeds, vectorized=True, chunk=None, progress=no_progress).prepare()
-
-
 def independent_chunk(
     policy: Policy, benchmark: Benchmark, replications: int, horizon: int, delay: int = 0, missing: float = 0.0
 ) -> int:
