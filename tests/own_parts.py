@@ -1,4 +1,4 @@
-"""Files such as people have in their working directory: parts of their own, and studies that use them."""
+"""Files such as people have in their working directory: parts and studies that use them."""
 
 MINE = '''
 from typing import ClassVar

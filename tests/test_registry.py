@@ -58,7 +58,7 @@ def test_our_own_names_cannot_be_taken(registry):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("broken", "shape 'broken' of the package broken cannot be loaded: ModuleNotFoundError"),
         ("plain", "shape 'plain': expected a Shape, got offered, which has no 'sides'"),
@@ -66,8 +66,8 @@ def test_our_own_names_cannot_be_taken(registry):
         ("squar", "unknown shape 'squar'; did you mean 'square'?"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_the_reason(registry, name, words):
-    with pytest.raises(SettingsError, match=words):
+def test_a_part_that_cannot_be_used_is_refused_with_the_reason(registry, name, message):
+    with pytest.raises(SettingsError, match=message):
         registry[name]
 
 

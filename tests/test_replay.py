@@ -60,15 +60,15 @@ def test_a_record_measures_what_the_feedback_measures(rule, rows):
     rng = np.random.default_rng(0)
     context, cost, prediction = rng.normal(size=problem.context_shape), rng.normal(size=6), rng.normal(size=6)
     w = jnp.array([0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
-    told = problem.observe(problem.decision(w, context), jnp.asarray(cost))
-    seen = replay.measured_round(problem.feedback, 2, problem.decision(w, context), told)
+    observed = problem.observe(problem.decision(w, context), jnp.asarray(cost))
+    seen = replay.measured_round(problem.feedback, 2, problem.decision(w, context), observed)
     kept = np.arange(6)
     if rows and problem.feedback.sparse:  # only the chosen rows are there
         kept = np.array([1, 4])
         assert np.allclose(seen.context, context[kept], atol=1e-6)
     used = np.asarray(seen.used)
-    expected = np.asarray(told.operator.matvec(jnp.asarray(prediction)))[np.asarray(told.used())]
+    expected = np.asarray(observed.operator.matvec(jnp.asarray(prediction)))[np.asarray(observed.used())]
     assert np.allclose(seen.measure(jnp.asarray(prediction[kept], jnp.float32))[used], expected, atol=1e-5)
-    assert np.allclose(seen.values[used], np.asarray(told.values)[np.asarray(told.used())], atol=1e-5)
-    norms = np.sqrt(np.asarray(told.operator.row_squares()))[np.asarray(told.used())]
+    assert np.allclose(seen.values[used], np.asarray(observed.values)[np.asarray(observed.used())], atol=1e-5)
+    norms = np.sqrt(np.asarray(observed.operator.row_squares()))[np.asarray(observed.used())]
     assert np.allclose(seen.row_norms()[used], norms, atol=1e-5)

@@ -59,13 +59,13 @@ def make(name, benchmark, feedback="bandit", model="gaussian_linear", may_miss=F
     """A policy for a benchmark, with settings that learn fast; those that it has not are left out."""
     wanted = {"surrogate": "pairwise_diff", "exploration_scale": 0.3, "nuisance.lr": 0.01, "model": model}
     known = policies.REGISTRY[name].model_fields
-    own = {key: value for key, value in wanted.items() if key.partition(".")[0] in known}
+    given = {key: value for key, value in wanted.items() if key.partition(".")[0] in known}
     problem = benchmark.problem(feedback, may_miss=may_miss)
-    return policies.parse(name, {**own, **settings}).build(problem)
+    return policies.parse(name, {**given, **settings}).build(problem)
 
 
 def models_of(name):
-    """The models that a policy can have; one without a choice has its own."""
+    """The models that a policy can have; a policy without a choice has one model."""
     if "model" not in policies.REGISTRY[name].model_fields:
         return ["gaussian_linear"]
     return [model for model in models.REGISTRY if "dfhpg" in name or not models.is_generative(model)]

@@ -74,7 +74,7 @@ def test_ddpm_is_ancestral_sampling():
     np.testing.assert_allclose(steps.add, -beta / ((1 - kept) * (1 - beta)) ** 0.5, rtol=1e-9)
     model = DiffusionModel(3, (2,), 20, 8, sampler="ddpm")
     params, noise = model.init(jax.random.key(0)), jax.random.normal(jax.random.key(1), (400, 3))
-    fresh = np.asarray(model._fresh(noise[:, None, :]))[:, :, 0]
+    fresh = np.asarray(model.fresh_noise(noise[:, None, :]))[:, :, 0]
     np.testing.assert_allclose(fresh.std(axis=(1, 2)), path(20, 8, "ddpm").spread, rtol=0.1, atol=1e-12)
     assert abs(np.corrcoef(fresh[0].ravel(), np.asarray(noise).ravel())[0, 1]) < 0.1, "nothing of ε is left in it"
     costs, _ = model.scenarios(params, jnp.ones(2), noise[:2])
@@ -84,8 +84,8 @@ def test_ddpm_is_ancestral_sampling():
 def test_an_unweighted_regulariser_leaves_the_weights_out():
     plain = Diffusion(train_steps=20, sample_steps=8, weights="elbo", regulariser="unweighted").build(3, (2,))
     params, x, cost, key = plain.init(jax.random.key(0)), jnp.ones(2), jnp.array([1.0, 2.0, -1.0]), jax.random.key(2)
-    drawn = plain._drawn(key, 0)
-    expected = jax.grad(lambda p: plain._loss(p, x, cost, drawn, np.ones(20)))(params)
+    drawn = plain.draw_times(key, 0)
+    expected = jax.grad(lambda p: plain.weighted_loss(p, x, cost, drawn, np.ones(20)))(params)
     got = plain.regulariser_gradient(params, x, cost, key)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), got, expected)
     weighted = DiffusionModel(3, (2,), 20, 8, "elbo").regulariser_gradient(params, x, cost, key)

@@ -1,4 +1,4 @@
-"""The baselines of the paper: what each plays and which loss its step follows."""
+"""The baselines of the paper: what they play and which loss their steps follow."""
 
 import jax
 import jax.numpy as jnp

@@ -79,7 +79,7 @@ LOSSES = {
 }
 
 
-# The constants of the losses at other values than their own.
+# The constants of the losses at values other than their defaults.
 SET = {
     "mse_spo_plus": {"share": 0.2},
     "pg": {"step": 0.7, "difference": "central"},

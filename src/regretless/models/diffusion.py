@@ -135,24 +135,24 @@ class DiffusionModel(GenerativeModel):
         return None
 
     def draw_loss(self, key: Key) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
-        return self._drawn(key, 0 if self.weights == "root" else 1)
+        return self.draw_times(key, 0 if self.weights == "root" else 1)
 
     def loss(self, params: Denoiser, context: Context, cost: Cost, drawn: Any) -> Float[Array, ""]:
-        return self._loss(params, context, cost, drawn, getattr(schedule(self.train_steps), self.weights))
+        return self.weighted_loss(params, context, cost, drawn, getattr(schedule(self.train_steps), self.weights))
 
     def regulariser_gradient(self, params: Denoiser, context: Context, cost: Cost, key: Key) -> Params:
         first = 0 if self.weights == "root" else jnp.asarray(self.weighted, jnp.int32)
         table = alike(params, jnp.asarray(getattr(schedule(self.train_steps), self.weights)))
         weights = jnp.where(jnp.asarray(self.weighted) > 0, table, jnp.ones_like(table))
-        return jax.grad(self._loss)(params, context, cost, self._drawn(key, first), weights)
+        return jax.grad(self.weighted_loss)(params, context, cost, self.draw_times(key, first), weights)
 
-    def _drawn(self, key: Key, first: int | Array) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
+    def draw_times(self, key: Key, first: int | Array) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
         """Draw times from ``first`` on, and the noise at each."""
         time_key, noise_key = jax.random.split(key)
         times = jax.random.randint(time_key, (LOSS_DRAWS,), first, self.train_steps, jnp.int32)
         return times, draws.normal(noise_key, (LOSS_DRAWS, self.dim))
 
-    def _loss(
+    def weighted_loss(
         self, params: Denoiser, context: Context, cost: Cost, drawn: Any, weights: np.ndarray | Array
     ) -> Float[Array, ""]:
         """Mean over the draws of ``weight_t ‖ε − ε̂‖²``, with one weight per time."""
@@ -193,11 +193,11 @@ class DiffusionModel(GenerativeModel):
             moved = keep * c + add * (product(hidden, params.out.weight) + params.out.bias)
             return (moved if fresh is None else moved + fresh), c
 
-        fresh = None if self.sampler == "ddim" else self._fresh(start)
+        fresh = None if self.sampler == "ddim" else self.fresh_noise(start)
         end, visited = jax.lax.scan(step, start, (self._steps(params), fresh))
         return end.reshape(-1, self.dim), visited
 
-    def _fresh(self, start: Float[Array, "k rows width"]) -> Float[Array, "steps k rows width"]:
+    def fresh_noise(self, start: Float[Array, "k rows width"]) -> Float[Array, "steps k rows width"]:
         """Return ``ς z`` of every step, with ``z`` drawn from a key made of the bits of each scenario's first noise."""
         spread = jnp.asarray(path(self.train_steps, self.sample_steps, self.sampler).spread, start.dtype)
 

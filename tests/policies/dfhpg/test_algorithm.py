@@ -1,4 +1,4 @@
-"""DFHPG beyond its recorded rounds: what each choice does, and rounds whose total is not known."""
+"""DFHPG beyond its recorded rounds: the effect of every choice, and rounds whose total is not known."""
 
 import functools
 
@@ -36,7 +36,7 @@ def test_constant_alpha_of_one_leaves_the_nuisance_at_its_initial_weights():
 
 
 @functools.cache
-def learnt(**settings):
+def parameters_after(**settings):
     """θ after eight rounds with the same contexts, noise and costs, for other settings; operations are compiled one by one."""
     policy = make("dfhpg", TOY, **{"exploration_scale": 1.0, **settings})
     contexts, noises, costs = (
@@ -75,7 +75,7 @@ def learnt(**settings):
     ids=lambda change: next(iter(change)),
 )
 def test_every_choice_makes_a_difference(change):
-    assert not np.allclose(learnt(), learnt(**change), rtol=1e-3)
+    assert not np.allclose(parameters_after(), parameters_after(**change), rtol=1e-3)
 
 
 @pytest.mark.usefixtures("float64")

@@ -58,7 +58,7 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
     slopes, x = rng.normal(size=(DIM, 3)), rng.normal(size=(200, 3))
     w = np.array([cheapest_two(rng.normal(size=(1, DIM)))[0] for _ in x])
     costs = 5.0 + x @ slopes.T
-    record = replay.MeasuredRound(*(jnp.asarray(each, jnp.float32) for each in (x, w, np.sum(w * costs, axis=1)[:, None])),
+    record = replay.MeasuredRound(*(jnp.asarray(array, jnp.float32) for array in (x, w, np.sum(w * costs, axis=1)[:, None])),
                          jnp.ones((200, 1), bool))  # fmt: skip
     memory = replay.Replay(record, jnp.int32(200))
     net = BypassNetwork(DIM, (3,), width=8)

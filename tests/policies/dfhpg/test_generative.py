@@ -75,17 +75,17 @@ def expected_step(policy, before, decision, seen):
     costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
     plan = "own", 1.0
     queries, asked = gradients.scenario_queries(policy.surrogate, None, costs, target, fold(variants.SURROGATE), *plan)
-    each, _ = gradients.scenario_cotangents(
+    cotangents, _ = gradients.scenario_cotangents(
         policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, 6, *plan
     )
-    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(each)[0], loss(target, variants.REGULARISER))
+    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(cotangents)[0], loss(target, variants.REGULARISER))
     unit = lambda tree: jax.tree.map(lambda g: g / networks.tree_norm(tree), tree)  # noqa: E731
     mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))
     return score, branch, mixed, *networks.adam_step(theta, networks.adam_init(theta), mixed, jnp.float32(0.05))
 
 
 @functools.cache
-def learnt(**change):
+def parameters_after(**change):
     """Leaves of θ after three rounds."""
     toy = Toy(
         oracles.top_k(DIM, 1)
@@ -108,13 +108,13 @@ def learnt(**change):
     ids=lambda change: "-".join(map(str, next(iter(change.items())))),
 )
 def test_every_choice_makes_a_difference(change):
-    both = zip(learnt(), learnt(**change), strict=True)
+    both = zip(parameters_after(), parameters_after(**change), strict=True)
     assert not all(np.allclose(a, b, rtol=1e-3) for a, b in both)
 
 
 @pytest.mark.parametrize("change", [{"model.weights": "elbo"}, {"model.sample_steps": 2}], ids=str)
 def test_options_of_the_diffusion_make_a_difference(change):
-    both = zip(learnt(model="diffusion"), learnt(model="diffusion", **change), strict=True)
+    both = zip(parameters_after(model="diffusion"), parameters_after(model="diffusion", **change), strict=True)
     assert not all(np.allclose(a, b, rtol=1e-3) for a, b in both)
 
 
@@ -202,8 +202,8 @@ def test_the_plug_in_variant_weighs_the_flows_exact_score():
     weight = 0.4 * seen.total() + 0.6 * policy.nuisance.predict(before.phi, X) @ decision.w
     slope = jax.grad(policy.model.log_density)(before.theta, X, decision.cost_sample)
     rate = 1e-3 * 100 / 101
-    for got, old, each in zip(*map(jax.tree.leaves, (after.theta, before.theta, slope)), strict=True):
-        np.testing.assert_allclose(got - old, -rate * weight * each, rtol=1e-3, atol=1e-7)
+    for got, old, gradient in zip(*map(jax.tree.leaves, (after.theta, before.theta, slope)), strict=True):
+        np.testing.assert_allclose(got - old, -rate * weight * gradient, rtol=1e-3, atol=1e-7)
 
 
 def test_a_setting_that_diverges_is_told_with_its_round():

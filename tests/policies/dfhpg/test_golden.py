@@ -44,12 +44,12 @@ def settings_of(trace: dict[str, np.ndarray], mode: str, **others: str) -> dict[
     }
     baseline = "moving_average" if given.pop("baseline") == "ema" else "nuisance_induced"
     values = {key: value.item() if hasattr(value, "item") else str(value) for key, value in given.items()}
-    own = {DOTTED.get(key, key): value for key, value in values.items()}
+    settings = {DOTTED.get(key, key): value for key, value in values.items()}
     if mode == "full":  # no nuisance
-        own = {key: value for key, value in own.items() if not key.startswith("nuisance")}
+        settings = {key: value for key, value in settings.items() if not key.startswith("nuisance")}
     else:
-        own["nuisance.precision"] = "double"
-    return {**own, **others, "baseline": baseline}
+        settings["nuisance.precision"] = "double"
+    return {**settings, **others, "baseline": baseline}
 
 
 @pytest.mark.parametrize("mode", ["bandit", "semi_bandit", "full"])

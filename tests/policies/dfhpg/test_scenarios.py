@@ -63,9 +63,9 @@ def test_own_gradients_are_those_of_single_calls(name):
 def test_averaged_and_saa_give_every_scenario_the_same(name):
     surrogate = surrogates.parse(name).build(ORACLE)
     memory = warm(surrogate)
-    own, _ = slopes(surrogate, memory)
+    separate, _ = slopes(surrogate, memory)
     averaged, _ = slopes(surrogate, memory, "averaged")
-    np.testing.assert_allclose(averaged, np.broadcast_to(own.mean(axis=0), own.shape), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(averaged, np.broadcast_to(separate.mean(axis=0), separate.shape), rtol=1e-5, atol=1e-6)
     saa, _ = slopes(surrogate, memory, "saa")
     expected, _ = surrogate(memory, COSTS.mean(axis=0), TARGET, surrogate.draw(KEY))
     np.testing.assert_allclose(saa, np.broadcast_to(expected / COUNT, saa.shape), rtol=1e-5, atol=1e-6)
@@ -101,9 +101,9 @@ def test_the_pool_takes_the_solutions_after_the_gradients():
 
 def test_aimle_adapts_once_per_scenario():
     surrogate = surrogates.parse("aimle").build(ORACLE)
-    each, memory = slopes(surrogate, surrogate.init())
+    cotangents, memory = slopes(surrogate, surrogate.init())
     expected = surrogate.init()
-    for gradient in each * COUNT:
+    for gradient in cotangents * COUNT:
         expected = surrogate.adapt(expected, gradient)
     assert float(memory.scale) == pytest.approx(float(expected.scale))
     assert float(memory.share) == pytest.approx(float(expected.share))
@@ -133,6 +133,6 @@ def test_a_memory_keeps_its_precision(name):
     memory = jax.tree.map(half, surrogate.init())
     costs = COSTS.astype(jnp.float32)
     for variant in ("own", "saa"):
-        each, after = slopes(surrogate, memory, variant, costs=costs)
-        assert each.dtype == jnp.float32
+        cotangents, after = slopes(surrogate, memory, variant, costs=costs)
+        assert cotangents.dtype == jnp.float32
         assert [leaf.dtype for leaf in jax.tree.leaves(after)] == [leaf.dtype for leaf in jax.tree.leaves(memory)]
