@@ -1,7 +1,7 @@
-"""Runs a notebook from top to bottom and writes it back with its outputs: ``python tools/notebook.py examples/notebook.ipynb``.
+"""Run notebooks and write them back with their outputs: ``python tools/notebook.py examples/notebook.ipynb``.
 
-No Jupyter is needed: a cell is executed as Python, the value of its last expression is shown unless a semicolon ends it, and
-figures of matplotlib that it leaves open become pictures.
+No Jupyter is needed: a cell is executed as Python, the value of its last expression is shown unless it ends with ``;``,
+and figures of matplotlib that it leaves open become pictures.
 """
 
 import ast
@@ -24,7 +24,7 @@ def lines(text: str) -> list[str]:
 
 
 def shown(value: Any) -> Output:
-    """A value as a notebook shows it: plain, and as HTML or a plotly chart where it has one."""
+    """Return a value as a notebook shows it: plain, and as HTML or a plotly chart where it has one."""
     data: dict[str, Any] = {"text/plain": lines(repr(value)[:2000])}
     if hasattr(value, "to_plotly_json"):
         data = {"text/plain": ["a plotly figure"], "application/vnd.plotly.v1+json": json.loads(value.to_json())}
@@ -34,7 +34,7 @@ def shown(value: Any) -> Output:
 
 
 def pictures() -> list[Output]:
-    """The figures that are open, which are closed."""
+    """Return the open figures and close them."""
     import matplotlib.pyplot as plt
 
     found: list[Output] = []
@@ -48,7 +48,7 @@ def pictures() -> list[Output]:
 
 
 def execute(source: str, names: dict[str, Any]) -> list[Output]:
-    """Runs one cell in the namespace ``names``; an error of its own is raised."""
+    """Run one cell in the namespace ``names``; its errors are raised."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     outputs: list[Output] = []
@@ -67,7 +67,7 @@ def execute(source: str, names: dict[str, Any]) -> list[Output]:
 
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with fresh outputs."""
+    """Return the notebook with new outputs."""
     matplotlib.use("Agg")
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, count = [], 0
@@ -84,7 +84,7 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Runs the notebooks that are named and writes them back."""
+    """Run the named notebooks and write them back."""
     for name in sys.argv[1:]:
         path = Path(name)
         done = run(json.loads(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Document the fields of records on the reference pages: with the comment after a field, or the description of its setting.
+"""Document the fields of records on the reference pages with the comment after a field or its description.
 
 Griffe, which reads the code for mkdocstrings, accepts only a string below a field as its docstring, and shows
 ``Field(0, ge=0)`` where the default is 0.

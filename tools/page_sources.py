@@ -21,7 +21,8 @@ STYLE = """
 body { margin: 0; background: #fff; color: #1d2430; font: 15px/1.55 system-ui, sans-serif; }
 h1 { margin: 0; padding: 0.8rem 1rem; border-bottom: 1px solid #8884; font-size: 1rem; overflow-wrap: anywhere; }
 pre { margin: 0; padding: 0.8rem 0; overflow-x: auto; font: 13px/1.5 ui-monospace, "JetBrains Mono", monospace; }
-pre > span { display: block; padding: 0 1rem; width: max-content; min-width: calc(100% - 2rem); scroll-margin-top: 30vh; }
+pre > span { display: block; padding: 0 1rem; width: max-content; min-width: calc(100% - 2rem); }
+pre > span { scroll-margin-top: 30vh; }
 .linenos { opacity: 0.5; padding-right: 1rem; user-select: none; }
 """
 LAST = " .code, .code * { background: none !important; } pre > span:target { background: #ffd54a55 !important; }"
@@ -39,7 +40,8 @@ def copied(path: str) -> str:
     night = f"body {{ background: #16181d; color: #e8eaee; }} {DARK.get_style_defs('.code')}"
     style = f"{LIGHT.get_style_defs('.code')}{STYLE}@media (prefers-color-scheme: dark) {{ {night} }}{LAST}"
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
         f'<link rel="icon" href="data:,"><title>{html.escape(path)}</title><style>{style}</style></head>'
         f"<body><h1>{html.escape(path)}</h1>{code}</body></html>\n"
     )

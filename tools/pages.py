@@ -1,8 +1,8 @@
 """Update the results that pages show from one store: ``python tools/pages.py STORE`` (``make pages``).
 
 Pages have blocks between ``<!-- made: NAME -->`` and ``<!-- end -->``. A block is replaced if the store holds the
-full runs that it shows, by the same Markdown that ``regretless report`` writes; otherwise it stays. Every result must come from
-the code of this checkout.
+full runs that it shows, by the same Markdown that ``regretless report`` writes; otherwise it stays. Every result must
+come from the code of this checkout.
 """
 
 import dataclasses
@@ -153,8 +153,8 @@ def arena_sentence(page: Page, study: Study) -> list[str]:
         for name in names
     ]
     return [
-        f"Without tuning, on {len(scores)} worlds: geometric mean of the regret relative to random decisions, and on how "
-        "many worlds it is below that of the best fixed decision, of those where that is worth beating: "
+        f"Without tuning, on {len(scores)} worlds: geometric mean of the regret relative to random decisions, and on "
+        "how many worlds it is below that of the best fixed decision, of those where that is worth beating: "
         f"{', '.join(shown)}. [Every world, and where it loses](docs/arena.md#results)."
     ]
 

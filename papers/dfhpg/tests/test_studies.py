@@ -74,7 +74,7 @@ def test_the_comparison_of_models_is_complete():
 
 def test_fixed_alpha_keeps_the_baseline_of_the_preset():
     (cell,) = STUDIES["alpha"](QUICK).panels[0].cells
-    names = [run.settings.names() for run in resolve(cell.work)]
+    names = [run.policy.names() for run in resolve(cell.work)]
     assert [each["alpha.max"] for each in names] == [0.3, 0.0, 0.25, 0.5, 0.75, 1.0]
     assert len({tuple(each[name] for name in STATIC) for each in names}) == 1
 

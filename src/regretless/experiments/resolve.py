@@ -443,7 +443,7 @@ def _is_same_benchmark(one: BenchmarkSpec | Benchmark, other: BenchmarkSpec | Be
 
 # Addresses
 
-PRESENTATION = ("cli", "live", "plots.py", "report", "show", "testing", "studies/claims", "experiments/report")
+PRESENTATION = ("cli", "live", "plots.py", "formatting.py", "testing", "experiments/report")
 """Parts of the library that no result of a run depends on."""
 
 ORCHESTRATION = ("arena", "campaign", "extension", "parallel", "store", "study", "tuning")

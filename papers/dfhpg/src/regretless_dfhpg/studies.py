@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from regretless.experiments import Cell, Panel, Scale, Study
-from regretless.experiments.experiment import Arm, Experiment
-from regretless.experiments.extension import Progress
-from regretless.experiments.resolve import address_of
+from regretless.experiments import Arm, Cell, Experiment, Panel, Scale, Study, address_of
 from regretless.results import Result
 
+Progress = Callable[[str, int, int], None]
 COLLECTION = "dfhpg"
 BENCHMARKS = ("topk", "shortest_path", "pricing", "energy")
 BANDIT = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0", "linear_thompson")
