@@ -31,7 +31,7 @@ ABSURD = 1000.0
 """Spreads and units beyond which a context and a cost are not used: the centre and one unit stand in for them."""
 
 
-class Scale(eqx.Module):
+class ColumnScale(eqx.Module):
     """Centre and spread of numbers by column, from the first ``WINDOW``; a spread of zero where nothing has varied."""
 
     seen: Float[Array, "window p"]  # each column in rising order, zeros after the first ``count``
@@ -44,19 +44,21 @@ class Scale(eqx.Module):
         """The spread, 1 where nothing has varied."""
         return _or_one(self.spread)
 
-    def update(self, row: Float[Array, " p"], centred: bool, arrived: Bool[Array, ""]) -> "Scale":
+    def update(self, row: Float[Array, " p"], centred: bool, arrived: Bool[Array, ""]) -> "ColumnScale":
         """Return the estimate after one more row, if it ``arrived``; without ``centred`` the centre stays at zero."""
         learning = arrived & (self.count < WINDOW)
         seen = jnp.where(learning, _insert(self.seen, self.count, row), self.seen)
         count = self.count + learning
         centre = _median(seen, count) if centred else self.centre
         spread = _spread(seen, count, centre, centred)
-        return Scale(seen, count, jnp.where(learning, centre, self.centre), jnp.where(learning, spread, self.spread))
+        return ColumnScale(
+            seen, count, jnp.where(learning, centre, self.centre), jnp.where(learning, spread, self.spread)
+        )
 
 
-def initial_scaling(columns: int) -> Scale:
+def initial_scaling(columns: int) -> ColumnScale:
     """Return the estimate before any row: numbers stay as they are."""
-    return Scale(jnp.zeros((WINDOW, columns)), jnp.zeros((), jnp.int32), jnp.zeros(columns), jnp.zeros(columns))
+    return ColumnScale(jnp.zeros((WINDOW, columns)), jnp.zeros((), jnp.int32), jnp.zeros(columns), jnp.zeros(columns))
 
 
 def _or_one(spread: Float[Array, " p"]) -> Float[Array, " p"]:
@@ -100,8 +102,8 @@ class ScaledState(eqx.Module):
     """The policy's own state and the scales."""
 
     inner: Any
-    contexts: Scale  # of feature rows: of one a round, or of their mean and the deviations from it
-    costs: Scale  # of one column: sizes of costs
+    contexts: ColumnScale  # of feature rows: of one a round, or of their mean and the deviations from it
+    costs: ColumnScale  # of one column: sizes of costs
 
     @property
     def version(self) -> Int[Array, ""]:
@@ -202,7 +204,7 @@ def _replace_absurd(feedback: Feedback, unit: Float[Array, ""]) -> tuple[Float[A
     return jnp.where(absurd, jnp.sign(feedback.values) * one, feedback.values), jnp.any(absurd)
 
 
-def _of_rows(scale: Scale) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
+def _of_rows(scale: ColumnScale) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
     """Return centre and unit of feature rows."""
     centre, within = jnp.split(scale.centre, 2)
     between, _ = jnp.split(scale.spread, 2)

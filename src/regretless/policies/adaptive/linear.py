@@ -44,7 +44,7 @@ MAX_LOG_COST = 30.0
 """Largest absolute logarithm of a predicted cost."""
 
 
-class LinearState(eqx.Module):
+class LinearLearnerState(eqx.Module):
     """What the next round needs; coefficients are in blocks that are learned together."""
 
     posterior: LinearPosterior  # its level is the one that all coordinates share
@@ -81,7 +81,7 @@ class LinearLearner(Policy):
         coefficients = coefficients_per_block(self.problem)
         return (self.problem.dim if measures_coordinates(self.problem) else 1), coefficients
 
-    def init(self, key: Key) -> LinearState:
+    def init(self, key: Key) -> LinearLearnerState:
         zero, one = jnp.zeros((), jnp.float32), jnp.ones((), jnp.float32)
         blocks, size = self.shape
         deviation = self._deviations()
@@ -97,7 +97,7 @@ class LinearLearner(Policy):
             factor=jnp.broadcast_to(factor, (blocks, size, size)),
             level=FlatLevel(self._level_loading(), zero),
         )
-        return LinearState(
+        return LinearLearnerState(
             posterior=posterior,
             scale=initial_scale(jnp.float32),
             unit=one,
@@ -107,14 +107,14 @@ class LinearLearner(Policy):
             version=jnp.zeros((), jnp.int32),
         )
 
-    def reset_if(self, key: Key, state: LinearState, flag: Bool[Array, ""]) -> LinearState:
+    def reset_if(self, key: Key, state: LinearLearnerState, flag: Bool[Array, ""]) -> LinearLearnerState:
         """Return the state, or if ``flag`` a new one."""
         return jax.tree.map(lambda new, old: jnp.where(flag, new, old), self.init(key), state)
 
-    def mean(self, state: LinearState, context: Context) -> Cost:
+    def mean(self, state: LinearLearnerState, context: Context) -> Cost:
         return self._costs(state, state.posterior.mean, context).astype(float)
 
-    def sample(self, key: Key, state: LinearState, context: Context, instance: Instance) -> Sample:
+    def sample(self, key: Key, state: LinearLearnerState, context: Context, instance: Instance) -> Sample:
         posterior_key, random_key = jax.random.split(key)
         posterior, noise = state.posterior, NORMAL_MEDIAN * state.scale.median
         drawn = posterior.draw(jax.random.normal(posterior_key, posterior.mean.shape, jnp.float32))
@@ -126,7 +126,9 @@ class LinearLearner(Policy):
         costs = self._costs(state, coefficients, context).astype(float)
         return Sample(jnp.where(state.version < RANDOM_ROUNDS, random, costs), state.version)
 
-    def learn(self, key: Key, state: LinearState, decision: Decision, feedback: Feedback) -> tuple[LinearState, Info]:
+    def learn(
+        self, key: Key, state: LinearLearnerState, decision: Decision, feedback: Feedback
+    ) -> tuple[LinearLearnerState, Info]:
         measured = measured_rows(self.problem, decision, feedback, jnp.float32)
         features = self._features(decision.context)
         residual = feedback.total() - self.mean(state, decision.context) @ decision.w
@@ -135,7 +137,7 @@ class LinearLearner(Policy):
             after = self._learn_rows(after, features, measured)
         else:
 
-            def learn_row(state: LinearState, row: MeasuredRows) -> tuple[LinearState, None]:
+            def learn_row(state: LinearLearnerState, row: MeasuredRows) -> tuple[LinearLearnerState, None]:
                 return self._learn_rows(state, features, jax.tree.map(lambda leaf: leaf[None], row)), None
 
             after, _ = jax.lax.scan(learn_row, after, measured)
@@ -146,7 +148,7 @@ class LinearLearner(Policy):
         finite = jnp.isfinite(jnp.sum(after.posterior.mean) + after.scale.median)
         return after, Info(residual, feedback.total(), feedback.complete(), finite)
 
-    def _begin(self, state: LinearState, measured: MeasuredRows) -> LinearState:
+    def _begin(self, state: LinearLearnerState, measured: MeasuredRows) -> LinearLearnerState:
         """Return the state with the prior's unit, sign and level taken from the first measured row."""
         first = (state.scale.rows == 0) & jnp.any(measured.used)
         row = jax.tree.map(lambda leaf: leaf[jnp.argmax(measured.used)], measured)
@@ -165,7 +167,7 @@ class LinearLearner(Policy):
         unit = jnp.where(first, square, state.unit).astype(jnp.float32)
         return eqx.tree_at(lambda s: (s.posterior.mean, s.unit, s.sign, s.usable), state, (mean, unit, sign, usable))
 
-    def _forget(self, state: LinearState, first: Bool[Array, ""]) -> LinearState:
+    def _forget(self, state: LinearLearnerState, first: Bool[Array, ""]) -> LinearLearnerState:
         """Return the state with a posterior widened up to the prior, in the ``first`` round in the prior's unit."""
         posterior, level = state.posterior, state.posterior.level
         assert level is not None
@@ -183,7 +185,7 @@ class LinearLearner(Policy):
         )
         return eqx.tree_at(lambda s: s.posterior, state, widened)
 
-    def _learn_rows(self, state: LinearState, features: Array, measured: MeasuredRows) -> LinearState:
+    def _learn_rows(self, state: LinearLearnerState, features: Array, measured: MeasuredRows) -> LinearLearnerState:
         """Return the state after one measured row for each block: an exact step around the present coefficients."""
         used = measured.used
         predicted, phi = self._predict_rows(state, features, measured.weights)
@@ -194,7 +196,7 @@ class LinearLearner(Policy):
         spread = state.posterior.spread(projection)[:, 0]
         standardised = jnp.where(used, jnp.abs(error) / spread, 0.0)
         believed = state.scale.clip(error, self.clipping, jnp.sqrt(projection.variances[:, 0]))
-        return LinearState(
+        return LinearLearnerState(
             posterior=state.posterior.update(projection, believed[:, None]),
             scale=state.scale.update(standardised, used),
             unit=state.unit,
@@ -204,7 +206,7 @@ class LinearLearner(Policy):
             version=state.version,
         )
 
-    def _mean_size(self, state: LinearState, measured: MeasuredRows) -> Float[Array, ""]:
+    def _mean_size(self, state: LinearLearnerState, measured: MeasuredRows) -> Float[Array, ""]:
         """Return the running mean size of what is measured."""
         count = jnp.sum(measured.used)
         sizes = jnp.where(measured.used, jnp.abs(measured.values), 0.0)
@@ -212,7 +214,7 @@ class LinearLearner(Policy):
         later = state.size + rate * (jnp.sum(sizes) / jnp.maximum(count, 1) - state.size)
         return jnp.where(jnp.any(measured.used), later, state.size)
 
-    def _weigh(self, state: LinearState, size: Array, predicted: Array, values: Array) -> tuple[Array, Array]:
+    def _weigh(self, state: LinearLearnerState, size: Array, predicted: Array, values: Array) -> tuple[Array, Array]:
         """Return the errors (with the link log of logarithms), and the weights of rows for noise of equal size."""
         floor = self.floor * size
         if self.log:
@@ -225,7 +227,7 @@ class LinearLearner(Policy):
         equal = (state.scale.rows < RANDOM_ROUNDS) | (self.floor <= 0)
         return error, jnp.where(equal, 1.0, jnp.minimum(weight, MAX_ROW_WEIGHT))
 
-    def _predict_rows(self, state: LinearState, features: Array, weights: Array) -> tuple[Array, Array]:
+    def _predict_rows(self, state: LinearLearnerState, features: Array, weights: Array) -> tuple[Array, Array]:
         """Return the prediction of each row and its derivative in the coefficients, with ``log`` its logarithm's."""
         mean = state.posterior.mean
         if self.shape[0] > 1:
@@ -243,7 +245,7 @@ class LinearLearner(Policy):
         phi = h @ features if self.by_row else (h[:, None] * features).reshape(-1)
         return predicted[None], phi[None]
 
-    def _costs(self, state: LinearState, coefficients: Array, context: Context) -> Array:
+    def _costs(self, state: LinearLearnerState, coefficients: Array, context: Context) -> Array:
         features = self._features(context)
         if self.by_row:  # in double precision: rows whose features differ alike shall differ alike in their costs
             linear = features.astype(float) @ coefficients[0].astype(float)
