@@ -12,9 +12,9 @@ import numpy as np
 from regretless import extras
 from regretless.errors import SettingsError, short_repr
 from regretless.feedback import Measurement
+from regretless.live.feedback_parser import parse_vector
 from regretless.live.history import History
 from regretless.live.learner import Learner
-from regretless.oracles import inputs
 from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
 from regretless.policies.base import Policy, PolicySpec
@@ -506,12 +506,12 @@ def _call_function(function: Callable[..., Any], history: History, oracle: Oracl
         if row == 0:
             _require_arity(function, arguments)
         try:
-            w = function(*arguments)
+            decisions.append(parse_vector("w", function(*arguments), history.decisions.shape[1]))
+        except SettingsError as error:
+            raise SettingsError(f"row {row} of the judged rounds: {error}") from None
         except (Exception, SystemExit) as error:
-            raise SettingsError(
-                f"the function failed in row {row} of the judged rounds: {type(error).__name__}: {error}"
-            ) from error
-        decisions.append(_check_decision(w, history.decisions.shape[1], row))
+            failure = f"{type(error).__name__}: {error}"
+            raise SettingsError(f"the function failed in row {row} of the judged rounds: {failure}") from error
     w = np.stack(decisions)
     if oracle is not None and not with_instance:
         wrong = np.flatnonzero(~oracle.contained(w))
@@ -531,12 +531,3 @@ def _require_arity(function: Callable[..., Any], arguments: tuple[Any, ...]) -> 
     except TypeError as error:
         expected = "the context and the instance" if len(arguments) > 1 else "the context"
         raise SettingsError(f"expected a function of {expected}, got {_label(function)}{signature}: {error}") from None
-
-
-def _check_decision(given: Any, dim: int, row: int) -> np.ndarray:
-    try:
-        return inputs.finite("w", given, (dim,)).astype(np.float64)
-    except SettingsError:
-        raise SettingsError(
-            f"row {row} of the judged rounds: expected a decision of {dim} finite numbers, got {short_repr(given)}"
-        ) from None

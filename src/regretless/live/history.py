@@ -13,7 +13,7 @@ import numpy as np
 from regretless import extras
 from regretless.columns import Columns
 from regretless.errors import SettingsError, StoreError, short_repr
-from regretless.oracles import inputs
+from regretless.live.feedback_parser import parse_numbers
 from regretless.registry import nearest, require_known
 
 if TYPE_CHECKING:
@@ -419,14 +419,11 @@ def _known(entry: Any) -> Any:
 
 
 def _numbers(name: str, given: Any, axes: tuple[int, ...]) -> np.ndarray:
-    array = inputs.numbers(f"history: {name}", given)
-    if array.dtype.kind == "b":
-        raise SettingsError(f"history: {name}: expected numbers, got True or False")
+    array = parse_numbers(f"history: {name}", given)
     if array.ndim not in axes:
         forms: dict[tuple[int, ...], str] = {(1,): "one number for each round", (2,): "a row of numbers for each round"}
         expected = forms.get(axes, "a vector or feature rows for each round")
         raise SettingsError(f"history: {name}: expected {expected}, got shape {array.shape}")
-    array = array.astype(np.float64)
     array.flags.writeable = False
     return array
 
