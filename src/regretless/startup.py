@@ -33,13 +33,16 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
         jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
     with contextlib.suppress(RuntimeError):  # JAX has started already: its devices stay as they are
         jax.config.update("jax_num_cpu_devices", cores or usable_cores())
-    if device != "auto":
-        try:
-            jax.local_devices()
-        except (RuntimeError, AssertionError):
-            raise SettingsError(
-                f"--device {device}: JAX finds no such device here; leave --device out to use an available one"
-            ) from None
+    if jax.config.jax_disable_jit:
+        raise SettingsError("JAX_DISABLE_JIT is set, but simulations are compiled programs: unset it")
+    try:
+        jax.local_devices()
+    except (RuntimeError, AssertionError):
+        asked = f"--device {device}" if device != "auto" else f"JAX_PLATFORMS={os.environ.get('JAX_PLATFORMS', '')}"
+        option = "--device" if device != "auto" else "it"
+        raise SettingsError(
+            f"{asked}: JAX finds no such device here; leave {option} out to use an available one"
+        ) from None
     programs = programs_directory()
     if not compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)

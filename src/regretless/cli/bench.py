@@ -182,12 +182,12 @@ def time_learner(benchmark: str, policy: str, rounds: int) -> Iterator[dict[str,
     from regretless.experiments.experiment import Experiment
     from regretless.experiments.resolve import resolve
     from regretless.live.learner import Learner
+    from regretless.policies import PolicySpec, Unscaled
 
     (run,) = resolve(Experiment(benchmark, policy))
     world = run.parts[1]
-    learner = Learner(
-        world.oracle, context_shape=world.context_shape, policy=policy, settings=run.policy, scaling=False
-    )
+    assert isinstance(run.policy, PolicySpec)
+    learner = Learner(world.problem("bandit", may_miss=True), policy=Unscaled(run.policy))
     rng = np.random.default_rng(0)
     spent: dict[str, list[float]] = {"decide": [], "learn": []}
     for _ in range(WARM_UP + rounds):
@@ -214,7 +214,7 @@ def _time_batches(learner: "Learner", rng: Any) -> tuple[list[float], float]:
     for _ in range(1 + BATCHES):
         contexts = rng.normal(size=(BATCH, *learner.problem.context_shape))
         began, spent = time.perf_counter(), time.process_time()
-        learner.decide(contexts)
+        learner.decide_batch(contexts)
         seconds.append(time.perf_counter() - began)
         batch = time.process_time()
         learner.decide(contexts[0])

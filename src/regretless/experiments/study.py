@@ -183,6 +183,8 @@ def read_study(path: Path, scale: Scale) -> tuple[Study, tuple[str, ...]]:
         _check_study(study)
     except SettingsError as error:
         raise SettingsError(f"{path}: {error}") from None
+    except RecursionError:
+        raise SettingsError(f"{path}: its tables are nested too deeply") from None
 
     def scaled(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
         return tuple(
