@@ -241,7 +241,8 @@ def test_a_file_that_is_removed_replaced_or_truncated_is_noticed(tmp_path, damag
     assert reopened(tmp_path / "rescued.db").waiting == [1]
 
 
-def test_a_store_that_cannot_be_written_changes_nothing(tmp_path):
+def test_a_store_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("regretless.live.store.LOCK_TIMEOUT", 0.05)
     path = tmp_path / "plant.db"
     learner = make(store=path)
     choice = learner.decide(X)
@@ -255,7 +256,6 @@ def test_a_store_that_cannot_be_written_changes_nothing(tmp_path):
         lambda: learner.learn_from(rg.History(np.ones((1, FEATURES)), np.eye(DIM)[:1], costs=np.ones((1, DIM)))),
     )
     blocker = sqlite3.connect(path, isolation_level=None)
-    learner._store._connection.execute("PRAGMA busy_timeout = 50")
     blocker.execute("BEGIN IMMEDIATE")
     for call in calls:
         with pytest.raises(StoreError, match="database is locked; nothing was changed"):

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import jax
 import numpy as np
@@ -48,20 +48,23 @@ from regretless.live.feedback_parser import (
 from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
 from regretless.live.history import History, HistoryRound
 from regretless.live.options import Pending, Rollout, Store
-from regretless.live.records import By, Choice, Explanation, Receipt, known_number
+from regretless.live.records import Choice, Explanation, Receipt, known_number
 from regretless.live.rollout import Incumbent, require_support
 from regretless.live.state import (
     OPEN_FORM,
-    KeyedChoice,
     LearnedDecision,
     LearnerState,
+    MadeDecision,
     arrays_of,
     data_of,
     describe_instance,
+    describe_made,
     rebuild_instance,
+    restore_made,
     restore_state,
     shape_with_lead,
     stack,
+    stack_proposed,
     unstack,
 )
 from regretless.live.store import Record, RecordStore, Snapshot, write_copy
@@ -95,16 +98,6 @@ def exclusive(
         return learner._lock.run(functools.partial(learner._reconciled, method), *args, **kwargs)
 
     return cast("Callable[Concatenate[Learner, _Arguments], _Result]", call)
-
-
-class _Made(NamedTuple):
-    """A new decision and how it came about."""
-
-    decision: Decision
-    by_solver: bool
-    fallback: bool
-    by: By
-    proposed: np.ndarray | None = None
 
 
 class Learner:
@@ -326,6 +319,7 @@ class Learner:
             raise SettingsError("keys: expected different keys, got one of them twice")
         return self._decide(parsed, parse_instances(self._problem.oracle, instances, len(parsed)), explore, names)
 
+    @exclusive
     def record(self, context: Any, w: Sequence[float], *, instance: Any = None, key: str | None = None) -> Choice:
         """Keep a decision that a person made in this context, feasible or not; its feedback is learned like any other.
 
@@ -341,10 +335,18 @@ class Learner:
         Choice
             With ``by="person"``.
         """
-        contexts = parse_contexts(context, self._problem, many=False)
+        (parsed,) = parse_contexts(context, self._problem, many=False)
         vector = parse_vector("w", w, self._problem.dim)
-        parsed = parse_instance(self._problem.oracle, instance)
-        return self._record_decision(contexts, vector, parsed, parse_key(key))
+        external = parse_instance(self._problem.oracle, instance)
+        stored = None if parse_key(key) is None else self._find_keyed(str(key))
+        if stored is not None:
+            if not np.array_equal(stored.decision.w, vector):
+                raise SettingsError(f"key: {key!r} belongs to another decision")
+            return self._repeat(stored, parsed, external, False)
+        engine = self._engine_for([external])
+        require_support(engine.oracle, vector, "w")
+        decision = engine.external_decision(self._state.made + 1, parsed, vector, external)
+        return self._keep("record", engine, [MadeDecision(decision, "person", key=key)])[0]
 
     @exclusive
     def _decide(
@@ -354,30 +356,19 @@ class Learner:
         for place, key in enumerate(keys):
             stored = None if key is None else self._find_keyed(key)
             if stored is not None:
-                choices[place] = self._repeat(*stored, contexts[place], instances[place], explore)
+                choices[place] = self._repeat(stored, contexts[place], instances[place], explore)
         new = [place for place in range(len(contexts)) if place not in choices]
         if new:
-            asked = contexts if len(new) == len(contexts) else contexts[new]
-            engine = self._engine_for([instances[place] for place in new])
-            made = self._make(engine, asked, [instances[place] for place in new], explore)
-            chosen = self._keep("decide", engine, made, explore, [keys[place] for place in new])
-            choices |= dict(zip(new, chosen, strict=True))
+            asked = [instances[place] for place in new]
+            engine = self._engine_for(asked)
+            made = self._make(engine, contexts[new], asked, explore)
+            keyed = [item._replace(explore=explore, key=keys[place]) for place, item in zip(new, made, strict=True)]
+            choices |= dict(zip(new, self._keep("decide", engine, keyed), strict=True))
         return [choices[place] for place in range(len(contexts))]
 
-    @exclusive
-    def _record_decision(self, contexts: np.ndarray, w: np.ndarray, instance: Instance, key: str | None) -> Choice:
-        stored = None if key is None else self._find_keyed(key)
-        if stored is not None:
-            if not np.array_equal(stored[0].w, w):
-                raise SettingsError(f"key: {key!r} belongs to another decision")
-            return self._repeat(*stored, contexts[0], instance, False)
-        state = self._state
-        engine = self._engine_for([instance])
-        require_support(engine.oracle, w, "w")
-        decision = engine.external_decision(state.made + 1, contexts[0], w, instance)
-        return self._keep("record", engine, [_Made(decision, False, False, "person")], False, [key])[0]
-
-    def _make(self, engine: Engine, contexts: np.ndarray, instances: Sequence[Instance], explore: bool) -> list[_Made]:
+    def _make(
+        self, engine: Engine, contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+    ) -> list[MadeDecision]:
         """Return new decisions, all or none; nothing is changed yet."""
         state = self._state
         if not explore:
@@ -390,19 +381,18 @@ class Learner:
                 for id, x, instance in zip(ids, contexts, instances, strict=True)
             ]
             return [self._by_incumbent(engine, draft, certain=True) for draft in drafts]
-        policy = engine.init() if state.policy is None else state.policy
-        drafts = engine.draft(policy, ids, contexts, instances, explore)
+        drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
         if self._incumbent is None:
             return self._solve(engine, drafts)
         return self._make_with_incumbent(engine, drafts)
 
-    def _make_with_incumbent(self, engine: Engine, drafts: Sequence[Decision]) -> list[_Made]:
+    def _make_with_incumbent(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
         """Return decisions of the learner where the guard allows it, of the incumbent elsewhere and in the shadow."""
         shadow = self._state.mode == "shadow"
         replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
         # What the learner would have done is solved where that is free, or all that is asked for.
         wanted = [place for place, by in enumerate(replaced) if shadow or not engine.oracle.on_host or not by]
-        solved: dict[int, _Made] = {}
+        solved: dict[int, MadeDecision] = {}
         try:
             if wanted:
                 solved = dict(zip(wanted, self._solve(engine, [drafts[place] for place in wanted]), strict=True))
@@ -419,16 +409,16 @@ class Learner:
             made.append(decision._replace(proposed=proposed))
         return made
 
-    def _by_incumbent(self, engine: Engine, draft: Decision, *, certain: bool) -> _Made:
+    def _by_incumbent(self, engine: Engine, draft: Decision, *, certain: bool) -> MadeDecision:
         assert self._incumbent is not None
-        return _Made(self._incumbent.replace(engine, draft, certain=certain), False, False, "incumbent")
+        return MadeDecision(self._incumbent.replace(engine, draft, certain=certain), "incumbent")
 
-    def _solve(self, engine: Engine, drafts: Sequence[Decision]) -> list[_Made]:
+    def _solve(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
         """Return the drafts' solutions; if the solver fails, OracleError or the last feasible decision, by ``on_failure``."""
         lenient = self._on_failure == "last"
         if not lenient or len(drafts) > 1:
             try:
-                return [_Made(decision, True, False, "learner") for decision in engine.solve(drafts)]
+                return [MadeDecision(decision, "learner", True) for decision in engine.solve(drafts)]
             except OracleError:
                 if not lenient:
                     raise
@@ -437,9 +427,9 @@ class Learner:
             try:
                 (decision,) = engine.solve([draft])
                 last = (decision.w, decision.aux)
-                made.append(_Made(decision, True, False, "learner"))
+                made.append(MadeDecision(decision, "learner", True))
             except OracleError as error:
-                made.append(_Made(_repeat_last(engine, draft, last, error), False, True, "learner"))
+                made.append(MadeDecision(_repeat_last(engine, draft, last, error), "learner", fallback=True))
         return made
 
     def _engine_for(self, instances: Sequence[Instance]) -> Engine:
@@ -458,48 +448,32 @@ class Learner:
                 )
         return engine
 
-    def _keep(
-        self,
-        kind: str,
-        engine: Engine,
-        made: Sequence[_Made],
-        explore: bool,
-        keys: Sequence[str | None],
-    ) -> list[Choice]:
+    def _keep(self, kind: str, engine: Engine, made: Sequence[MadeDecision]) -> list[Choice]:
         """Commit new decisions and return them as choices."""
-        state = self._state
-        keyed = [
-            None if key is None else KeyedChoice(key, explore, item.fallback, item.by, item.proposed)
-            for key, item in zip(keys, made, strict=True)
-        ]
-        now = self._now()
+        state, now = self._state, self._now()
         expired = state.overdue(len(made), now)
-        policy = engine.init() if state.policy is None else state.policy
-        decisions = [(item.decision, item.by_solver) for item in made]
-        after = state.with_decisions(engine, policy, decisions, keyed, now, expired)
-        if self._store is None:
-            self._commit(after, kind)
-        else:
-            rows = [[item.by_solver, item.fallback, item.by] for item in made]
-            data: dict[str, Any] = {"time": now, "expired": expired, "explore": explore, "rows": rows}
+        after = state.with_decisions(engine, made, now, expired)
+        keys = [item.key for item in made if item.key is not None]
+        data: dict[str, Any] = {}
+        arrays: dict[str, np.ndarray] = {}
+        if self._store is not None:
+            data = {"time": now, "expired": expired, "made": [describe_made(item) for item in made]}
             arrays = stack("decision", [item.decision for item in made])
-            if any(keys):
-                data["keys"] = list(keys)
-                empty = np.full(engine.problem.dim, np.nan)
-                arrays["proposed"] = np.stack([empty if item.proposed is None else item.proposed for item in made])
+            if keys:
+                arrays["proposed"] = stack_proposed(made)
             if not state.form_fixed:
                 data["instances"] = describe_instance(made[0].decision.instance)
-            self._commit(after, kind, data, arrays, [key for key in keys if key is not None])
-        return [self._choice(item, explore, key) for item, key in zip(made, keys, strict=True)]
+        self._commit(after, kind, data, arrays, keys)
+        return [self._choice(item) for item in made]
 
-    def _choice(self, made: _Made, explore: bool, key: str | None) -> Choice:
+    def _choice(self, made: MadeDecision) -> Choice:
         decision: Any = vars(made.decision)  # reading the fields of a module one by one takes a while
         columns, sign, cost = self._problem.columns, self._problem.sign, decision["cost_sample"]
         return Choice(
             id=int(decision["id"]),
             w=decision["w"],
             by=made.by,
-            explored=explore and made.by == "learner",
+            explored=made.explore and made.by == "learner",
             cost_sample=cost if sign > 0 else -cost,
             log_density=known_number(decision["log_density"]),
             context=decision["context"] if columns is None else columns.decode(np.asarray(decision["context"])),
@@ -507,44 +481,45 @@ class Learner:
             aux=decision["aux"],
             fallback=made.fallback,
             proposed=made.proposed,
-            key=key,
+            key=made.key,
         )
 
-    def _find_keyed(self, key: str) -> tuple[Decision, KeyedChoice] | None:
+    def _find_keyed(self, key: str) -> MadeDecision | None:
         """Return the decision with the caller's key, from memory or from the store."""
         state = self._state
         if key in state.key_ids:
-            id = state.key_ids[key]
-            return state.find(id), state.keyed[id]
+            return state.keyed[state.key_ids[key]]
         record = None if self._store is None else self._store.find_key(key)
         if record is None:
             return None
-        place = record.data["keys"].index(key)
-        decisions = unstack("decision", state.engine.decision_form, len(record.data["rows"]), record.arrays)
-        choice = _keyed_choices(record)[place]
-        assert choice is not None
-        return decisions[place], choice
+        return next(item for item in _made_of(record, state.engine) if item.key == key)
 
-    def _repeat(
-        self, decision: Decision, keyed: KeyedChoice, context: np.ndarray, instance: Instance, explore: bool
-    ) -> Choice:
+    def _require_keyed(self, key: str) -> Any:
+        """Return the decision with the caller's key; refuse an unknown one."""
+        stored = self._find_keyed(key)
+        if stored is None:
+            raise FeedbackError(f"unknown decision: no decision was made with the key {short_repr(key)}")
+        return stored.decision
+
+    def _repeat(self, stored: MadeDecision, context: np.ndarray, instance: Instance, explore: bool) -> Choice:
         """Return a stored choice to a caller who asks again; refuse a key that is used for something else."""
-        before: Any = decision
+        before: Any = stored.decision
         same = (
             np.array_equal(before.context, context)
-            and keyed.explore == explore
+            and stored.explore == explore
             and form_of(before.instance) == form_of(instance)
             and jax.tree.all(jax.tree.map(np.array_equal, before.instance, instance))
         )
         if not same:
             raise SettingsError(
-                f"key: {keyed.key!r} belongs to decision {int(before.id)}, which was made in another context, with another "
-                "instance or another explore=; give every decision its own key"
+                f"key: {stored.key!r} belongs to decision {int(before.id)}, which was made in another context, with "
+                "another instance or another explore=; give every decision its own key"
             )
-        return self._choice(_Made(decision, True, keyed.fallback, keyed.by, keyed.proposed), explore, keyed.key)
+        return self._choice(stored)
 
     # ------------------------------------------------------------------ learning
 
+    @exclusive
     def learn(
         self,
         id: int | str,
@@ -589,11 +564,7 @@ class Learner:
         raw = RawFeedback(total, components, costs, linear, values)
         raw.form()
         parse_flag("learn: expected final", final)
-        return self._learn(id if isinstance(id, str) else parse_id(id), raw, final)
-
-    @exclusive
-    def _learn(self, name: int | str, raw: RawFeedback, final: bool) -> Receipt:
-        id = self._resolve(name)
+        id = int(self._require_keyed(id).id) if isinstance(id, str) else parse_id(id)
         state, now = self._state, self._now()
         expired = state.overdue(0, now)
         decision = state.find(id, expired)
@@ -606,11 +577,11 @@ class Learner:
             message = "the same feedback was learned before: nothing changed"
             return Receipt(id, False, residual is not None, residual, message)
         if in_pieces:
-            values = _join_pieces(id, state.pieces.get(id), arrival)
-            known = RawFeedback(values=(self._problem.sign * values).tolist(), total=raw.total)
+            rows = _join_pieces(id, state.pieces.get(id), arrival)
+            known = RawFeedback(values=(self._problem.sign * rows).tolist(), total=raw.total)
             arrival = self._arrival(state.engine, known, decision, partial=not final)
             if not final and not arrival.seen.all():
-                return self._keep_piece(id, values, arrival, expired)
+                return self._keep_piece(id, rows, arrival, expired)
         policy, info = state.engine.learn(state.policy, decision, arrival)
         info = _require_finite(f"decision {id}", info)
         after = state.with_feedback(id, arrival, policy, info, expired)
@@ -629,6 +600,7 @@ class Learner:
         missing = int(np.sum(~arrival.seen))
         return Receipt(id, True, False, None, f"kept; {missing} more of its rows may come (final=True ends the wait)")
 
+    @exclusive
     def learn_from(self, history: History, progress: Callable[[int, int], Any] | None = None) -> int:
         """Learn from rounds that were decided before: what ``record`` and ``learn`` would do for each, all or none.
 
@@ -644,10 +616,6 @@ class Learner:
         int
             How many rounds were learned from.
         """
-        return self._learn_from(history, progress)
-
-    @exclusive
-    def _learn_from(self, history: History, progress: Callable[[int, int], Any] | None) -> int:
         state, oracle = self._state, self._problem.oracle
         self._require_fitting(history)
         rounds = history.as_costs()
@@ -717,22 +685,13 @@ class Learner:
         arrival = engine.parser.parse(raw, decision.w, decision.aux, partial=partial)
         return arrival if self._problem.sign > 0 else arrival._replace(values=-arrival.values)
 
-    def _resolve(self, name: int | str) -> int:
-        """Return the id of a decision from its id or key."""
-        if not isinstance(name, str):
-            return name
-        stored = self._find_keyed(name)
-        if stored is None:
-            raise FeedbackError(f"unknown decision: no decision was made with the key {short_repr(name)}")
-        decision: Any = stored[0]
-        return int(decision.id)
-
     def _in_user_units(self, residual: Any) -> float | None:
         known = known_number(residual)
         return None if known is None else self._problem.sign * known
 
     # ------------------------------------------------------------------ looking
 
+    @exclusive
     def explain(self, choice: Choice | int | str) -> Explanation:
         """Explain a decision by what the learner knows now.
 
@@ -746,10 +705,6 @@ class Learner:
         Explanation
             The predicted costs, the costs that were solved, the greedy decision and the distance from it.
         """
-        return self._explain(choice if isinstance(choice, Choice | str) else parse_id(choice))
-
-    @exclusive
-    def _explain(self, choice: Choice | int | str) -> Explanation:
         state, sign = self._state, self._problem.sign
         engine = state.engine
         decision: Any = self._decision_of(choice)
@@ -775,24 +730,16 @@ class Learner:
 
     def _decision_of(self, choice: Choice | int | str) -> Any:
         """Return the decision of a Choice, an id or a key, in costs and with its context as numbers."""
+        if isinstance(choice, str):
+            return self._require_keyed(choice)
         if not isinstance(choice, Choice):
-            return (
-                self._state.find(self._resolve(choice))
-                if not isinstance(choice, str)
-                else self._stored_decision(choice)
-            )
+            return self._state.find(parse_id(choice))
         try:
             contexts = parse_contexts(choice.context, self._problem, many=False)
         except SettingsError as error:
             raise SettingsError(f"learner: expected a Choice of this learner, got one of another ({error})") from None
         decision = self._state.engine.external_decision(choice.id, contexts[0], choice.w, choice.instance)
         return with_solution(decision, choice.w, decision.aux, cost_sample=self._problem.sign * choice.cost_sample)
-
-    def _stored_decision(self, key: str) -> Decision:
-        stored = self._find_keyed(key)
-        if stored is None:
-            raise FeedbackError(f"unknown decision: no decision was made with the key {short_repr(key)}")
-        return stored[0]
 
     def health(self) -> Health:
         """Report how the learner is doing, in words and figures; does not wait for a call that waits for the solver."""
@@ -811,6 +758,7 @@ class Learner:
         )
         return compute_health(state.health, snapshot, self._background_solver)
 
+    @exclusive
     def predict(self, history: History) -> tuple[np.ndarray, np.ndarray]:
         """Return predicted costs and greedy decisions for every round of a history; nothing in the learner changes.
 
@@ -827,11 +775,7 @@ class Learner:
             The decisions that solve them.
         """
         instances = [parse_instance(self._problem.oracle, history.instance(row)) for row in range(len(history))]
-        return self._predict(history.contexts, instances)
-
-    @exclusive
-    def _predict(self, contexts: np.ndarray, instances: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        return self._engine_for(instances).predict(self._state.policy_state(), contexts, instances)
+        return self._engine_for(instances).predict(self._state.policy_state(), history.contexts, instances)
 
     def learned_decisions(self) -> list[Decision]:
         """Return the last decisions that were learned from, oldest first, at most as many as may wait."""
@@ -1130,10 +1074,7 @@ class Learner:
         data, arrays, state = record.data, record.arrays, self._state
         if record.kind in ("decide", "record"):
             engine = self._engine_of(data)
-            decisions = unstack("decision", engine.decision_form, len(data["rows"]), arrays)
-            made = [(decision, bool(row[0])) for decision, row in zip(decisions, data["rows"], strict=True)]
-            policy = engine.init() if state.policy is None else state.policy
-            return state.with_decisions(engine, policy, made, _keyed_choices(record), data["time"], data["expired"])
+            return state.with_decisions(engine, _made_of(record, engine), data["time"], data["expired"])
         if record.kind == "feedback":
             arrival = Arrival(**arrays)
             policy, info = state.engine.learn(state.policy, state.waiting[data["id"]], arrival)
@@ -1247,17 +1188,12 @@ class Learner:
         return float(now)
 
 
-def _keyed_choices(record: Record) -> list[KeyedChoice | None]:
-    """Return what a record of decisions keeps for callers who ask again."""
-    data = record.data
-    keyed: list[KeyedChoice | None] = [None] * len(data["rows"])
-    for place, key in enumerate(data.get("keys", ())):
-        if key is not None:
-            _, fallback, by = data["rows"][place]
-            w = record.arrays["proposed"][place]
-            proposed = None if np.isnan(w).any() else w
-            keyed[place] = KeyedChoice(key, data["explore"], bool(fallback), by, proposed)
-    return keyed
+def _made_of(record: Record, engine: Engine) -> list[MadeDecision]:
+    """Return the decisions of a record, with how they came about."""
+    described = record.data["made"]
+    arrays = {name: array for name, array in record.arrays.items() if name != "proposed"}
+    decisions = unstack("decision", engine.decision_form, len(described), arrays)
+    return restore_made(decisions, described, record.arrays.get("proposed"))
 
 
 def _repeat_last(engine: Engine, draft: Decision, last: tuple[Any, Any] | None, error: OracleError) -> Decision:

@@ -45,14 +45,16 @@ class LearnedDecision(NamedTuple):
     residual: Any
 
 
-class KeyedChoice(NamedTuple):
-    """What the Choice of a decision with a caller's key was, next to the decision itself."""
+class MadeDecision(NamedTuple):
+    """A new decision and how it came about; kept as long as it is remembered if the caller gave it a key."""
 
-    key: str
-    explore: bool
-    fallback: bool
+    decision: Decision
     by: By
-    proposed: np.ndarray | None
+    by_solver: bool = False
+    fallback: bool = False
+    explore: bool = False
+    proposed: np.ndarray | None = None
+    key: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,15 +78,15 @@ class LearnerState:
         default_factory=dict
     )  # rows that have come so far, NaN for others
     learned: dict[int, LearnedDecision] = dataclasses.field(default_factory=dict)
-    keyed: dict[int, KeyedChoice] = dataclasses.field(default_factory=dict)
+    keyed: dict[int, MadeDecision] = dataclasses.field(default_factory=dict)
     key_ids: dict[str, int] = dataclasses.field(default_factory=dict)
     last: tuple[Any, Any] | None = None  # the last feasible decision of the solver, with its aux
     made: int = 0  # decisions so far; ids are 1, 2, …
     expired: int = 0
 
-    def policy_state(self) -> Any:
+    def policy_state(self, engine: Engine | None = None) -> Any:
         """Return the policy's state, that of the start if there is none yet."""
-        return self.engine.init() if self.policy is None else self.policy
+        return (engine or self.engine).init() if self.policy is None else self.policy
 
     def overdue(self, more: int, now: float, *, learned: bool = False) -> list[int]:
         """Return which decisions expire when ``more`` new ones are made; ``learned``: the new ones do not wait."""
@@ -131,24 +133,22 @@ class LearnerState:
     def with_decisions(
         self,
         engine: Engine,
-        policy: Any,
-        decisions: Sequence[tuple[Decision, bool]],
-        keyed: Sequence[KeyedChoice | None],
+        made: Sequence[MadeDecision],
         now: float,
         expired: Sequence[int],
     ) -> "LearnerState":
-        """Return the state after new decisions, each with whether the solver made it."""
-        first = self.made + 1
-        changes: dict[str, Any] = {"engine": engine, "policy": policy, "form_fixed": True}
-        changes["made"] = self.made + len(decisions)
-        changes["waiting"] = self.waiting | dict(enumerate((decision for decision, _ in decisions), first))
+        """Return the state after new decisions."""
+        numbered = dict(enumerate(made, self.made + 1))
+        changes: dict[str, Any] = {"engine": engine, "policy": self.policy_state(engine), "form_fixed": True}
+        changes["made"] = self.made + len(made)
+        changes["waiting"] = self.waiting | {id: item.decision for id, item in numbered.items()}
         if self.limits.max_age_seconds is not None:
-            changes["times"] = self.times | {first + place: now for place in range(len(decisions))}
-        new = {first + place: choice for place, choice in enumerate(keyed) if choice is not None}
+            changes["times"] = self.times | dict.fromkeys(numbered, now)
+        new = {id: item for id, item in numbered.items() if item.key is not None}
         if new:
             changes["keyed"] = self.keyed | new
-            changes["key_ids"] = self.key_ids | {choice.key: id for id, choice in new.items()}
-        solved = [decision for decision, by_solver in decisions if by_solver]
+            changes["key_ids"] = self.key_ids | {item.key: id for id, item in new.items()}
+        solved = [item.decision for item in made if item.by_solver]
         if solved:
             changes["last"] = (solved[-1].w, solved[-1].aux)
         return self.next(**changes)._expire(expired)
@@ -223,14 +223,12 @@ class LearnerState:
         gone = [id for id in ids if id in self.keyed]
         if not gone:
             return self
-        keyed = {id: choice for id, choice in self.keyed.items() if id not in gone}
-        return self._changed(keyed=keyed, key_ids={choice.key: id for id, choice in keyed.items()})
+        keyed = {id: item for id, item in self.keyed.items() if id not in gone}
+        return self._changed(keyed=keyed, key_ids={item.key: id for id, item in keyed.items() if item.key is not None})
 
 
 def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
     """Return everything numeric of a state as arrays by name."""
-    dim = state.engine.problem.dim
-    empty = np.full(dim, np.nan)
     arrays = {
         **({} if state.policy is None else flatten_tree("state", state.policy)),
         **flatten_tree("numbers", state.engine.numbers),
@@ -248,7 +246,7 @@ def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
         arrays |= {"pieces": np.stack(list(state.pieces.values())), "ids/pieces": np.fromiter(state.pieces, np.int64)}
     if state.keyed:
         arrays["ids/keyed"] = np.fromiter(state.keyed, np.int64)
-        arrays["proposed"] = np.stack([empty if k.proposed is None else k.proposed for k in state.keyed.values()])
+        arrays["proposed"] = stack_proposed(list(state.keyed.values()))
     return arrays
 
 
@@ -257,8 +255,26 @@ def data_of(state: LearnerState) -> dict[str, Any]:
     with jax.enable_x64(True):
         example = state.engine.problem.example_instance()
     form = describe_instance(example) if state.form_fixed else OPEN_FORM
-    keys = [[choice.key, choice.explore, choice.fallback, choice.by] for choice in state.keyed.values()]
-    return {"instances": form, "keys": keys}
+    return {"instances": form, "keyed": [describe_made(item) for item in state.keyed.values()]}
+
+
+def describe_made(made: MadeDecision) -> list[Any]:
+    """Return how a decision came about, as JSON data."""
+    return [made.by, made.by_solver, made.fallback, made.explore, made.key]
+
+
+def stack_proposed(made: Sequence[MadeDecision]) -> np.ndarray:
+    """Return the decisions that the learner proposed, NaN where there are none."""
+    return np.stack([np.full(np.shape(m.decision.w), np.nan) if m.proposed is None else m.proposed for m in made])
+
+
+def restore_made(decisions: Sequence[Decision], described: Sequence[Any], proposed: Any) -> list[MadeDecision]:
+    """Return decisions with how they came about; ``proposed`` is None if nothing was proposed."""
+    made = []
+    for place, (decision, (by, by_solver, fallback, explore, key)) in enumerate(zip(decisions, described, strict=True)):
+        w = None if proposed is None or np.isnan(proposed[place]).any() else proposed[place]
+        made.append(MadeDecision(decision, str(by), bool(by_solver), bool(fallback), bool(explore), w, key))  # type: ignore[arg-type]
+    return made
 
 
 def restore_state(
@@ -298,7 +314,13 @@ def _restore(
         rows = engine.feedback_form.values.shape
         values = restore_tree("pieces", jax.ShapeDtypeStruct((len(ids), *rows), np.float64), arrays)
         pieces = dict(zip(ids, values, strict=True))
-    keyed = _restore_keys(data["keys"], problem.dim, arrays)
+    keyed: dict[int, MadeDecision] = {}
+    if data["keyed"]:
+        ids = _restore_ids("keyed", arrays)
+        known = {**waiting, **{id: record.decision for id, record in learned.items()}}
+        proposed = restore_tree("proposed", jax.ShapeDtypeStruct((len(ids), problem.dim), np.float64), arrays)
+        made = restore_made([known[id] for id in ids], data["keyed"], proposed)
+        keyed = dict(zip(ids, made, strict=True))
     recorded = {name.removeprefix("health/"): part for name, part in arrays.items() if name.startswith("health/")}
     state = LearnerState(
         engine=engine,
@@ -314,7 +336,7 @@ def _restore(
         pieces=pieces,
         learned=learned,
         keyed=keyed,
-        key_ids={choice.key: id for id, choice in keyed.items()},
+        key_ids={item.key: id for id, item in keyed.items() if item.key is not None},
         last=restore_tree("last", (form.w, form.aux), arrays) if "last[0]" in arrays else None,
         made=int(counts[0]),
         expired=int(counts[1]),
@@ -329,17 +351,6 @@ def _restore_ids(name: str, arrays: dict[str, np.ndarray]) -> list[int]:
     form = jax.ShapeDtypeStruct(arrays[f"ids/{name}"].shape[:1], np.int64)
     ids: list[int] = restore_tree(f"ids/{name}", form, arrays).tolist()
     return ids
-
-
-def _restore_keys(keys: Any, dim: int, arrays: dict[str, np.ndarray]) -> dict[int, KeyedChoice]:
-    if not keys:
-        return {}
-    ids = _restore_ids("keyed", arrays)
-    proposed = restore_tree("proposed", jax.ShapeDtypeStruct((len(keys), dim), np.float64), arrays)
-    return {
-        id: KeyedChoice(str(key), bool(explore), bool(fallback), by, None if np.isnan(w).any() else w)
-        for id, (key, explore, fallback, by), w in zip(ids, keys, proposed, strict=True)
-    }
 
 
 def require_numbers(engine: Engine, arrays: dict[str, np.ndarray]) -> None:
