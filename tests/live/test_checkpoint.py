@@ -1,4 +1,4 @@
-"""Copies and snapshots: a learner that is opened again continues bit for bit, and whoever wrote a file, it is harmless."""
+"""Copies and snapshots: a learner that is opened again continues bit for bit, and forged files are harmless."""
 
 import os
 import sqlite3

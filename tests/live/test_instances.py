@@ -51,10 +51,10 @@ def test_first_instance_fixes_the_form_unless_an_example_did():
     assert learner.decide(np.ones(FEATURES)).id == 1
     with pytest.raises(SettingsError, match="expected the form of earlier ones, none"):
         learner.decide(np.ones(FEATURES), instance=np.ones(DIM))
-    told = make(oracles.top_k(DIM, 2), instance=np.ones(DIM, bool))
+    fixed = make(oracles.top_k(DIM, 2), instance=np.ones(DIM, bool))
     with pytest.raises(SettingsError, match=r"expected the form of earlier ones, booleans \[4\]"):
-        told.decide(np.ones(FEATURES))
-    assert told.decide(np.ones(FEATURES), instance=[1, 1, 0, 1]).w[2] == 0
+        fixed.decide(np.ones(FEATURES))
+    assert fixed.decide(np.ones(FEATURES), instance=[1, 1, 0, 1]).w[2] == 0
 
 
 def test_all_kinds_of_instances_reach_the_solver_and_a_checkpoint(tmp_path):

@@ -1,6 +1,6 @@
 """Any interleaving of decide, learn, repeat, contradict, expire, save and load, against a plain model in Python.
 
-No feedback is lost or counted twice: the posterior is that of batch least squares over exactly the feedback that was taken.
+No feedback is lost or counted twice: the posterior is that of batch least squares over exactly this feedback.
 ``REGRETLESS_INTERLEAVINGS`` says how many interleavings are tried (``make soak``: 10,000).
 """
 

@@ -120,7 +120,7 @@ def test_decisions_grow_too_old():
 
 
 def test_late_feedback_follows_the_rule():
-    """What the learner does with late feedback is what the policy does: a clipped density ratio, then nothing but plug-in."""
+    """Late feedback is learned as the policy learns it: a clipped density ratio, then nothing but plug-in."""
     settings = {"surrogate": "spo_plus", "exploration_scale": 0.3, "late_limit": 2}
     learner = make(policy="dfhpg", settings=settings, seed=7)
     problem = Problem(ORACLE, (FEATURES,), "bandit", may_miss=True)
@@ -160,21 +160,21 @@ def test_greedy_decision_solves_the_mean_and_has_no_score_term(name):
         learner.learn(learner.decide(np.full(FEATURES, t)).id, total=3.0)
     x = np.array([0.2, 0.1, -0.5])
     choice = learner.decide(x, explore=False)
-    told = learner.explain(choice)
+    explanation = learner.explain(choice)
     assert learner.state.find(choice.id).version == NOT_SAMPLED
-    assert np.array_equal(choice.w, told.greedy)
-    np.testing.assert_allclose(choice.cost_sample, told.mean)
-    assert told.differs == 0
-    assert told.gap == 0
+    assert np.array_equal(choice.w, explanation.greedy)
+    np.testing.assert_allclose(choice.cost_sample, explanation.mean)
+    assert explanation.differs == 0
+    assert explanation.gap == 0
     before = state_of(learner)
     learner.learn(choice.id, total=50.0)
     after = state_of(learner)
     if name == "dfhpg":  # α = 1: nothing but the score term could move θ
         assert np.array_equal(after.theta, before.theta)
-        assert told.details == {"alpha": 1.0}
+        assert explanation.details == {"alpha": 1.0}
     else:
         assert not np.array_equal(after.posterior.mean, before.posterior.mean)
-        assert told.details == {}
+        assert explanation.details == {}
 
 
 def test_explains_itself():
@@ -182,12 +182,12 @@ def test_explains_itself():
     for t in range(6):
         learner.learn(learner.decide(np.full(FEATURES, t)).id, total=float(t * t))
     choices = [learner.decide(np.ones(FEATURES)) for _ in range(20)]
-    told = [learner.explain(choice) for choice in choices]
-    assert all(one.gap >= -1e-9 for one in told), "nothing is cheaper than the greedy decision under the mean"
-    assert any(one.differs for one in told)
-    assert told[0].residual is None
+    explanation = [learner.explain(choice) for choice in choices]
+    assert all(one.gap >= -1e-9 for one in explanation), "nothing is cheaper than the greedy decision under the mean"
+    assert any(one.differs for one in explanation)
+    assert explanation[0].residual is None
     receipt = learner.learn(choices[0].id, total=40.0)
-    expected = 40.0 - float(told[0].mean @ choices[0].w)
+    expected = 40.0 - float(explanation[0].mean @ choices[0].w)
     assert receipt.residual == pytest.approx(expected)
     assert learner.explain(choices[0]).residual == pytest.approx(expected)
     by_id = learner.explain(choices[0].id)
@@ -208,16 +208,16 @@ def test_the_default_tells_who_decides_and_why():
         x = rng.normal(size=FEATURES)
         choice = learner.decide(x)
         learner.learn(choice.id, total=float((x[0] + np.arange(1.0, 5.0)) @ choice.w))
-    told, health = learner.explain(choice).details, learner.health()
+    explanation, health = learner.explain(choice).details, learner.health()
     names = ("linear", "log_linear", "fading", "networks")
-    assert set(told) == {"restarts", *(f"{what}_{name}" for what in ("weight", "error") for name in names)}
-    assert told["restarts"] == 0
-    assert told == health.details
-    assert sum(told[f"weight_{name}"] for name in names) == pytest.approx(1.0)
-    first = max(names, key=lambda name: told[f"weight_{name}"])
-    line = f"base learners (relative errors): {first} {told[f'weight_{first}']:.0%} ({told[f'error_{first}']:.2f}), "
+    assert set(explanation) == {"restarts", *(f"{what}_{name}" for what in ("weight", "error") for name in names)}
+    assert explanation["restarts"] == 0
+    assert explanation == health.details
+    assert sum(explanation[f"weight_{name}"] for name in names) == pytest.approx(1.0)
+    first = max(names, key=lambda name: explanation[f"weight_{name}"])
+    line = f"base learners (relative errors): {first} {explanation[f'weight_{first}']:.0%} ({explanation[f'error_{first}']:.2f}), "
     assert line in health.verdict
-    silent = [name for name in names if told[f"weight_{name}"] == 0]
+    silent = [name for name in names if explanation[f"weight_{name}"] == 0]
     assert "log_linear" in silent, "some costs are below zero"
     assert all(f"{name} 0% (" in health.verdict for name in silent)
 
@@ -233,15 +233,15 @@ def test_known_part_of_the_cost_is_not_learned(name):
     state = state_of(learner)
     slopes = state.posterior.mean if name == "linear_thompson" else state.theta
     assert np.max(np.abs(slopes)) < (1e-9 if name == "linear_thompson" else 0.1)
-    told = learner.explain(choice)
-    np.testing.assert_allclose(told.mean, offset, atol=1e-6 if name == "linear_thompson" else 0.5)
+    explanation = learner.explain(choice)
+    np.testing.assert_allclose(explanation.mean, offset, atol=1e-6 if name == "linear_thompson" else 0.5)
     assert choice.w.tolist() == [0, 1, 0, 1]
     with pytest.raises(SettingsError, match="offset: expected shape"):
         make(offset=[1.0])
 
 
 def test_scaling_brings_contexts_and_costs_to_order_one():
-    """A feature in millions beside a small one that matters, costs in thousands: with scaling the small one is learned."""
+    """A feature in millions, a small one that matters, costs in thousands: with scaling the small one is learned."""
     rng = np.random.default_rng(0)
     rest = {}
     for scaling in (True, False):
@@ -280,9 +280,9 @@ def test_one_absurd_number_ruins_nothing(name):
             wrong = (
                 absurd and t == 40 and name != "linear_thompson"
             )  # least squares remembers what stands in for it, too
-            told = np.full(DIM, 1e200) if wrong else costs
+            explanation = np.full(DIM, 1e200) if wrong else costs
             choice = learner.decide(shown)
-            receipt = learner.learn(choice.id, costs=told)
+            receipt = learner.learn(choice.id, costs=explanation)
             assert ("not believed" in receipt.message) == wrong
             kept.append(float(costs @ choice.w - np.sort(costs)[:2].sum()))
         spent[absurd] = np.mean(kept[100:])

@@ -43,14 +43,14 @@ def test_pieces_are_learned_once_they_are_complete(tmp_path, may_miss):
 
 
 def test_pieces_end_when_they_are_declared_final():
-    told, pieces = make(), make()
-    i, j = chosen(told.decide(X))
+    final, pieces = make(), make()
+    i, j = chosen(final.decide(X))
     pieces.decide(X)
-    told.learn(1, components={i: 1.0})
+    final.learn(1, components={i: 1.0})
     pieces.learn(1, components={i: 1.0}, final=False)
     receipt = pieces.learn(1, components={i: 1.0})
     assert (receipt.message, receipt.complete) == ("learned", False)
-    assert contents(pieces) == contents(told)
+    assert contents(pieces) == contents(final)
     with pytest.raises(FeedbackError, match="final=False until the last"):
         pieces.learn(1, components={i: 1.0, j: 2.0})
     strict = make(may_miss=False)
@@ -116,7 +116,7 @@ def test_a_persons_decision_is_learned_like_any_other(tmp_path):
             learner.record(X, *bad)
 
 
-def test_rewards_are_told_and_shown_as_rewards(tmp_path):
+def test_rewards_are_reported_and_shown_as_rewards(tmp_path):
     """A learner that maximises is one that minimises with every number negated, inside and in its log as well."""
     options = {"offset": [1.0, 0.0, 0.5, 0.0]}
     earns = make(sense="max", store=tmp_path / "plant.db", **options)
@@ -132,11 +132,11 @@ def test_rewards_are_told_and_shown_as_rewards(tmp_path):
         got = earns.learn(one.id, components={i: rewards[i], j: rewards[j]}, total=total)
         wanted = costs.learn(one.id, components={i: -rewards[i], j: -rewards[j]}, total=-total)
         assert got.residual == -wanted.residual
-    for told in (earns.explain(one), earns.explain(one.id)):
+    for explanation in (earns.explain(one), earns.explain(one.id)):
         wanted = costs.explain(other)
-        assert np.array_equal(told.mean, -wanted.mean)
-        assert np.array_equal(told.cost_sample, -wanted.cost_sample)
-        assert (told.gap, told.residual) == (wanted.gap, -wanted.residual)
+        assert np.array_equal(explanation.mean, -wanted.mean)
+        assert np.array_equal(explanation.cost_sample, -wanted.cost_sample)
+        assert (explanation.gap, explanation.residual) == (wanted.gap, -wanted.residual)
     assert np.array_equal(earns.state.policy.posterior.mean, costs.state.policy.posterior.mean)
     i, j = chosen(earns.decide(x))
     earns.learn(5, components={i: 3.0}, final=False)

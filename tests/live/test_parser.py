@@ -30,8 +30,8 @@ LEARNERS = {
 }
 
 
-def read(name, w, **told):
-    return LEARNERS[name].state.engine.parser.parse(RawFeedback(**told), np.asarray(w), None)
+def read(name, w, **report):
+    return LEARNERS[name].state.engine.parser.parse(RawFeedback(**report), np.asarray(w), None)
 
 
 NORTH = [1.0, 0.0, 1.0, 0.0]
@@ -39,7 +39,7 @@ PATH = {("depot", "north"): 1.0, ("north", "shop"): 3.0}
 
 
 @pytest.mark.parametrize(
-    "told",
+    "report",
     [
         {"total": 4.0},
         {"components": PATH},
@@ -51,14 +51,14 @@ PATH = {("depot", "north"): 1.0, ("north", "shop"): 3.0}
     ],
     ids=str,
 )
-def test_bandit_takes_whatever_gives_the_total(told):
-    arrival = read("bandit", NORTH, **told)
+def test_bandit_takes_whatever_gives_the_total(report):
+    arrival = read("bandit", NORTH, **report)
     assert arrival.values == pytest.approx([4.0])
     assert arrival.seen.all()
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "values", "seen"),
+    ("name", "report", "values", "seen"),
     [
         ("semi_bandit", {"components": PATH}, [1, 0, 3, 0], [1, 1, 1, 1]),
         ("semi_bandit", {"components": {2: 3.0}}, [0, 0, 3, 0], [0, 1, 1, 1]),
@@ -74,8 +74,8 @@ def test_bandit_takes_whatever_gives_the_total(told):
         ("halves", {"linear": ([[0, 0, 1.0, 0]], [3.0])}, [0, 3], [0, 1]),
     ],
 )
-def test_rows_that_arrive(name, told, values, seen):
-    arrival = read(name, NORTH, **told)
+def test_rows_that_arrive(name, report, values, seen):
+    arrival = read(name, NORTH, **report)
     np.testing.assert_allclose(arrival.values, values)
     assert arrival.seen.tolist() == [bool(one) for one in seen]
 
@@ -83,8 +83,8 @@ def test_rows_that_arrive(name, told, values, seen):
 def test_a_row_that_shows_nothing_is_no_feedback_and_its_form_does_not_matter():
     """Both edges of the first half are chosen: the second half measures nothing, and its zero is no news."""
     first = [1.0, 1.0, 0.0, 0.0]
-    told = [{"costs": COSTS}, {"values": [3.0, NAN]}, {"linear": ([first], [3.0])}, {"components": {0: 1.0, 1: 2.0}}]
-    signatures = [read("halves", first, **each).signature().tolist() for each in told]
+    report = [{"costs": COSTS}, {"values": [3.0, NAN]}, {"linear": ([first], [3.0])}, {"components": {0: 1.0, 1: 2.0}}]
+    signatures = [read("halves", first, **each).signature().tolist() for each in report]
     assert signatures == [[3.0, 0.0, 1.0, 1.0]] * 4
     for nothing in ({"costs": [NAN, 2.0, 3.0, 4.0]}, {"values": [NAN, 0.0]}, {"components": {2: 3.0}}):
         with pytest.raises(FeedbackError, match="expected at least one cost, got none"):
@@ -103,7 +103,7 @@ def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
 
 
 @pytest.mark.parametrize(
-    ("name", "told", "message"),
+    ("name", "report", "message"),
     [
         (
             "bandit",
@@ -137,9 +137,9 @@ def test_free_rows_carry_their_linkage_and_hide_a_total_that_is_not_known():
         ("full", {"components": {("depot", "north"): 1.0, 0: 2.0}}, "coordinate 0 was given twice"),
     ],
 )
-def test_refuses_what_contradicts_itself_or_the_decision(name, told, message):
+def test_refuses_what_contradicts_itself_or_the_decision(name, report, message):
     with pytest.raises(FeedbackError, match=message):
-        read(name, NORTH, **told)
+        read(name, NORTH, **report)
 
 
 MASKED = np.ma.masked_array([1.0, 99.0, 3.0, 4.0], mask=[False, True, False, False])
@@ -147,7 +147,7 @@ DATES = np.array(["2026-01-01"] * 4, "datetime64[D]")
 
 
 @pytest.mark.parametrize(
-    "told",
+    "report",
     [
         {"total": "3.1"},
         {"total": 10**400},
@@ -192,10 +192,10 @@ DATES = np.array(["2026-01-01"] * 4, "datetime64[D]")
     ],
 )
 @pytest.mark.parametrize("name", LEARNERS)
-def test_refuses_what_is_no_number(name, told):
-    """Whatever is told in the place of numbers is a FeedbackError, in every regime."""
+def test_refuses_what_is_no_number(name, report):
+    """Whatever is given in place of numbers is a FeedbackError, in every regime."""
     with pytest.raises(FeedbackError):
-        read(name, NORTH, **told)
+        read(name, NORTH, **report)
 
 
 def test_complete_feedback_can_be_demanded():

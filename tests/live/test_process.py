@@ -1,4 +1,4 @@
-"""Threads and processes: nothing is lost between threads, and a forked child is told what to do."""
+"""Threads and processes: nothing is lost between threads, and a forked child says what to do."""
 
 import os
 import threading
@@ -69,8 +69,8 @@ def test_threads_do_not_lose_or_mix_decisions(oracle):
     ids=["decide", "learn", "explain", "health", "waiting", "save", "load", "make"],
 )
 @pytest.mark.filterwarnings("ignore:os.fork")
-def test_a_forked_child_is_told_what_to_do(tmp_path, call):
-    """Every call raises in the child, without touching JAX or a lock that nobody will open."""
+def test_a_forked_child_says_what_to_do(tmp_path, call):
+    """Every call raises in the child, without touching JAX or a lock that is never released."""
     learner = Learner(ORACLE, context=FEATURES, policy="linear_thompson")
     learner.decide(np.ones(FEATURES))
     path = tmp_path / "learner.db"
@@ -87,8 +87,8 @@ def test_a_forked_child_is_told_what_to_do(tmp_path, call):
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        told = pipe.read().decode()
+        message = pipe.read().decode()
     os.waitpid(child, 0)
-    assert "a forked child" in told
-    assert "'spawn'" in told
+    assert "a forked child" in message
+    assert "'spawn'" in message
     assert learner.health().decisions == 1

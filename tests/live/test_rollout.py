@@ -1,4 +1,4 @@
-"""A safe rollout: the incumbent decides first, always in the shadow, and at once after a pause; logs and checkpoints know."""
+"""A safe rollout: the incumbent decides first, always in the shadow, and at once after a pause; stores keep it."""
 
 import jax
 import numpy as np
@@ -43,15 +43,15 @@ def test_the_incumbent_decides_until_the_budget_allows_more():
     learner = make(budget=0.5)
     assert set(play(learner, 10)) == {"incumbent"}
     assert "learner" in play(learner, 30)
-    told = learner.health().details
-    assert told["guard_excess"] < 0 < told["guard_allowed"]  # the learner is cheaper
+    details = learner.health().details
+    assert details["guard_excess"] < 0 < details["guard_allowed"]  # the learner is cheaper
     assert learner.update(budget=0.001) == {"budget": 0.001}
-    assert learner.health().details["guard_allowed"] < told["guard_allowed"]
+    assert learner.health().details["guard_allowed"] < details["guard_allowed"]
     with pytest.raises(SettingsError, match="expected a budget above 0 and below 1"):
         learner.update(budget=0.0)
 
 
-def test_in_the_shadow_both_decisions_are_told_and_the_incumbent_is_played():
+def test_in_the_shadow_both_decisions_are_shown_and_the_incumbent_is_played():
     learner = make(mode="shadow", incumbent=follow, budget=0.9)
     for _ in range(12):
         one, *more = learner.decide_batch(np.stack([X, X, X]))
@@ -118,7 +118,7 @@ def test_says_what_is_wrong_and_keeps_nothing(given, error, message):
         make(**given).decide(X)
 
 
-def test_nobody_can_pause_without_an_incumbent():
+def test_no_one_can_pause_without_an_incumbent():
     learner = make(incumbent=None)
     with pytest.raises(SettingsError, match="incumbent that takes over"):
         learner.pause()

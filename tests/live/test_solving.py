@@ -1,4 +1,4 @@
-"""Solvers of the user's own: one solve per decision, failures of the very call, and nobody waits who need not."""
+"""Solvers of the user's own: one solve per decision, failures of the very call, and no needless waiting."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ DIM, FEATURES = 4, 3
 
 
 class Moody:
-    """Takes the two cheapest, counts its calls, and fails or hangs when told to."""
+    """Takes the two cheapest, counts its calls, and fails or hangs on request."""
 
     def __init__(self):
         self.calls = 0

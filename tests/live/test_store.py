@@ -1,4 +1,4 @@
-"""The store of a learner: written before a call returns, read while it runs, owned by one writer, whole after every failure."""
+"""The store of a learner: written before a call returns, read while it runs, owned by one writer, never torn."""
 
 import contextlib
 import os
@@ -68,7 +68,7 @@ def test_every_call_is_stored_before_it_returns_and_replayed_exactly(tmp_path):
         reopened(path, until=999)
     with pytest.raises(SettingsError, match="expected read_only=True with until="):
         rg.Learner.open(path, ORACLE, until=2)
-    with pytest.raises(StoreError, match=r"there is a learner in .*plant.db already: go on with it by Learner.open"):
+    with pytest.raises(StoreError, match=r"there is a learner in .*plant.db already: continue it with Learner.open"):
         make(store=path)
 
 
@@ -364,7 +364,7 @@ def interrupt_learner(folder, wanted, seed):
         waiting = [id for id in learner.waiting if id not in learner.state.pieces]
         x, costs = noise.normal(size=FEATURES), noise.normal(size=DIM)
         if kind < 4 or not waiting:
-            call = partial(learner.decide, x, key=f"order-{rng.randrange(10**6)}" if kind < 2 else None)
+            call = partial(learner.decide, x, key=f"order-{rng.getrandbits(60)}" if kind < 2 else None)
         elif kind < 8:
             call = partial(learner.learn, rng.choice(waiting), costs=costs)
         elif kind < 9:

@@ -19,11 +19,11 @@ class Taken(NamedTuple):
     seen: np.ndarray
     linkage: np.ndarray
     complete: bool
-    told: bool = False  # whether the rows came with the feedback
+    varying: bool = False  # whether the rows came with the feedback
 
     def signature(self) -> np.ndarray:
         """Everything that tells one piece of feedback from another, as one vector."""
-        rows = [self.matrix.ravel()] if self.told else []
+        rows = [self.matrix.ravel()] if self.varying else []
         return np.concatenate([np.where(self.seen, self.values, 0.0), self.seen.astype(float), *rows])
 
 
@@ -38,7 +38,7 @@ def measured(regime: str, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def taken(regime: str, w: np.ndarray, cost: np.ndarray, arrived: np.ndarray) -> Taken | None:
-    """The rows of a fixed regime when those in ``arrived`` were told; None if that says nothing at all."""
+    """The rows of a fixed regime when those in ``arrived`` were reported; None if that says nothing at all."""
     matrix, linkage = measured(regime, w)
     informative = matrix.any(axis=1)
     if not np.any(arrived & informative):
@@ -59,7 +59,7 @@ def taken_rows(matrix: np.ndarray, values: np.ndarray, w: np.ndarray, most: int)
         linkage[-1] = 1.0
     full = np.vstack([matrix, np.zeros((most - count, dim)), w])
     padded = np.concatenate([values, np.zeros(most + 1 - count)])
-    return Taken(full, padded, np.arange(most + 1) < count, linkage, bool(complete), told=True)
+    return Taken(full, padded, np.arange(most + 1) < count, linkage, bool(complete), varying=True)
 
 
 class Scale:
@@ -97,7 +97,7 @@ class Model:
         self.limit, self.max_age, self.scaling, self.offset = limit, max_age, scaling, offset
         self.made = self.expired = self.count = 0
         self.waiting: dict[int, Any] = {}  # id -> choice
-        self.learnt: dict[int, tuple[Taken, dict[str, Any]]] = {}  # id -> what was taken, and how it was told
+        self.learned: dict[int, tuple[Taken, dict[str, Any]]] = {}  # id -> what was taken, and how it was reported
         self.last: np.ndarray | None = None
         self.contexts, self.costs = Scale(columns, centred=True), Scale(1, centred=False)
 
@@ -113,10 +113,10 @@ class Model:
             del self.waiting[min(self.waiting)]
             self.expired += 1
 
-    def learn(self, id: int, found: Taken, told: dict[str, Any]) -> tuple[float | None, bool]:
+    def learn(self, id: int, found: Taken, report: dict[str, Any]) -> tuple[float | None, bool]:
         """Feedback was taken; the total (None: it is not known), and whether any of it was too absurd to be believed."""
         choice = self.waiting.pop(id)
-        self.learnt[id] = (found, told)
+        self.learned[id] = (found, report)
         self.count += 1
         known = np.zeros(found.matrix.shape[1]) if self.offset is None else self.offset
         values = np.where(found.seen, found.values, 0.0) - found.matrix @ known
@@ -126,10 +126,10 @@ class Model:
 
     def remembered(self) -> list[int]:
         """Learnt decisions whose feedback is still known."""
-        return list(self.learnt)[-self.limit :]
+        return list(self.learned)[-self.limit :]
 
     def _described(self, x: np.ndarray) -> np.ndarray:
-        """What the scale is told of a context: itself, of feature rows one, or their means and deviations from them."""
+        """What the scale gets of a context: itself, of feature rows one, or their means and deviations from them."""
         if x.ndim == 1:
             return x
         if len(self.contexts.centre) == x.shape[1]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from regretless.errors import OracleError, RegretlessError
 from regretless.live.learner import Learner
-from soak.learner_feedback import told_about
+from soak.learner_feedback import report_on
 from soak.learner_kinds import DIM, Kind, kinds
 from soak.nonsense import nonsense
 from soak.sizes import size
@@ -131,13 +131,13 @@ class Episode:
         id = self.rng.choice(list(self.model.waiting))
         size = self.rng.choice([1.0] * 14 + [1e3, 1e6, 1e200])
         w, cost = self.model.waiting[id].w, size * self.noise.normal(size=DIM)
-        told, expected = told_about(self.kind, w, cost, self.rng, self.noise)
+        report, expected = report_on(self.kind, w, cost, self.rng, self.noise)
         may = "reject" if expected is None else self.sized(size)
-        receipt = self.attempt(lambda: self.learner.learn(self.rng.choice([id, np.int64(id)]), **told), may)
+        receipt = self.attempt(lambda: self.learner.learn(self.rng.choice([id, np.int64(id)]), **report), may)
         if receipt is None:
             return
         assert (receipt.id, receipt.new, receipt.complete) == (id, True, expected.complete), f"{receipt}"
-        total, absurd = self.model.learn(id, expected, told)
+        total, absurd = self.model.learn(id, expected, report)
         assert (receipt.message != "learned") == absurd, f"{receipt.message}, but the model says {absurd}"
         signature = self.learner.state.learned[id].signature
         np.testing.assert_allclose(
@@ -153,13 +153,13 @@ class Episode:
         if not self.model.remembered():
             return
         id = self.rng.choice(self.model.remembered())
-        expected, told = self.model.learned[id]
+        expected, report = self.model.learned[id]
         if self.rng.random() < 0.5:
-            receipt = self.attempt(lambda: self.learner.learn(id, **told), "accept")
+            receipt = self.attempt(lambda: self.learner.learn(id, **report), "accept")
             assert (receipt.id, receipt.new, receipt.complete) == (id, False, expected.complete), f"{receipt}"
             assert self.digest() == self.saved, "a repetition changed the saved state"
             return
-        other = copy.deepcopy(told)
+        other = copy.deepcopy(report)
         for name in other:
             if name == "linear":
                 other[name] = (other[name][0], np.asarray(other[name][1]) * 1.5 + 1.0)
@@ -176,14 +176,14 @@ class Episode:
         strange = [0, -1, self.model.made + 1, 10**30, 1.0, None, *gone[-3:], nonsense(rng)]
         waiting = list(self.model.waiting)
         forms = rng.sample(["total", "components", "costs", "linear", "values"], rng.choice([0, 1, 1, 1, 2, 3]))
-        told = {form: nonsense(rng) for form in forms}
-        if "linear" in told and rng.random() < 0.7:
-            told["linear"] = (nonsense(rng), nonsense(rng))
+        report = {form: nonsense(rng) for form in forms}
+        if "linear" in report and rng.random() < 0.7:
+            report["linear"] = (nonsense(rng), nonsense(rng))
         if not waiting or rng.random() < 0.3:
-            id, told = rng.choice(strange), {"total": 1.0} if rng.random() < 0.5 else told
+            id, report = rng.choice(strange), {"total": 1.0} if rng.random() < 0.5 else report
         else:
             id = rng.choice(waiting)
-        self.attempt(lambda: self.learner.learn(id, **told), "reject")
+        self.attempt(lambda: self.learner.learn(id, **report), "reject")
 
     def explain(self) -> None:
         """Why a decision was made; of those that are neither waiting nor remembered nothing is known."""

@@ -1,8 +1,8 @@
 """Kill, damage, interrupt and restart learners with a store, and check what can be read of them.
 
-Every call that returned must be in the store; the learner that a store gives must be, by the hash of a copy, the one that
-saved a copy at the same moment. Then bits are flipped and tails cut off: noticed or harmless, the good part kept. The process
-that is killed runs this file as a script.
+Every call that returned must be in the store; the learner that a store gives must be, by the hash of a copy, the one
+that saved a copy at the same moment. Then bits are flipped and tails cut off: noticed or harmless, the good part kept.
+The process that is killed runs this file as a script.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ def one_call(learner: Learner, rng: np.random.Generator) -> None:
     if kind == 0 or not waiting:
         learner.decide_batch(np.stack([x, -x]))
     elif kind < 3:
-        learner.decide(x, key=f"order-{rng.integers(10**9)}" if kind == 1 else None)
+        learner.decide(x, key=f"order-{rng.integers(2**60)}" if kind == 1 else None)
     elif kind == 3:
         learner.record(x, np.eye(DIM)[:2].sum(axis=0))
     elif kind == 4 and rng.integers(10) == 0:

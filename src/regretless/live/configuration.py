@@ -1,4 +1,4 @@
-"""How a learner was made: its options checked, as JSON data for a store, and restored from there with what is given again."""
+"""How a learner was made: options are checked, described as JSON for a store, and restored from there."""
 
 import contextlib
 import json
@@ -37,7 +37,8 @@ def complete_problem(given: Any, context: Any, feedback: Any) -> Problem:
     elif isinstance(given, Oracle):
         if context is None:
             raise SettingsError(
-                "learner: expected context=p for a context of p numbers, context=(d, p) for feature rows, or rg.Columns(…)"
+                "learner: expected context=p for a context of p numbers, context=(d, p) for feature rows, or "
+                "rg.Columns(…)"
             )
         problem = Problem(given, context, "bandit" if feedback is None else feedback)
     else:
@@ -125,7 +126,8 @@ def restore_policy(stored: Mapping[str, Any], given: Any) -> PolicySpec | Policy
         if any(described.get(part) != stored[part] for part in ("name", "scaling")):
             got = described.get("name", described.get("object"))
             raise StoreError(
-                f"it was stored with the policy {stored['name']!r}{'' if stored['scaling'] else ' (unscaled)'}, got {got!r}; "
+                f"it was stored with the policy {stored['name']!r}{'' if stored['scaling'] else ' (unscaled)'}, got "
+                f"{got!r}; "
                 "another policy is a new learner (learn_from its History)"
             )
         before = json.loads(json.dumps(described["settings"]))
@@ -160,7 +162,8 @@ def restore_rollout(stored: Mapping[str, Any] | None, given: Rollout | None) -> 
         raise SettingsError(f"learner: expected rollout to be rg.Rollout(…), got {short_repr(given)}")
     if (given.budget, given.mode) != (budget, mode):
         warnings.warn(
-            f"budget {budget} and mode {mode!r} stay those of the store (got {given.budget} and {given.mode!r}); settings= of "
+            f"budget {budget} and mode {mode!r} stay those of the store (got {given.budget} and {given.mode!r}); "
+            "settings= of "
             "Learner.open, or update, changes them",
             stacklevel=5,
         )
@@ -228,7 +231,8 @@ def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, An
     problem, policy, _, _ = engine.setup
     if isinstance(policy, Policy) and changes:
         raise SettingsError(
-            "update: expected a learner whose policy is a specification or a name; this one is a policy object, whose numbers "
+            "update: expected a learner whose policy is a specification or a name; this one is a policy object, whose "
+            "numbers "
             "are fixed"
         )
     names = setting_names(policy)
@@ -243,7 +247,8 @@ def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, An
     if not same_form(engine, after):
         described = ", ".join(f"{name} from {names[name]!r} to {value!r}" for name, value in changes.items())
         raise SettingsError(
-            f"update: changing {described} would change the form of what was learned; make a new learner for that, or change "
+            f"update: changing {described} would change the form of what was learned; make a new learner for that, or "
+            "change "
             f"one of {changeable(engine)}"
         )
     return after

@@ -1,8 +1,8 @@
-"""What a live learner computes: compiled programs for deciding and learning, and the solver that is called between them.
+"""What a live learner computes: compiled programs for deciding and learning, and calls of the solver between them.
 
-With an oracle in pure JAX a decision is one program and a learning step another. A solver on the host is called from Python
-between two programs, never from inside one. Learners that differ in numbers, or in the solver behind the same feasible set,
-share their programs.
+With an oracle in pure JAX a decision is one program and a learning step another. A solver on the host is called from
+Python between two programs, never from inside one. Learners that differ in numbers, or in the solver behind the same
+feasible set, share their programs.
 """
 
 import contextlib
@@ -43,14 +43,16 @@ _process: int | None = None
 
 
 def check_not_forked() -> None:
-    """Refuse to work in a forked child of a process that has had a learner: JAX's threads are missing there, it would hang."""
+    """Refuse to work in a forked child of a process that had a learner: JAX would hang there."""
     global _process
     if _process is None:
         _process = os.getpid()
     elif _process != os.getpid():
         raise RegretlessError(
-            f"learner: expected to be called in process {_process}, where it was made, got process {os.getpid()}, a forked "
-            "child, in which JAX would hang; start the child with multiprocessing's 'spawn' method and open a store there"
+            f"learner: expected to be called in process {_process}, where it was made, got process {os.getpid()}, a "
+            "forked "
+            "child, in which JAX would hang; start the child with multiprocessing's 'spawn' method and open a store "
+            "there"
         )
 
 
@@ -91,7 +93,7 @@ class CallLock:
 class Engine:
     """The programs of one policy for one problem; policies compute in float64, as in ``simulate``.
 
-    Random keys are ``fold_in(seed, round, purpose)`` with the decision's id as the round, exactly those of a simulated run.
+    Random keys are ``fold_in(seed, round, purpose)`` with the decision's id as the round, as in a simulated run.
     """
 
     def __init__(self, problem: Problem, policy: Any, *, budget: float | None, seed: int):
@@ -130,7 +132,7 @@ class Engine:
     def draft(
         self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
     ) -> list[Decision]:
-        """Return what the policy proposes, from one program; ``solve`` makes decisions of it. Not ``explore``: by the mean."""
+        """Return what the policy proposes, by the mean unless ``explore``; ``solve`` makes decisions of it."""
         proposal: Any = self._run_draft(state, ids, contexts, instances, explore)
         if not np.all(np.isfinite(proposal.cost_sample)):
             raise SettingsError(
@@ -150,7 +152,7 @@ class Engine:
             return jax.tree.map(np.asarray, program(self.static, explore, self.numbers, state, self.seed, *arguments))
 
     def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
-        """Return the drafts with their solutions, from one call of the solver; raises OracleError if any of them fails."""
+        """Return the drafts with their solutions, from one call of the solver; raise OracleError if any fails."""
         if not self.oracle.on_host:
             check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
             return list(drafts)
@@ -191,7 +193,7 @@ class Engine:
     def learn_many(
         self, state: Any, decisions: Decision, arrivals: Arrival, count: int
     ) -> tuple[Any, list[dict[str, float]]]:
-        """Return the state after the first ``count`` of several arrivals (with a leading axis), and diagnostics of each."""
+        """Return the state after the first ``count`` arrivals of a batch, and diagnostics of each."""
         if self.oracle.on_host and self.asks:
             infos = []
             for i in range(count):
@@ -289,7 +291,7 @@ class Engine:
         return bool(len(question.costs.shape) and question.costs.shape[0] + question.points.shape[0])
 
     def warm_up(self, state: Any, batches: Sequence[int]) -> None:
-        """Compile the programs of decisions (one, and batches up to the largest of these), learning, explaining, histories."""
+        """Compile the programs of decisions (one, and batches of these sizes), learning, explaining and histories."""
         for count in batches:
             if (
                 isinstance(count, bool)
@@ -340,12 +342,13 @@ class Engine:
         return Arrival(values, np.ones(values.shape, bool), matrix, np.zeros(values.shape) if varying else None)
 
     def _require_minimising(self) -> None:
-        """Refuse a solver that maximises: under costs ``c`` its decision for ``-c`` would be better than that for ``c``."""
+        """Refuse a solver that maximises: for costs ``c`` its decision for ``-c`` is better than that for ``c``."""
         cost = np.random.default_rng(0).normal(size=self.problem.dim)
         best, worst = np.asarray(self.oracle.answer(np.stack([cost, -cost])).w)
         if cost @ best > cost @ worst + 1e-6 * np.sum(np.abs(cost)):
             raise SettingsError(
-                f"oracle: expected a solver that minimises, got a decision of cost {cost @ best:.4g} where {cost @ worst:.4g} "
+                f"oracle: expected a solver that minimises, got a decision of cost {cost @ best:.4g} where "
+                f"{cost @ worst:.4g} "
                 "is possible; a solver that maximises gets the negative costs (rewards are sense='max' of the Problem)"
             )
 
@@ -356,7 +359,7 @@ class Engine:
 
 
 def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> Decision:
-    """Return a draft, or several with a leading axis, with its solution, in the types that all decisions have, read-only."""
+    """Return a draft, or a batch of them, with its solution, in the types that all decisions have, read-only."""
     solution = jax.tree.map(_freeze, (draft.w, draft.aux), (w, aux))
     fields = {"w": solution[0], "aux": solution[1], "status": np.zeros_like(draft.status), **changed}
     decision = Decision(**{**vars(draft), **fields})

@@ -1,4 +1,4 @@
-"""From what a user gives (contexts, instances, feedback in any form) to checked arrays, as a learner's programs take them."""
+"""Parse what a user gives, contexts, instances and feedback in any form, into checked arrays."""
 
 import decimal
 import operator
@@ -28,7 +28,7 @@ _PLAIN: dict[str, Any] = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float
 
 
 def parse_numbers(name: str, given: Any, error: type[RegretlessError] = SettingsError) -> np.ndarray:
-    """Return real numbers as a new float64 array; masked arrays, dates, complex numbers, text and booleans are refused."""
+    """Return real numbers as a new float64 array; refuse masked arrays, dates, complex numbers, text and booleans."""
     try:
         array = inputs.numbers(name, _without_decimals(name, given))
     except SettingsError as problem:
@@ -47,7 +47,7 @@ def parse_vector(name: str, given: Any, length: int) -> np.ndarray:
 
 
 def parse_contexts(given: Any, problem: Problem, *, many: bool) -> np.ndarray:
-    """Return contexts ``[n, …]``; a single one if not ``many``. Other shapes and numbers that are not finite are refused."""
+    """Return contexts ``[n, …]``, one if not ``many``; refuse other shapes and numbers that are not finite."""
     shape, columns = problem.context_shape, problem.columns
     if columns is not None:
         array, several = columns.contexts(given, shape)
@@ -63,7 +63,8 @@ def parse_contexts(given: Any, problem: Problem, *, many: bool) -> np.ndarray:
     if several != many:
         hint = "decide_batch takes several (learn_from a History)" if several else "decide takes a single one"
         raise SettingsError(
-            f"context: expected {'several contexts' if many else 'one context'}, got {'several' if several else 'one'}; {hint}"
+            f"context: expected {'several contexts' if many else 'one context'}, got "
+            f"{'several' if several else 'one'}; {hint}"
         )
     return array if several else array.reshape(1, *shape)
 
@@ -143,7 +144,7 @@ def _without_decimals(name: str, given: Any, place: tuple[int, ...] = ()) -> Any
 
 
 class Arrival(NamedTuple):
-    """Values of the measurement's rows, and which of them arrived; if rows come with the feedback, they and their linkage."""
+    """Values of the measurement's rows and which of them arrived; rows that came with them, and their linkage."""
 
     values: np.ndarray
     seen: np.ndarray
@@ -159,7 +160,7 @@ class Arrival(NamedTuple):
 
 
 class RawFeedback(NamedTuple):
-    """Feedback as the user gives it, in at most two of these forms (a total next to another one is checked against it)."""
+    """Feedback as the user gives it, in one of these forms; a total next to another form is checked against it."""
 
     total: Any = None
     components: Mapping[Hashable, float] | None = None
@@ -246,7 +247,7 @@ class FeedbackParser:
         self.ambiguous = {name for name, count in Counter(names).items() if count > 1}
 
     def parse(self, raw: RawFeedback, w: np.ndarray, aux: Any, *, partial: bool = False) -> Arrival:
-        """Return the arrival that this feedback on ``w`` is; ``partial``: rows may be missing even if they never should."""
+        """Return the arrival of this feedback on ``w``; ``partial``: rows may be missing even if they never should."""
         form = raw.form()
         w = np.asarray(w, np.float64)
         may_miss = self.may_miss or partial
@@ -288,7 +289,7 @@ class FeedbackParser:
         return raw.check_total(y)
 
     def _coordinates(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
-        """Parse rows that measure one coordinate each, with weights ``h``: ``v_i = h_i c_i``; weight 0 shows nothing."""
+        """Parse rows that measure one coordinate each with weights ``h``: ``v_i = h_i c_i``; weight 0 shows nothing."""
         h, linkage = self.measures.weights(w, aux)
         shown = h != 0
         if form == "total":
@@ -364,7 +365,7 @@ class FeedbackParser:
     def _arrive(
         self, raw: RawFeedback, values: np.ndarray, shown: np.ndarray, linkage: np.ndarray, may_miss: bool
     ) -> Arrival:
-        """Return the arrival of values, NaN for what was not reported; a row that shows nothing arrives with any other."""
+        """Return the arrival of values, NaN if not reported; a row that shows nothing arrives with any other."""
         arrived = ~np.isnan(values) & shown
         seen = arrived | ~shown
         if not may_miss and not seen.all():

@@ -1,4 +1,4 @@
-"""One live learner: decide, learn, explain, and keep all of it in a file. The policies of ``simulate``, around your solver."""
+"""A live learner: the policies of ``simulate`` around your solver and your stream, kept in one file."""
 
 import contextlib
 import functools
@@ -241,7 +241,8 @@ class Learner:
             "{:,} decisions: {:,} learned from, {:,} waiting, {:,} expired".format(*counts),
             f"feasible set {type(problem.oracle).__name__} of {problem.dim} coordinates, "
             f"context of {shape if problem.columns is None else f'named columns, as {shape}'}",
-            f"policy {type(policy).__name__ if isinstance(policy, Policy) else policy}, feedback {problem.feedback.name}",
+            f"policy {type(policy).__name__ if isinstance(policy, Policy) else policy}, feedback "
+            f"{problem.feedback.name}",
         ]
         if state.mode != "act" or state.paused:
             lines.append("paused: the incumbent decides" if state.paused else f"mode {state.mode}")
@@ -263,9 +264,9 @@ class Learner:
         explore : bool, default True
             If False, solve the mean prediction instead of a posterior draw.
         key : str, optional
-            Your own identifier. Calling again with the same key and the same context, instance and ``explore`` returns the
-            stored choice, also after a restart: with a store for as long as the store has the decision, without one as long
-            as the learner remembers it. ``learn`` and ``explain`` accept the key in place of the id.
+            Your own identifier. Calling again with the same key and the same context, instance and ``explore`` returns
+            the stored choice, also after a restart: with a store as long as the store has the decision, without one
+            as long as the learner remembers it. ``learn`` and ``explain`` accept the key in place of the id.
 
         Returns
         -------
@@ -414,7 +415,7 @@ class Learner:
         return MadeDecision(self._incumbent.replace(engine, draft, certain=certain), "incumbent")
 
     def _solve(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
-        """Return the drafts' solutions; if the solver fails, OracleError or the last feasible decision, by ``on_failure``."""
+        """Return the drafts' solutions; if the solver fails, raise or repeat the last decision, by ``on_failure``."""
         lenient = self._on_failure == "last"
         if not lenient or len(drafts) > 1:
             try:
@@ -443,7 +444,8 @@ class Learner:
             if form_of(instance) != engine.problem.instance_form:
                 expected, got = form_words(engine.problem.instance_form), form_words(form_of(instance))
                 raise SettingsError(
-                    f"instance: expected the form of earlier ones, {expected}, got {got}; give all decisions an instance, or "
+                    f"instance: expected the form of earlier ones, {expected}, got {got}; give all decisions an "
+                    "instance, or "
                     "none of them"
                 )
         return engine
@@ -548,8 +550,8 @@ class Learner:
         values : sequence of float, optional
             The values of the measurement's rows, NaN for what was not seen.
         final : bool, default True
-            If False, more will come: the pieces are kept, and learned once they are complete or with the first call that
-            leaves ``final=False`` out.
+            If False, more will come: the pieces are kept, and learned once they are complete or with the first call
+            that leaves ``final=False`` out.
 
         Returns
         -------
@@ -676,7 +678,8 @@ class Learner:
         got = history.contexts.shape[1:], history.decisions.shape[1:]
         if got != (problem.context_shape, (problem.dim,)):
             raise SettingsError(
-                f"learn_from: expected contexts of shape {problem.context_shape} and decisions of {problem.dim} numbers, got "
+                f"learn_from: expected contexts of shape {problem.context_shape} and decisions of {problem.dim} "
+                "numbers, got "
                 f"{got[0]} and {got[1][0]}"
             )
 
@@ -936,8 +939,8 @@ class Learner:
             The problem that the learner was made for; its oracle is enough unless it has a measurement of your own. The
             feasible set must be the same, not the way in which it is solved.
         policy : str, PolicySpec or Policy, optional
-            Needed only if the learner was made with a Policy object or a specification that is not registered. Settings are
-            those of the store.
+            Needed only if the learner was made with a Policy object or a specification that is not registered. Settings
+            are those of the store.
         rollout : Rollout, optional
             Needed only if the incumbent is a function; budget and mode are those of the store.
         settings : mapping, optional
@@ -945,8 +948,8 @@ class Learner:
         until : int, optional
             The last record that counts; needs ``read_only``.
         read_only : bool, default False
-            Read the store without becoming its writer, also while another process writes it. What the learner does after
-            that is not stored.
+            Read the store without becoming its writer, also while another process writes it. What the learner does
+            after that is not stored.
         take_over : bool, default False
             If another learner writes the store, become the writer in its place: its next write raises StoreError.
         clock : callable, default time.time
@@ -1111,7 +1114,7 @@ class Learner:
     ) -> None:
         """Store a change, then publish the new state with one assignment.
 
-        An interrupt in between leaves the new state in ``_unpublished``; ``_reconcile`` asks the store whether it counts.
+        An interrupt in between leaves the new state in ``_unpublished``; ``_reconcile`` asks the store if it counts.
         """
         self._unpublished = state
         if self._store is not None:
@@ -1210,7 +1213,8 @@ def _require_finite(name: str, info: dict[str, float]) -> dict[str, float]:
     """Return the diagnostics of a step whose state is finite; a total that is not known is NaN in them."""
     if not info["finite"]:
         raise FeedbackError(
-            f"{name}: learning from this feedback would make the state infinite, so it was left out; a learning rate is too "
+            f"{name}: learning from this feedback would make the state infinite, so it was left out; a learning rate "
+            "is too "
             "large or the numbers are (scaling helps)"
         )
     return info if info["complete"] else {**info, "residual": np.nan, "total": np.nan}
@@ -1220,7 +1224,8 @@ def _join_pieces(id: int, before: np.ndarray | None, arrival: Arrival) -> np.nda
     """Return the rows that have come so far, NaN for the others; refuse a row that came differently before."""
     if arrival.matrix is not None:
         raise FeedbackError(
-            f"decision {id}: rows that come with the feedback cannot come in pieces; report linear=(H, v) once, with all rows"
+            f"decision {id}: rows that come with the feedback cannot come in pieces; report linear=(H, v) once, with "
+            "all rows"
         )
     values = np.where(arrival.seen, arrival.values, np.nan)
     if before is None:
@@ -1229,7 +1234,8 @@ def _join_pieces(id: int, before: np.ndarray | None, arrival: Arrival) -> np.nda
     wrong = np.flatnonzero(both & ~(np.abs(values - before) <= TOLERANCE * np.maximum(1.0, np.abs(before))))
     if len(wrong):
         raise FeedbackError(
-            f"decision {id}: row {wrong[0]} was reported before with another value, which cannot be undone; this piece was "
+            f"decision {id}: row {wrong[0]} was reported before with another value, which cannot be undone; this piece "
+            "was "
             "left out"
         )
     return np.where(np.isnan(before), values, before)
@@ -1242,7 +1248,7 @@ def _learn_rounds(
     rows: Sequence[int],
     progress: Callable[[int, int], Any] | None,
 ) -> tuple[Any, list[dict[str, float]]]:
-    """Return the policy's state after all rounds, chunk by chunk; the last chunk is padded with rounds that do not count."""
+    """Return the policy's state after all rounds, chunk by chunk; padding of the last chunk does not count."""
     count = len(rows)
     infos: list[dict[str, float]] = []
     for start in range(0, count, CHUNK):

@@ -43,7 +43,8 @@ class Rollout:
     def __post_init__(self) -> None:
         if self.incumbent is None:
             raise SettingsError(
-                "rollout: expected an incumbent, fixed numbers or a function of the context, that decides wherever the learner "
+                "rollout: expected an incumbent, fixed numbers or a function of the context, that decides wherever the "
+                "learner "
                 "may not, got None; without one there is no budget and no mode: leave rollout= out"
             )
         _require_number("rollout: budget", self.budget, 0.0, 1.0)
@@ -63,7 +64,7 @@ class Store:
     ----------
     path : str or Path
         The file. Every call that changes the learner is committed to it before it returns; other processes may read it
-        meanwhile. Next to it there are, while the learner runs, files whose names end in ``-wal``, ``-shm`` and ``-owner``.
+        meanwhile. While the learner runs, there are files next to it that end in ``-wal``, ``-shm`` and ``-owner``.
     sync : bool, default False
         Whether a call returns only after the disk has its record. Without it, nothing is lost when the process is
         killed, but the last records may be when the machine loses power.
@@ -92,8 +93,8 @@ class Pending:
     Parameters
     ----------
     limit : int, default 1000
-        Decisions that wait at most; the oldest expires first. As many learned ones are remembered, to recognise repeated
-        feedback.
+        Decisions that wait at most; the oldest expires first. As many learned ones are remembered, to recognise
+        repeated feedback.
     max_age : int, optional
         Further decisions after which a waiting one expires.
     max_age_seconds : float, optional

@@ -1,4 +1,4 @@
-"""The incumbent: who or what decides until the learner has proved itself, and what the incumbent's decisions look like."""
+"""The incumbent: who or what decides wherever the learner may not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ class Incumbent:
         return "function" if self.fixed is None else self.fixed.tolist()
 
     def replace(self, engine: Engine, draft: Any, *, certain: bool) -> Decision:
-        """Return the incumbent's decision in place of a draft, with the probability that the incumbent had of deciding."""
+        """Return the incumbent's decision in place of a draft, with the probability with which it decides."""
         w = self._decide(engine, np.asarray(draft.context), draft.instance)
         zeros = np.zeros_like(draft.cost_sample)
         return with_solution(
@@ -69,6 +69,7 @@ def require_support(oracle: Oracle, w: np.ndarray, name: str) -> None:
     """Refuse a decision with more coordinates other than zero than any of the feasible set has."""
     if np.count_nonzero(w) > oracle.support:
         raise SettingsError(
-            f"{name}: expected at most {oracle.support} coordinates other than zero, as in every decision of this feasible "
+            f"{name}: expected at most {oracle.support} coordinates other than zero, as in every decision of this "
+            "feasible "
             f"set, got {np.count_nonzero(w)}"
         )

@@ -1,4 +1,4 @@
-"""Everything that a learner knows, as one immutable record: each change makes a new one, and a snapshot holds a whole one."""
+"""Everything that a learner knows, as one immutable record: each change makes a new one."""
 
 import dataclasses
 import itertools
@@ -61,7 +61,7 @@ class MadeDecision(NamedTuple):
 class LearnerState:
     """A learner after record ``number``; nothing in it is changed in place.
 
-    At most ``limits.limit`` decisions wait; as many learned ones are remembered, to tell a repetition from a contradiction.
+    At most ``limits.limit`` decisions wait. As many learned ones are remembered, to recognise repeated feedback.
     """
 
     engine: Engine
@@ -126,7 +126,8 @@ class LearnerState:
             before, signature = before[seen], signature[seen]
         if not same or not np.allclose(before, signature, rtol=1e-9, atol=1e-12):
             raise FeedbackError(
-                f"decision {id} has been learned from other feedback already, which cannot be undone; this one was left out "
+                f"decision {id} has been learned from other feedback already, which cannot be undone; this one was "
+                "left out "
                 "(report feedback that comes in pieces with final=False until the last)"
             )
 
@@ -384,7 +385,7 @@ def _require_consistent(state: LearnerState) -> None:
 
 
 def _require_finite(name: str, array: np.ndarray) -> None:
-    """Refuse numbers that no learner writes; aux belongs to the solver, a right-hand side of an instance may be infinite."""
+    """Refuse numbers that no learner writes; aux belongs to the solver, and a right-hand side may be infinite."""
     if array.dtype.kind != "f" or ".aux" in name or name.startswith(MAY_BE_ANYTHING):
         return
     wrong = np.isinf(array) if name in MAY_BE_NAN else np.isnan(array) if ".instance" in name else ~np.isfinite(array)
@@ -418,7 +419,8 @@ def describe_instance(tree: Any) -> Any:
     if isinstance(tree, np.ndarray | jax.Array):
         return {"array": [list(tree.shape), np.dtype(tree.dtype).str]}
     raise SettingsError(
-        f"instance: expected arrays, or lists, tuples and dictionaries (by text) of them, got a {type(tree).__name__}, which "
+        f"instance: expected arrays, or lists, tuples and dictionaries (by text) of them, got a {type(tree).__name__}, "
+        "which "
         "no store could keep"
     )
 

@@ -1,9 +1,9 @@
 """The durable record of a learner: one SQLite file that is log, checkpoint and replay at once.
 
-Every call that changes a learner is one row of ``records``, committed before the call returns; ``snapshots`` holds whole
-states now and then, so that opening needs the last of them and the records after it. SQLite (WAL) makes a commit atomic
-and durable and lets other processes read meanwhile. What it does not do is done here: a checksum that continues from row
-to row, ownership by one writer, and noticing that the file was removed or replaced. Nothing in the file is a pickle.
+Every call that changes a learner is one row of ``records``, committed before the call returns; ``snapshots`` holds
+whole states now and then, so that opening needs the last of them and the records after it. SQLite (WAL) makes a commit
+atomic and durable and lets other processes read meanwhile. The rest is done here: a checksum that continues from row to
+row, ownership by one writer, and noticing that the file was removed or replaced. Nothing in the file is a pickle.
 """
 
 import contextlib
@@ -141,13 +141,14 @@ class RecordStore:
         arrays: Mapping[str, np.ndarray],
         keys: Sequence[str] = (),
     ) -> None:
-        """Commit record ``number``, which must follow the last one; raise StoreError, and change nothing, if it cannot."""
+        """Commit record ``number``, which must follow the last one; change nothing if that raises StoreError."""
         layout, blob = _pack(arrays)
         text = _to_json(data)
         with self._errors("write"), self._transaction() as chain:
             if chain[0] != number - 1:
                 raise StoreError(
-                    f"cannot write {self.path}: expected its last record to be {number - 1}, got {chain[0]}: the file was "
+                    f"cannot write {self.path}: expected its last record to be {number - 1}, got {chain[0]}: the file "
+                    "was "
                     "replaced or changed by another program; nothing was changed"
                 )
             checksum = _checksum(chain[1], number, kind, text, layout, blob)
@@ -190,7 +191,7 @@ class RecordStore:
             return self._read_snapshot(self.first_number())
 
     def records(self, after: int, chain: int, until: int | None = None) -> Iterator[Record]:
-        """Yield the records behind number ``after``, whose checksum is ``chain``; StoreError says where damage begins."""
+        """Yield the records after ``after``, whose checksum is ``chain``; StoreError says where damage begins."""
         columns = "number, kind, data, layout, arrays, checksum"
         limit = 2**62 if until is None else until
         query = f"SELECT {columns} FROM records WHERE number > ? AND number <= ? ORDER BY number"
@@ -207,7 +208,8 @@ class RecordStore:
         except (StoreError, *DATABASE_ERRORS, TypeError) as error:
             raise StoreError(
                 f"{self.path} is damaged at record {number + 1} ({error}); the records up to {number} are good: "
-                f"Learner.open(..., until={number}, read_only=True) reads them, and its save(path) keeps them in a new file"
+                f"Learner.open(..., until={number}, read_only=True) reads them, and its save(path) keeps them in a new "
+                "file"
             ) from None
         if until is not None and number < until:
             raise StoreError(f"{self.path}: expected at least {until} records, got {number}")
@@ -301,14 +303,14 @@ class RecordStore:
                 raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
 
     def _acquire(self, take_over: bool, first: Snapshot | None) -> None:
-        """Become the owner; a transaction around it keeps everybody else from writing or becoming the owner meanwhile."""
+        """Become the owner, in a transaction, so that no other process writes or becomes the owner meanwhile."""
         with self._errors("open"):
             connection = self._connection
             connection.execute("BEGIN IMMEDIATE")
             try:
                 exists = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
                 if exists and first is not None:
-                    raise StoreError(f"there is a learner in {self.path} already: go on with it by Learner.open")
+                    raise StoreError(f"there is a learner in {self.path} already: continue it with Learner.open")
                 if not exists and first is None:
                     raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
                 known = self._lock_owner_file(take_over)
@@ -325,8 +327,10 @@ class RecordStore:
         self._files = self._identify_files()
         if known > number and first is None:
             warnings.warn(
-                f"{self.path}: the records {number + 1} to {known} are lost, because the machine stopped before they were on "
-                f"the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; the records up to {number} "
+                f"{self.path}: the records {number + 1} to {known} are lost, because the machine stopped before they "
+                "were on "
+                f"the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; the records up to "
+                f"{number} "
                 "are good and are continued",
                 stacklevel=5,
             )
@@ -345,7 +349,8 @@ class RecordStore:
                 if take_over:
                     break
                 raise StoreError(
-                    f"{self.path} is being written by another learner{content.get('by', '')}; close that one first, or stop "
+                    f"{self.path} is being written by another learner{content.get('by', '')}; close that one first, or "
+                    "stop "
                     "it with Learner.open(..., take_over=True)"
                 ) from None
             except OSError:
@@ -389,7 +394,8 @@ class RecordStore:
             epoch, *chain = connection.execute(LAST_RECORD).fetchone()
             if epoch != self._epoch:
                 raise StoreError(
-                    f"cannot write {self.path}: another learner has taken it over; this one is stopped and nothing was changed"
+                    f"cannot write {self.path}: another learner has taken it over; this one is stopped and nothing was "
+                    "changed"
                 )
             yield (chain[0], chain[1])
             connection.execute("COMMIT")
@@ -412,12 +418,14 @@ class RecordStore:
             database, wal, size = self._identify_files()
         except OSError:
             raise StoreError(
-                f"cannot write {self.path}: it or {self.path.name}-wal was removed while the learner was running; nothing was "
+                f"cannot write {self.path}: it or {self.path.name}-wal was removed while the learner was running; "
+                "nothing was "
                 "changed (save(path) keeps the learner in a new file)"
             ) from None
         if self._files and ((database, wal) != self._files[:2] or size < self._files[2]):
             raise StoreError(
-                f"cannot write {self.path}: it was replaced or truncated while the learner was running; nothing was changed "
+                f"cannot write {self.path}: it was replaced or truncated while the learner was running; nothing was "
+                "changed "
                 "(save(path) keeps the learner in a new file)"
             )
 
@@ -472,7 +480,8 @@ def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[
             seen[data["id"]] = (data["total"], np.where(arrays["seen"], arrays["values"], np.nan))
     if not decisions:
         raise StoreError(
-            f"{path}: expected at least one decision among its records, got none (a copy that save wrote has those that came "
+            f"{path}: expected at least one decision among its records, got none (a copy that save wrote has those "
+            "that came "
             "after it)"
         )
     sign = -1.0 if problem["sense"] == "max" else 1.0
