@@ -13,23 +13,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OWN = {"regretless", "regretless_command", "regretless_dfhpg"}
 LIBRARY = sorted((ROOT / "src").rglob("*.py"))
 PAPER = sorted((ROOT / "papers/dfhpg/src").rglob("*.py"))
-NOT_YET_OPTIONAL = {  # files that still import an extra's package directly; this list only shrinks
-    "report/figures.py",
-    "report/kinds/arena.py",
-    "report/kinds/theory.py",
-    "report/paper/labels.py",
-    "report/paper/sheets.py",
-    "report/theory.py",
-    "report/writing.py",
-    "show/figures.py",
-    "studies/tuning/spaces.py",
-    "studies/tuning/trials.py",
-    "show/results.py",
-    "report/page.py",
-    "studies/cell_files.py",
-    "oracles/pyepo.py",
-    "studies/engines/cluster.py",
-}
 
 
 def packages(requirements):
@@ -86,8 +69,7 @@ def test_the_core_is_light():
 def test_imports_are_declared(path):
     used = set(imports(path))
     assert {package for package, _ in used} <= CORE.union(*EXTRAS.values()), "a package that is not declared"
-    if path.relative_to(ROOT / "src").as_posix().removeprefix("regretless/") not in NOT_YET_OPTIONAL:
-        assert {package for package, typing in used if not typing} <= CORE, "use extras.require for optional packages"
+    assert {package for package, typing in used if not typing} <= CORE, "use extras.require for optional packages"
     for package, extra in required(path):
         if package != "json":
             assert package in EXTRAS[extra], f"{package} is not in the extra {extra}"

@@ -24,7 +24,6 @@ OPTIONAL = (
 )
 
 pytestmark = pytest.mark.slow
-UNTIL_LIGHT = pytest.mark.xfail(reason="some modules of the core still import packages of extras", strict=False)
 
 PROGRAM = f"""
 import importlib.util
@@ -65,9 +64,12 @@ def core(built, tmp_path_factory):
     return python
 
 
+def _environment():
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def run(command, folder):
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -81,14 +83,19 @@ def test_the_wheel_holds_the_library_only(built):
     assert built[0].stat().st_size < 1_000_000
 
 
-@UNTIL_LIGHT
 def test_learner_and_simulate_need_the_core_only(core, tmp_path):
     run([core, "-c", PROGRAM], tmp_path)
 
 
-@UNTIL_LIGHT
 def test_the_command_needs_the_core_only(core, tmp_path):
     table = run([core.parent / "regretless", "run", "topk", "--seeds", "2", "--horizon", "50"], tmp_path)
     assert "linear_thompson" in table
     run([core.parent / "regretless", "list", "policies"], tmp_path)
     run([core.parent / "regretless", "doctor"], tmp_path)
+
+
+def test_commands_of_the_paper_name_its_package(core, tmp_path):
+    command = [core.parent / "regretless", "reproduce", "main", "--quick"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=_environment())
+    assert result.returncode not in (0, 70), result.stdout + result.stderr
+    assert "regretless-dfhpg" in result.stdout + result.stderr
