@@ -10,7 +10,6 @@ same folder, and it ends as if nothing had happened.
 
 import heapq
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -30,7 +29,7 @@ TARGETS = {
 }
 STREETS = [(tail, head) for tail, heads in TARGETS.items() for head in heads]
 STREETS += [("d", "h"), ("g", "customer"), ("h", "customer")]
-LATE, LOST, SAVED_EVERY = 30, 0.2, 50
+LATE, LOST = 30, 0.2
 
 
 class World:
@@ -86,14 +85,12 @@ def passable(w, streets):
 
 
 def resume(folder, oracle):
-    """Return the learner with its journal, from the last saved file if there is one."""
-    checkpoint, journal = folder / "courier.db", folder / "journal.jsonl"
-    if not checkpoint.exists():
-        journal.write_text("")
-        return rg.Learner(oracle, context=3, on_failure="last", seed=1), []
-    learner = rg.Learner.open(checkpoint, oracle, read_only=True)
-    decisions = learner.health().decisions  # trips after the saved file are repeated
-    lines = journal.read_text().splitlines()[:decisions]
+    """Return the learner of the store and the journal of its trips; both are new in an empty folder."""
+    store, journal = folder / "courier.db", folder / "journal.jsonl"
+    if not store.exists():
+        return rg.Learner(oracle, context=3, on_failure="last", seed=1, store=store), []
+    learner = rg.Learner.open(store, oracle)
+    lines = journal.read_text().splitlines() if journal.exists() else []
     print(f"resumed after trip {len(lines)}")
     return learner, [json.loads(line) for line in lines]
 
@@ -103,25 +100,21 @@ def main(folder, trips):
     world, planner = World(), Planner()
     oracle = rg.oracles.external(planner, len(STREETS), takes_instance=True, contains=passable)
     learner, journal = resume(folder, oracle)
-    with open(folder / "journal.jsonl", "w") as file:
-        file.writelines(json.dumps(entry) + "\n" for entry in journal)
+    with open(folder / "journal.jsonl", "a") as file:
         for t in range(len(journal) + 1, trips + 1):
             context, streets, _, cost, lost = world.trip(t)
             planner.broken = world.planner_fails(t)
-            try:
-                choice = learner.decide(context, instance=streets)  # falls back on the last route if the planner fails
-            except rg.oracles.OracleError:  # which is closed now: nothing has changed, so the planner is asked again
+            try:  # uses the last route if the planner fails; a trip that was decided before the kill is not decided again
+                choice = learner.decide(context, instance=streets, key=f"trip {t}")
+            except rg.oracles.OracleError:  # the last route is closed now: nothing has changed, ask the planner again
                 planner.broken = False
-                choice = learner.decide(context, instance=streets)
+                choice = learner.decide(context, instance=streets, key=f"trip {t}")
             planner.broken = False
+            if t > LATE and not journal[t - LATE - 1]["lost"]:
+                learner.learn(f"trip {t - LATE}", total=journal[t - LATE - 1]["cost"])  # the trip of 30 trips ago
             journal.append({"trip": t, "cost": float(cost @ choice.w), "lost": bool(lost), "fallback": choice.fallback})
             file.write(json.dumps(journal[-1]) + "\n")
-            if t > LATE and not journal[t - LATE - 1]["lost"]:
-                learner.learn(t - LATE, total=journal[t - LATE - 1]["cost"])  # the trip of 30 trips ago is reported
-            if t % SAVED_EVERY == 0:
-                file.flush()
-                os.fsync(file.fileno())
-                learner.save(folder / "courier.db")
+            file.flush()
     report(world, planner, learner, journal)
 
 

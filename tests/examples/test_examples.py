@@ -69,7 +69,8 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
     folder = tmp_path / "killed"
     with subprocess.Popen(command("routing", folder, 200), stdout=subprocess.DEVNULL, env=ENVIRONMENT) as process:
         deadline = time.monotonic() + 120
-        while not (folder / "courier.db").exists():
+        journal = folder / "journal.jsonl"
+        while not journal.exists() or journal.stat().st_size < 2000:  # some thirty trips
             assert time.monotonic() < deadline
             assert process.poll() is None, "it ended before there was anything to kill"
             time.sleep(0.005)
@@ -79,8 +80,12 @@ def test_routing_that_is_killed_ends_as_if_undisturbed(tmp_path):
     assert re.match(r"resumed after trip \d+\n", again)
     assert again.split("\n", 1)[1] == whole
     assert (folder / "journal.jsonl").read_bytes() == (tmp_path / "whole" / "journal.jsonl").read_bytes()
-    one, other = (tmp_path / where / "courier.db" for where in ("whole", "killed"))
-    assert one.read_bytes() == other.read_bytes()
+    states = []
+    for place in (tmp_path / "whole", folder):
+        planner = oracles.external(lambda cost, streets: np.zeros(17), 17, takes_instance=True)
+        learner = Learner.open(place / "courier.db", planner, read_only=True)
+        states.append((learner.waiting, learner.explain("trip 200").mean.tolist()))
+    assert states[0] == states[1]
 
 
 def test_going_live_is_cheaper_than_the_foreman_and_can_be_rebuilt_from_its_store(tmp_path):
