@@ -79,7 +79,12 @@ class Torch:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: DBB(lam="ten"), "setting 'lam': Input should be a valid number, .* got 'ten'"),
+        (lambda: DBB(lam="ten"), "surrogate 'dbb', setting 'lam': expected a number, got 'ten'"),
+        (lambda: DBB(lam="10"), "surrogate 'dbb', setting 'lam': expected a number, got '10'"),
+        (
+            lambda: surrogates.parse("dbb", {"lam": "ten"}),
+            "setting 'lam': Input should be a valid number, .* got 'ten'",
+        ),
         (lambda: DBB(lam=None), "setting 'lam': Input should be a valid number, got None"),
         (lambda: DBB(lam=-1), "setting 'lam': Input should be greater than 0, got -1"),
         (lambda: IMLE(draws=2.5), "setting 'draws': Input should be a valid integer"),
@@ -186,7 +191,7 @@ def test_a_policy_is_built_and_scaled_in_one_place():
 
 def test_replacing_checks_again_and_keeps_the_rest():
     base = policies.DFHPG(policy_lr=0.3, surrogate=IMLE(draws=7))
-    assert base.replace(**{"alpha.max": "0.7"}).alpha.max == 0.7
+    assert base.replace(**{"alpha.max": 0.7}).alpha.max == 0.7
     assert base.replace(**{"alpha.max": 0.7}).surrogate == IMLE(draws=7)
     assert base.replace(surrogate="imle") == base
     assert base.replace(surrogate="dbb").surrogate == DBB()

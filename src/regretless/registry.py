@@ -91,7 +91,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def parse(self, name: str, settings: Mapping[str, Any] | None = None) -> Any:
         """Return the part called ``name`` with settings by dotted name; for families whose parts are specifications."""
         part: Any = self[name]
-        return part(**(settings or {}))
+        return part.from_text(settings or {})
 
     def name_of(self, part: Any) -> str | None:
         """Return the name under which a class is known, or None."""

@@ -8,7 +8,9 @@ the mixing weight.
 import inspect
 import re
 import reprlib
+import typing
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +28,10 @@ PARAMETER = re.compile(r"^(\w+(?:, \w+)*) : (.+)\n((?:    .*\n?)+)", re.M)
 
 PART_NAME = ""
 """The key of a part's name in a mapping of its settings."""
+
+
+ACCEPTS_TEXT: ContextVar[bool] = ContextVar("accepts_text", default=False)
+"""Whether a text such as "0.3" may stand for a number: while names from a file or the command line are parsed."""
 
 
 class Spec(BaseModel):
@@ -67,6 +73,8 @@ class Spec(BaseModel):
             for name, value in given.items():
                 self._require_field(name)
                 default = type(self).model_fields[name].default
+                if isinstance(value, str) and not ACCEPTS_TEXT.get() and self._is_number(name):
+                    raise SettingsError(f"{self.describe_class()}, setting {name!r}: expected a number, got {value!r}")
                 if isinstance(default, Spec) and isinstance(value, Mapping) and PART_NAME not in value:
                     given[name] = default.replace(**value)
             try:
@@ -94,6 +102,21 @@ class Spec(BaseModel):
         for entry in _parameters(cls.__doc__):
             described |= dict.fromkeys(entry[1].split(", "), " ".join(entry[3].split()))
         return described
+
+    @classmethod
+    def from_text(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the specification with settings by dotted name, in which numbers may be text such as ``"0.3"``."""
+        token = ACCEPTS_TEXT.set(True)
+        try:
+            return cls(**settings)
+        finally:
+            ACCEPTS_TEXT.reset(token)
+
+    @classmethod
+    def _is_number(cls, name: str) -> bool:
+        annotation = cls.model_fields[name].annotation
+        kinds = typing.get_args(annotation) or (annotation,)
+        return bool({int, float, bool} & set(kinds)) and str not in kinds
 
     @classmethod
     def _require_field(cls, name: str) -> None:

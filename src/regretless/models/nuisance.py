@@ -106,7 +106,11 @@ class MLPNuisanceModel(Nuisance):
         scale = networks.clip_factor(norm, self._cast(self.clip))
         if self.optimiser == "sgd":
             layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
-            return prediction, MLPState(layers, networks.AdamState(state.adam.first, state.adam.second, count)), norm
+            return (
+                prediction,
+                MLPState(layers, networks.AdamState(state.adam.first, state.adam.second, count)),
+                norm,
+            )
         layers, adam = networks.adam_step(state.layers, state.adam, grads, rate, scale)
         return prediction, MLPState(layers, adam), norm
 
@@ -145,7 +149,7 @@ class MLPNuisanceModel(Nuisance):
         return output.reshape(-1).astype(jnp.result_type(float)), inputs
 
 
-class LinearState(eqx.Module):
+class PhiState(eqx.Module):
     """``φ`` and the number of steps taken."""
 
     phi: Float[Array, "..."]
@@ -162,15 +166,15 @@ class LinearNuisanceModel(Nuisance):
     radius: Float[Array, ""]
     rule: Literal["adaptive", "constant"] = eqx.field(static=True)
 
-    def init(self, key: Key) -> LinearState:
+    def init(self, key: Key) -> PhiState:
         features = self.context_shape[-1]
         shape = (self.dim, features) if len(self.context_shape) == 1 else (features,)
-        return LinearState(jnp.zeros(shape), jnp.zeros((), jnp.int32))
+        return PhiState(jnp.zeros(shape), jnp.zeros((), jnp.int32))
 
-    def predict(self, state: LinearState, context: Context) -> Cost:
+    def predict(self, state: PhiState, context: Context) -> Cost:
         return state.phi @ context if len(self.context_shape) == 1 else context @ state.phi
 
-    def step(self, state: LinearState, context: Context, feedback: Feedback) -> tuple[LinearState, Float[Array, ""]]:
+    def step(self, state: PhiState, context: Context, feedback: Feedback) -> tuple[PhiState, Float[Array, ""]]:
         cotangent = feedback.sum_gradient(self.predict(state, context))
         grad = jnp.outer(cotangent, context) if len(self.context_shape) == 1 else cotangent @ context
         count = state.count + 1
@@ -178,7 +182,7 @@ class LinearNuisanceModel(Nuisance):
         phi = state.phi - step * grad
         norm = networks.tree_norm(phi)
         phi = phi * jnp.minimum(1.0, self.radius / jnp.maximum(norm, 1e-30))
-        return LinearState(phi, count), networks.tree_norm(grad)
+        return PhiState(phi, count), networks.tree_norm(grad)
 
 
 REGISTRY: Registry[type["NuisanceSpec"]] = Registry(
