@@ -29,16 +29,16 @@ PARTS = {
 }
 LIST = """
 import json, sys
-from regretless.cli.list import entries
-print(json.dumps({family: dict(entries(family)) for family in sys.argv[1:]}))
+from regretless.cli.list import list_entries
+print(json.dumps({family: dict(list_entries(family)) for family in sys.argv[1:]}))
 """
 COMMANDS = """
 import json, sys
 from typer.testing import CliRunner
 from regretless.cli.main import app
 done = [CliRunner().invoke(app, words) for words in json.loads(sys.argv[1])]
-assert all(each.exit_code == 0 for each in done), [each.output for each in done]
-print(json.dumps([each.stdout for each in done]))
+assert all(result.exit_code == 0 for result in done), [result.output for result in done]
+print(json.dumps([result.stdout for result in done]))
 """
 KEYS = """
 import json, sys
@@ -54,13 +54,13 @@ cells = {
     "feedback": Experiment("topk", "greedy", feedback="pair_sums"),
 }
 addresses = lambda: {name: resolve(cell)[0].address for name, cell in cells.items()}
-found = [addresses()]
+known = [addresses()]
 for file, old, new in json.loads(sys.argv[2]):
     text = (folder / file).read_text()
     assert old in text, (file, old)
     (folder / file).write_text(text.replace(old, new))
-    found.append(addresses())
-print(json.dumps(found))
+    known.append(addresses())
+print(json.dumps(known))
 """
 
 
@@ -105,18 +105,18 @@ def garden(tmp_path_factory):
     assert files() == before, "a file of regretless was changed"
 
 
-def test_its_own_tests_pass_which_are_the_contract_checks(garden):
+def test_the_tests_of_the_package_pass(garden):
     output = garden.python(["-m", "pytest", "-q", "-p", "no:cacheprovider", garden.place / "source" / "tests"])
     assert "passed" in output
 
 
 def test_every_part_is_listed_with_its_package(garden):
     listed = json.loads(garden.python(["-c", LIST, *PARTS]))
-    theirs = {
+    offered = {
         family: {name for name, words in rows.items() if words.endswith("[regretless-garden]")}
         for family, rows in listed.items()
     }
-    assert theirs == PARTS
+    assert offered == PARTS
     assert all(len(words) > len(" [regretless-garden]") for rows in listed.values() for words in rows.values())
 
 
@@ -149,7 +149,7 @@ def test_tuning_searches_what_the_policy_declares(garden):
     assert preset == {"curiosity": output["best"]["params"]["curiosity"], "scaling": True}
 
 
-def test_own_studies_are_computed_once_and_reported_under_their_names(garden):
+def test_studies_are_computed_once_and_reported_by_name(garden):
     for name in ("curiosity.toml", "company.py"):
         shutil.copy(PLUGIN / "studies" / name, garden.work)
     words = ["reproduce", "curiosity.toml", "company.py", *SMALL, "--store", "studies", "--format", "json"]
@@ -167,16 +167,16 @@ def test_own_studies_are_computed_once_and_reported_under_their_names(garden):
         assert words in page
 
 
-def test_results_are_computed_anew_when_their_source_changes_and_only_then(garden):
+def test_results_are_computed_again_only_when_their_source_changes(garden):
     copy = garden.place / "changed"
     shutil.copytree(garden.folder, copy)
     package = copy / "regretless_garden"
     changes = [
         ("averages.py", "state.cost + step", "state.cost - step"),
-        ("surrogates.py", "return best - pessimistic", "return pessimistic - best"),
+        ("surrogates.py", "return solutions[0] - solutions[1]", "return solutions[1] - solutions[0]"),
         ("feedback.py", "// 2\n        member", "// 1\n        member"),
     ]
     path = os.pathsep.join(map(str, (copy, SOURCE.parent)))
     keys = json.loads(garden.python(["-c", KEYS, package, json.dumps(changes)], PYTHONPATH=path))
-    told = [{name for name in now if now[name] != was[name]} for was, now in itertools.pairwise(keys)]
-    assert told == [set(keys[0]) - {"other"}] * len(changes), "every arm with a part of the package, and no other"
+    changed = [{name for name in now if now[name] != was[name]} for was, now in itertools.pairwise(keys)]
+    assert changed == [set(keys[0]) - {"other"}] * len(changes), "every arm with a part of the package, and no other"
