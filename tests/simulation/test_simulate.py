@@ -1,7 +1,5 @@
 """Whole runs: against a plain loop, repeated, chunked, segmented, late, incomplete, diverging, failing."""
 
-from collections import OrderedDict
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -83,11 +81,11 @@ def test_vmapped_run_agrees_with_the_unbatched_one_for_a_hundred_rounds_in_float
         np.testing.assert_allclose(batched[name].regret, alone.regret, rtol=1e-9, atol=1e-6)
 
 
-def test_repeated_run_is_bit_identical_even_if_compiled_again(monkeypatch):
+def test_repeated_run_is_bit_identical_even_if_compiled_again():
     runs = []
     for recompile in (False, False, True):
         if recompile:
-            monkeypatch.setattr(programs, "_cache", OrderedDict())
+            programs.forget()
         runs.append(simulate(make("dfhpg", TOY), TOY, seeds=range(3), horizon=60, recording=DECISIONS))
     for other in runs[1:]:
         assert np.array_equal(runs[0].regret, other.regret)

@@ -40,9 +40,19 @@ _LOCATIONS = {
     "top_k": "regretless.oracles.selection:TopKOracle",
 }
 
-_KINDS = ("top_k", "shortest_path", "assignment", "pricing", "milp", "scheduling", "external")
-
-REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", {name: _LOCATIONS[name] for name in _KINDS})
+REGISTRY: Registry[type[Oracle]] = Registry(
+    "oracle",
+    "oracles",
+    {
+        "top_k": _LOCATIONS["top_k"],
+        "shortest_path": _LOCATIONS["shortest_path"],
+        "assignment": _LOCATIONS["assignment"],
+        "pricing": _LOCATIONS["pricing"],
+        "milp": _LOCATIONS["milp"],
+        "scheduling": _LOCATIONS["scheduling"],
+        "external": _LOCATIONS["external"],
+    },
+)
 """The classes of oracles by name."""
 
 
