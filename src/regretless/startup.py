@@ -33,7 +33,8 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
         jax.config.update("jax_platforms", "cuda" if device == "gpu" else "cpu")
     with contextlib.suppress(RuntimeError):  # JAX has started already: its devices stay as they are
         jax.config.update("jax_num_cpu_devices", cores or usable_cores())
-    if jax.config.read("jax_disable_jit"):
+    settings: Any = jax.config
+    if settings.jax_disable_jit:
         raise SettingsError("JAX_DISABLE_JIT is set, but simulations are compiled programs: unset it")
     try:
         jax.local_devices()
