@@ -86,6 +86,7 @@ def test_a_sheet_has_one_legend_below_its_charts():
     texts = [text.get_text() for text in legend.get_texts()]
     assert len(texts) == len(set(texts)) == len(LABELS) + 2
     assert [axes.get_title() for axes in figure.axes[:3]] == ["a", "b", "c"]
+    assert [axes.get_ylabel() for axes in figure.axes[:3]] == ["regret", "", "regret"], "shared titles stand once"
 
 
 def test_both_libraries_draw_the_same_numbers():

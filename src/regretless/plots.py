@@ -491,11 +491,15 @@ def draw_sheet(charts: Sequence[tuple[str, Plot | HeatMap]], size: tuple[float, 
             else:
                 draw_on(axes, plot)
             axes.set_title(_plain(title, 60) + axes.get_title())
+        same_x, same_y = (
+            len({axes.get_xlabel() for axes in drawn}) == 1,
+            len({axes.get_ylabel() for axes in drawn}) == 1,
+        )
         for index, axes in enumerate(drawn):  # titles of axes that all share stand at the left and at the bottom only
-            if index % columns and len({other.get_ylabel() for other in drawn}) == 1:
-                axes.set_ylabel(" ")
-            if index + columns < len(drawn) and len({other.get_xlabel() for other in drawn}) == 1:
-                axes.set_xlabel(" ")
+            if same_y and index % columns:
+                axes.set_ylabel("")
+            if same_x and index + columns < len(drawn):
+                axes.set_xlabel("")
         lined = [(axes, plot) for axes, (_, plot) in zip(drawn, charts, strict=True) if isinstance(plot, Plot)]
         label_lines(figure, [axes for axes, _ in lined], [plot for _, plot in lined])
     return figure

@@ -113,7 +113,7 @@ def test_a_short_check_gives_no_verdicts():
 def test_the_document_is_complete_and_valid_latex(written, tmp_path, monkeypatch):
     monkeypatch.setattr(document, "SUFFIXES", (".pdf",))
     first, *missing = report.write(written[1], tmp_path)
-    assert first.startswith("4 figures, 4 tables and paper.tex")
+    assert first.startswith("4 figures and 4 tables for print")
     assert latex_syntax.faults(tmp_path / "paper.tex") == []
     source = (tmp_path / "paper.tex").read_text()
     assert [source.count(rf"\begin{{{form}}}") for form in ("figure", "table")] == [4, 4]

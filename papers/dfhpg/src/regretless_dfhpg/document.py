@@ -12,7 +12,9 @@ from regretless.experiments.report import (
     Chart,
     Page,
     PanelContext,
+    count_text,
     file_names,
+    join_words,
     panel_curves,
     panel_function,
     scale_text,
@@ -170,7 +172,8 @@ def write_document(page: Page, folder: Path) -> list[str]:
     supplement = [SUPPLEMENT] if extra and with_paper else []
     parts = [*comments, PREAMBLE, rf"\section*{{{heading}}}", *texts, *supplement, *extra, r"\end{document}", ""]
     write_text(folder / "paper.tex", "\n".join(parts))
-    return [f"{numbers['figure']} figures, {numbers['table']} tables and paper.tex written to {folder}", *missing]
+    counts = join_words([count_text(number, form) for form, number in numbers.items()])
+    return [f"{counts} for print: pdflatex paper.tex in {folder}", *missing]
 
 
 def _find(page: Page, item: Float) -> tuple[Study | None, list[Panel]]:

@@ -119,8 +119,15 @@ def show_table(context: PanelContext) -> list[Card]:
     marked = any(view.replications >= MIN_REPLICATIONS for view in views)
     blocks: list[Block] = [result_table(context), best_note(marked), *paired_tables(context)]
     cards = [context.card(blocks)]
-    drawn = {study.name for study in context.page.studies if study.kind in ("curves", "models")}
-    if not drawn or not context.study.collection:
+    drawn = {
+        address
+        for study in context.page.studies
+        for panel in study.panels
+        if (panel.kind or study.kind) in ("curves", "models")
+        for cell in panel.cells
+        for _, address in cell.arms
+    }
+    if any(not drawn.issuperset(view.addresses.values()) for view in views):
         title = ": ".join(filter(None, (context.title, "regret per round")))
         cards.append(Card(title[0].upper() + title[1:], tuple(context.chart(panel_curves(context)))))
     return cards
