@@ -9,7 +9,7 @@ import regretless as rg
 from live.learners import build
 from regretless.live import engine
 
-MAX_FILES = 40
+MAX_FILES = 33
 """Source files that a learner with a mixed-integer programme may enter."""
 
 

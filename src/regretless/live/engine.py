@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import policies
 from regretless.draws import DECIDE, LEARN, START, purpose_key
 from regretless.errors import RegretlessError, SettingsError
 from regretless.feedback import Rows
@@ -28,6 +27,7 @@ from regretless.oracles.base import Oracle, check
 from regretless.policies.base import Answer, Policy, Question, host_answer
 from regretless.policies.base import answer as answer_policy
 from regretless.policies.base import ask as ask_policy
+from regretless.policies.building import build_policy
 from regretless.policies.guard import Guarded, add_guard
 from regretless.policies.scaling import Offset
 from regretless.problem import Problem, empty_of, form_of
@@ -103,7 +103,7 @@ class Engine:
             if isinstance(policy, Policy):
                 policy.problem.require_played_on(expected, "learner: the policy object")
                 expected = policy.problem
-            running = policies.build_policy(policy, expected)
+            running = build_policy(policy, expected)
             if problem.offset is not None:
                 running = Offset(expected, running, jnp.asarray(problem.sign * np.asarray(problem.offset)))
             if budget is not None:

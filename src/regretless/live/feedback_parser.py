@@ -116,6 +116,11 @@ def parse_key(given: Any) -> str | None:
     raise SettingsError(f"key: expected a printable text of 1 to {MAX_KEY_LENGTH} characters, got {short_repr(given)}")
 
 
+def known_number(value: Any) -> float | None:
+    """Return a number, None for NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
 def _plain_leaf(leaf: Any) -> np.ndarray:
     array = np.asarray(leaf)
     if array.dtype.kind == "u" and np.any(array > np.iinfo(np.int64).max):

@@ -19,7 +19,26 @@ from regretless.errors import FeedbackError, OracleError, RegretlessError, Setti
 from regretless.feedback import Measurement
 from regretless.live import cards
 from regretless.live.comparison import BackgroundSolver
-from regretless.live.configuration import (
+from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
+from regretless.live.feedback_parser import (
+    TOLERANCE,
+    Arrival,
+    RawFeedback,
+    known_number,
+    parse_contexts,
+    parse_flag,
+    parse_id,
+    parse_instance,
+    parse_instances,
+    parse_key,
+    parse_vector,
+)
+from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
+from regretless.live.history import History, HistoryRound
+from regretless.live.options import (
+    Pending,
+    Rollout,
+    Store,
     changeable,
     complete_problem,
     describe_policy,
@@ -32,23 +51,7 @@ from regretless.live.configuration import (
     setting_names,
     with_settings,
 )
-from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
-from regretless.live.feedback_parser import (
-    TOLERANCE,
-    Arrival,
-    RawFeedback,
-    parse_contexts,
-    parse_flag,
-    parse_id,
-    parse_instance,
-    parse_instances,
-    parse_key,
-    parse_vector,
-)
-from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
-from regretless.live.history import History, HistoryRound
-from regretless.live.options import Pending, Rollout, Store
-from regretless.live.records import Choice, Explanation, Receipt, known_number
+from regretless.live.records import Choice, Explanation, Receipt
 from regretless.live.rollout import Incumbent, require_support
 from regretless.live.state import (
     OPEN_FORM,

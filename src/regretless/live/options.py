@@ -1,15 +1,32 @@
-"""Options of a Learner that belong together: who decides besides it, where it is kept, how long decisions wait."""
+"""Options of a learner, and how it was made: checked, described as JSON for a store, and restored from there."""
 
+import contextlib
 import dataclasses
+import json
 import math
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from regretless.errors import SettingsError, short_repr
+from regretless import feedback as feedbacks
+from regretless.columns import Columns
+from regretless.errors import SettingsError, StoreError, short_repr
+from regretless.live.engine import Engine
+from regretless.live.feedback_parser import parse_instance
+from regretless.oracles.base import Oracle
+from regretless.policies.base import REGISTRY, Policy, PolicySpec
+from regretless.policies.building import Unscaled, require_effect
+from regretless.policies.guard import Guarded
+from regretless.problem import Problem, form_of
+
+MAX_SEED = 2**32
+
+MAX_CONTEXT_NUMBERS = 10**6
+"""Numbers in a context that a file may ask memory for."""
 
 Mode = Literal["act", "shadow"]
 
@@ -129,3 +146,245 @@ def _require_number(name: str, value: Any, low: float, high: float) -> None:
     if not number or not math.isfinite(value) or not low <= value <= high:
         limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise SettingsError(f"{name}: expected a number {limits}, got {short_repr(value)}")
+
+
+def complete_problem(given: Any, context: Any, feedback: Any) -> Problem:
+    """Return the problem of a learner, from a Problem or from an oracle and what else is known."""
+    if isinstance(given, Problem):
+        if context is not None or feedback is not None:
+            raise SettingsError("learner: context= and feedback= belong to the Problem; give them with an oracle only")
+        problem = given
+    elif isinstance(given, Oracle):
+        if context is None:
+            raise SettingsError(
+                "learner: expected context=p for a context of p numbers, context=(d, p) for feature rows, or "
+                "rg.Columns(…)"
+            )
+        problem = Problem(given, context, "bandit" if feedback is None else feedback)
+    else:
+        raise SettingsError(f"learner: expected a Problem or an oracle (see rg.oracles), got {short_repr(given)}")
+    if problem.may_miss is None or problem.feedback.max_rows is not None:
+        problem = problem.with_missing(True)
+    if problem.has_instances:  # in the types that the oracle makes of what a user gives
+        problem = problem.with_instance(parse_instance(problem.oracle, problem.example_instance()))
+    return problem
+
+
+def require_options(rollout: Any, pending: Any, on_failure: Any, seed: Any) -> None:
+    """Refuse options of the wrong kind."""
+    for name, given, kind in (("rollout", rollout, Rollout), ("pending", pending, Pending)):
+        if given is not None and not isinstance(given, kind):
+            raise SettingsError(f"learner: expected {name} to be rg.{kind.__name__}(…), got {short_repr(given)}")
+    if on_failure not in ("raise", "last"):
+        raise SettingsError(f"learner: expected on_failure 'raise' or 'last', got {short_repr(on_failure)}")
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < MAX_SEED:
+        raise SettingsError(f"learner: expected a seed from 0 to {MAX_SEED - 1}, got {short_repr(seed)}")
+
+
+def parse_policy(policy: Any, rollout: Rollout | None) -> PolicySpec | Policy:
+    """Return the policy as a specification or an object."""
+    if policy is None:
+        policy = "adaptive"
+    if isinstance(policy, Guarded) and rollout is not None:
+        raise SettingsError("learner: expected a rollout, or a policy object that is guarded already, got both")
+    if isinstance(policy, Policy):
+        return policy
+    if not isinstance(policy, str | PolicySpec):
+        raise SettingsError(
+            f"learner: expected policy to be a specification such as rg.policies.Adaptive(), its name or a policy, got "
+            f"{short_repr(policy)}"
+        )
+    spec: PolicySpec = PolicySpec.coerce(policy)
+    return spec
+
+
+def _inner(policy: Any) -> Any:
+    """Return the specification inside ``Unscaled``."""
+    return policy.policy if isinstance(policy, Unscaled) else policy
+
+
+def setting_names(policy: Any) -> dict[str, Any]:
+    """Return the settings of a policy by dotted name; those of an object are not known."""
+    return {} if isinstance(policy, Policy) else dict(_inner(policy).names())
+
+
+def replace_settings(policy: Any, changes: Mapping[str, Any]) -> Any:
+    """Return a specification with other settings."""
+    changed = _inner(policy).replace(**changes)
+    return Unscaled(changed) if isinstance(policy, Unscaled) else changed
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a setting is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def same_form(one: Engine, other: Engine) -> bool:
+    """Return whether the states of two engines have the same shapes and types."""
+    return form_of(one.state_form) == form_of(other.state_form)
+
+
+def describe_policy(policy: Any) -> dict[str, Any]:
+    """Return a policy as JSON data: name and settings, or the mark that it was an object."""
+    if isinstance(policy, Policy):
+        return {"object": f"{type(policy).__module__}.{type(policy).__qualname__}"}
+    spec = _inner(policy)
+    return {"name": spec.registered_name, "settings": spec.names(), "scaling": not isinstance(policy, Unscaled)}
+
+
+def restore_policy(stored: Mapping[str, Any], given: Any) -> PolicySpec | Policy:
+    """Return the policy of a store, from its description or from the object that is given again."""
+    if "object" in stored:
+        if not isinstance(given, Policy) or describe_policy(given) != dict(stored):
+            raise StoreError(f"it was stored with a policy object ({stored['object']}): give it as policy=")
+        return given
+    spec: Any = None
+    if given is not None:
+        spec = parse_policy(given, None)
+        described = describe_policy(spec)
+        if any(described.get(part) != stored[part] for part in ("name", "scaling")):
+            got = described.get("name", described.get("object"))
+            raise StoreError(
+                f"it was stored with the policy {stored['name']!r}{'' if stored['scaling'] else ' (unscaled)'}, got "
+                f"{got!r}; "
+                "another policy is a new learner (learn_from its History)"
+            )
+        before = json.loads(json.dumps(described["settings"]))
+        differing = [name for name in before if before[name] != stored["settings"].get(name)]
+        if differing:
+            name = differing[0]
+            warnings.warn(
+                f"the policy's settings stay those of the store ({name}: {stored['settings'].get(name)!r}, not "
+                f"{before[name]!r}); settings= of Learner.open, or update, changes them",
+                stacklevel=5,
+            )
+        return replace_settings(spec, {name: stored["settings"][name] for name in differing}) if differing else spec
+    try:
+        spec = REGISTRY.parse(stored["name"], stored["settings"])
+    except SettingsError as error:
+        raise StoreError(f"it was stored with the policy {stored['name']!r}: give it as policy= ({error})") from None
+    return spec if stored["scaling"] else Unscaled(spec)
+
+
+def restore_rollout(stored: Mapping[str, Any] | None, given: Rollout | None) -> Rollout | None:
+    """Return the rollout of a store; its incumbent is given again if it is a function."""
+    if stored is None:
+        if given is not None:
+            raise StoreError("it was stored without an incumbent: give no rollout= (another rollout is a new learner)")
+        return None
+    budget, mode, incumbent = stored["budget"], stored["mode"], stored["incumbent"]
+    if given is None:
+        if isinstance(incumbent, str):
+            raise StoreError("it was stored with a function as its incumbent: give it as rollout=rg.Rollout(function)")
+        return Rollout(incumbent, budget, mode)
+    if not isinstance(given, Rollout):
+        raise SettingsError(f"learner: expected rollout to be rg.Rollout(…), got {short_repr(given)}")
+    if (given.budget, given.mode) != (budget, mode):
+        warnings.warn(
+            f"budget {budget} and mode {mode!r} stay those of the store (got {given.budget} and {given.mode!r}); "
+            "settings= of "
+            "Learner.open, or update, changes them",
+            stacklevel=5,
+        )
+    return Rollout(given.incumbent, budget, mode)
+
+
+def describe_problem(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON data, without the form of its instances; a measurement of one's own only by its type."""
+    rule = problem.feedback
+    feedback: Any = {"object": f"{type(rule).__module__}.{type(rule).__qualname__}"}
+    if rule.max_rows is not None:
+        feedback = {"rows": rule.max_rows}
+    elif rule.name in feedbacks.REGISTRY and feedbacks.regime(rule.name) == rule:
+        feedback = rule.name
+    return {
+        "oracle": json.loads(json.dumps(problem.oracle.fingerprint())),
+        "context": list(problem.context_shape),
+        "columns": None if problem.columns is None else problem.columns.declaration(),
+        "feedback": feedback,
+        "may_miss": problem.may_miss,
+        "sense": problem.sense,
+        "offset": None if problem.offset is None else list(problem.offset),
+    }
+
+
+def restore_problem(stored: dict[str, Any], given: Problem | Oracle) -> Problem:
+    """Return the problem of a store, checked against the one that is given."""
+    if isinstance(given, Problem):
+        problem = complete_problem(given, None, None)
+    else:
+        feedback = stored["feedback"]
+        if isinstance(feedback, dict) and "rows" not in feedback:
+            raise StoreError(
+                f"it was stored with a measurement of your own ({feedback['object']}): give the whole Problem"
+            )
+        rule = feedbacks.ReportedRows(feedback["rows"]) if isinstance(feedback, dict) else feedback
+        columns, shape = stored["columns"], stored["context"]
+        if not all(type(size) is int and size > 0 for size in shape) or math.prod(shape) > MAX_CONTEXT_NUMBERS:
+            raise StoreError(
+                f"its contexts have the shape {short_repr(shape)}, expected at most {MAX_CONTEXT_NUMBERS} numbers"
+            )
+        problem = Problem(
+            given,
+            tuple(shape) if columns is None else Columns(**columns),
+            rule,
+            may_miss=stored["may_miss"],
+            sense=stored["sense"],
+            offset=stored["offset"],
+        )
+    described = json.loads(json.dumps(describe_problem(problem)))
+    for part, before in stored.items():
+        got = described.get(part)
+        if before != got:
+            if isinstance(before, dict) and isinstance(got, dict):
+                keys = [key for key in {**before, **got} if before.get(key) != got.get(key)]
+                before, got = ({key: side.get(key) for key in keys} for side in (before, got))
+            raise StoreError(
+                f"expected the {part} that it was stored with: {short_repr(before)}, got {short_repr(got)}"
+            )
+    return problem
+
+
+def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, Any]) -> Engine:
+    """Return the engine with other numbers of the policy; refuse what would change the form of what was learned."""
+    problem, policy, _, _ = engine.setup
+    if isinstance(policy, Policy) and changes:
+        raise SettingsError(
+            "update: expected a learner whose policy is a specification or a name; this one is a policy object, whose "
+            "numbers "
+            "are fixed"
+        )
+    names = setting_names(policy)
+    for name in changes:
+        if name not in names or not is_number(names[name]):
+            problem_with_it = "is not a number" if name in names else "is unknown"
+            raise SettingsError(f"update: {name!r} {problem_with_it}; those that can change are {changeable(engine)}")
+    if changes:
+        policy = replace_settings(policy, changes)
+        require_effect(_inner(policy), changes, problem)
+    after = engine.with_settings(policy, budget)
+    if not same_form(engine, after):
+        described = ", ".join(f"{name} from {names[name]!r} to {value!r}" for name, value in changes.items())
+        raise SettingsError(
+            f"update: changing {described} would change the form of what was learned; make a new learner for that, or "
+            "change "
+            f"one of {changeable(engine)}"
+        )
+    return after
+
+
+def changeable(engine: Engine) -> str:
+    """Describe the settings whose value can change without changing the form of the state."""
+    _, policy, budget, _ = engine.setup
+    possible = []
+    for name, value in setting_names(policy).items():
+        if is_number(value):
+            near = [value + 1, value - 1] if isinstance(value, int) else [1.1 * value + 0.01, 0.9 * value]
+            engines = []
+            for other in near:
+                with contextlib.suppress(SettingsError):
+                    engines.append(engine.with_settings(replace_settings(policy, {name: other}), budget))
+            if engines and all(same_form(engine, tried) for tried in engines):
+                possible.append(f"{name} ({value!r})")
+    return ", ".join(possible) or "none of this policy's"

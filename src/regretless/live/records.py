@@ -136,11 +136,6 @@ class Explanation:
         return cards.html_lines(*cards.describe_explanation(self))
 
 
-def known_number(value: Any) -> float | None:
-    """Return a number, None for NaN."""
-    return float(value) if np.isfinite(value) else None
-
-
 def _plain(value: Any) -> Any:
     """Return arrays as lists and numbers of NumPy as Python's; what is not finite as None."""
     if isinstance(value, dict):
