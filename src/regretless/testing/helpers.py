@@ -1,7 +1,7 @@
 """Helpers of the contract checks: sentences for what is wrong, forms of trees, hyper-parameters as array leaves."""
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +11,20 @@ from regretless.errors import SettingsError
 from regretless.spec import Spec
 
 
-def require(holds: Any, sentence: str) -> None:
-    """Raise AssertionError with the sentence unless ``holds`` is true, of an array in every entry."""
-    if not (np.all(holds) if hasattr(holds, "shape") else holds):
-        raise AssertionError(sentence)
+class Checker:
+    """Raise AssertionError with the name of a part and a sentence unless something holds."""
+
+    def __init__(self, part: str):
+        self.part = part
+
+    def __call__(self, holds: Any, sentence: str) -> None:
+        """Raise unless ``holds`` is true, of an array in every entry."""
+        if not (np.all(holds) if hasattr(holds, "shape") else holds):
+            self.fail(sentence)
+
+    def fail(self, sentence: str) -> NoReturn:
+        """Raise with the sentence."""
+        raise AssertionError(f"{self.part}: {sentence}") from None
 
 
 def name_of(part: Any) -> str:
@@ -78,7 +88,9 @@ def copy_tree(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.array(leaf), tree)
 
 
-def check_hyperparameters(who: str, spec: Spec, build: Callable[[Any], Any], unused: Collection[str] = ()) -> None:
+def check_hyperparameters(
+    check: Checker, spec: Spec, build: Callable[[Any], Any], unused: Collection[str] = ()
+) -> None:
     """Check that every float of a specification is an array leaf of what it builds, so that a sweep is one program.
 
     ``unused`` names settings that have no effect here; a name that ends in ``.`` stands for a whole part.
@@ -91,15 +103,15 @@ def check_hyperparameters(who: str, spec: Spec, build: Callable[[Any], Any], unu
             continue
         other = _with_another_value(spec, name, value)
         other_leaves, other_structure = jax.tree.flatten(build(other))
-        change = f"{who}: changing the setting {name!r} from {value} to {other.names()[name]} changes"
-        require(
+        change = f"changing the setting {name!r} from {value} to {other.names()[name]} changes"
+        check(
             structure == other_structure,
             f"{change} what would be compiled; keep it as an array leaf (regretless.spec.number, or "
             "Spec.hyperparameters), not as a static field or a Python float",
         )
         if not any(name == idle or (idle.endswith(".") and name.startswith(idle)) for idle in unused):
             same = all(np.array_equal(a, b) for a, b in zip(leaves, other_leaves, strict=True))
-            require(not same, f"{change} nothing; use it, or name it in unused")
+            check(not same, f"{change} nothing; use it, or name it in unused")
 
 
 def _with_another_value(spec: Spec, name: str, value: float) -> Spec:

@@ -12,13 +12,13 @@ from regretless.models.base import GenerativeModel, Model, ModelSpec, PointModel
 from regretless.oracles.base import Oracle
 from regretless.surrogates.base import Surrogate, SurrogateSpec
 from regretless.testing.helpers import (
+    Checker,
     check_hyperparameters,
     form_difference,
     instantiate,
     is_close,
     is_finite,
     name_of,
-    require,
 )
 
 DIM, FEATURES = 4, 3
@@ -56,25 +56,25 @@ def check_model(part: ModelSpec | type[ModelSpec] | ModelBuilder) -> None:
     AssertionError
         With a sentence that says what is wrong.
     """
-    who = f"model {name_of(part)}"
+    check = Checker(f"model {name_of(part)}")
     spec, _ = instantiate(part, ModelSpec)
     build = _model_builder(spec) if isinstance(spec, ModelSpec) else spec
     for shape in ((FEATURES,), (DIM, FEATURES)):
         with jax.enable_x64(True):
             model = build(DIM, shape)
-            require(isinstance(model, Model), f"{who}: expected a Model, got {type(model).__name__}; subclass it")
+            check(isinstance(model, Model), f"expected a Model, got {type(model).__name__}; subclass it")
             context = jax.random.normal(jax.random.key(1), shape)
             start = model.init(jax.random.key(0))
-            _check_model_form(who, model, start, context)
+            _check_model_form(check, model, start, context)
             params = jax.tree.map(lambda leaf: 2.0 * leaf.astype(jnp.float64), start)
             if isinstance(model, PointModel):
-                _check_point(who, model, params, context)
+                _check_point(check, model, params, context)
             elif isinstance(model, GenerativeModel):
-                _check_generative(who, model, params, context)
+                _check_generative(check, model, params, context)
             else:
-                raise AssertionError(f"{who}: subclass PointModel (has a mean) or GenerativeModel (has samples)")
+                check.fail("subclass PointModel (has a mean) or GenerativeModel (has samples)")
     if isinstance(spec, ModelSpec):
-        check_hyperparameters(who, spec, lambda other: _model_builder(other)(DIM, (FEATURES,)))
+        check_hyperparameters(check, spec, lambda other: _model_builder(other)(DIM, (FEATURES,)))
 
 
 def _model_builder(spec: ModelSpec) -> ModelBuilder:
@@ -83,28 +83,28 @@ def _model_builder(spec: ModelSpec) -> ModelBuilder:
     return spec.build
 
 
-def _check_model_form(who: str, model: Model, params: Any, context: Any) -> None:
-    require(
+def _check_model_form(check: Checker, model: Model, params: Any, context: Any) -> None:
+    check(
         jax.tree.leaves(params) and form_difference(model.init(jax.random.key(0)), params) == "",
-        f"{who}: init must return parameters as a tree of arrays, of one form whatever the key",
+        "init must return parameters as a tree of arrays, of one form whatever the key",
     )
     noise = model.draw(jax.random.key(2))
-    require(noise.shape == (DIM,), f"{who}: the noise needs one number per cost coordinate, got shape {noise.shape}")
+    check(noise.shape == (DIM,), f"the noise needs one number per cost coordinate, got shape {noise.shape}")
     cost = model.sample(params, context, noise)
-    require(
+    check(
         cost.shape == (DIM,) and cost.dtype == jnp.float64,
-        f"{who}: expected a sample of shape ({DIM},) in the program's type float64, got {cost.shape} of {cost.dtype}",
+        f"expected a sample of shape ({DIM},) in the program's type float64, got {cost.shape} of {cost.dtype}",
     )
     again = jax.jit(lambda *arguments: model.sample(*arguments))(params, context, noise)
-    require(is_close(cost, again, 1e-5, 1e-6), f"{who}: samples of the same noise must be the same, compiled or not")
+    check(is_close(cost, again, 1e-5, 1e-6), "samples of the same noise must be the same, compiled or not")
     density: Any = model.log_density(params, context, cost)
-    require(
+    check(
         density is None or density.shape == (),
-        f"{who}: log_density must be one number, or None for a model that has none, got shape {np.shape(density)}",
+        f"log_density must be one number, or None for a model that has none, got shape {np.shape(density)}",
     )
 
 
-def _check_point(who: str, model: PointModel, params: Any, context: Any) -> None:
+def _check_point(check: Checker, model: PointModel, params: Any, context: Any) -> None:
     samples = np.asarray(
         jax.jit(jax.vmap(lambda key: model.sample(params, context, model.draw(key))))(
             jax.random.split(jax.random.key(2), SAMPLES)
@@ -112,11 +112,11 @@ def _check_point(who: str, model: PointModel, params: Any, context: Any) -> None
     )
     mean = np.asarray(model.mean(params, context))
     error = samples.std(axis=0, ddof=1) / SAMPLES**0.5
-    require(
+    check(
         np.abs(samples.mean(axis=0) - mean) <= 5 * error + 1e-12,
-        f"{who}: mean is not the mean of its samples: {mean} against {samples.mean(axis=0)} ± {error}",
+        f"mean is not the mean of its samples: {mean} against {samples.mean(axis=0)} ± {error}",
     )
-    _check_pullback(who, model, params, context)
+    _check_pullback(check, model, params, context)
     noise = model.draw(jax.random.key(3))
     cost = model.sample(params, context, noise)
     if model.log_density(params, context, cost) is None:
@@ -126,9 +126,9 @@ def _check_point(who: str, model: PointModel, params: Any, context: Any) -> None
     spread = 0.5 * samples.std(axis=0)
     other = np.sum(-0.5 * ((samples - mean) / spread) ** 2 - np.log(spread * (2 * np.pi) ** 0.5), axis=1)
     ratio = np.exp(other - np.asarray(density))
-    require(
+    check(
         abs(ratio.mean() - 1) < 5 * ratio.std() / SAMPLES**0.5,
-        f"{who}: log_density is not the density of its samples (a density ratio has mean {ratio.mean():.3g}, not 1)",
+        f"log_density is not the density of its samples (a density ratio has mean {ratio.mean():.3g}, not 1)",
     )
     expected = jax.grad(lambda theta: model.log_density(theta, context, cost))(params)
     for fresh, given in ((True, noise), (False, noise), (False, jnp.full(DIM, 7.0))):
@@ -136,48 +136,45 @@ def _check_point(who: str, model: PointModel, params: Any, context: Any) -> None
         stale = (
             "" if fresh else "; when the noise is not fresh, it must be taken from the cost and the parameters instead"
         )
-        require(
-            is_close(score, expected, 1e-6),
-            f"{who}: score must be the gradient of log_density in the parameters{stale}",
-        )
+        check(is_close(score, expected, 1e-6), f"score must be the gradient of log_density in the parameters{stale}")
 
 
-def _check_pullback(who: str, model: PointModel, params: Any, context: Any) -> None:
+def _check_pullback(check: Checker, model: PointModel, params: Any, context: Any) -> None:
     cotangent = jax.random.normal(jax.random.key(4), (DIM,))
     got = model.pullback(params, context, cotangent)
     difference = form_difference(got, params)
-    require(not difference, f"{who}: pullback must return a gradient of the form of the parameters, but {difference}")
+    check(not difference, f"pullback must return a gradient of the form of the parameters, but {difference}")
     slopes = _slopes(lambda theta: model.mean(theta, context) @ cotangent, params)
     matches = _has_slopes(got, params, slopes)
-    require(matches, f"{who}: pullback must be the transposed Jacobian of mean times the cotangent")
+    check(matches, "pullback must be the transposed Jacobian of mean times the cotangent")
 
 
-def _check_generative(who: str, model: GenerativeModel, params: Any, context: Any) -> None:
+def _check_generative(check: Checker, model: GenerativeModel, params: Any, context: Any) -> None:
     noise, cotangents = jax.random.normal(jax.random.key(2), (2, 5, DIM))
     costs, pullback = model.scenarios(params, context, noise)
     alone = jnp.stack([model.sample(params, context, row) for row in noise])
-    require(is_close(costs, alone, 1e-9), f"{who}: scenarios must be the samples of each row of noise")
-    require(np.std(alone, axis=0) > 0, f"{who}: samples must depend on the noise")
+    check(is_close(costs, alone, 1e-9), "scenarios must be the samples of each row of noise")
+    check(np.std(alone, axis=0) > 0, "samples must depend on the noise")
     got = pullback(cotangents)
     difference = form_difference(got, params)
-    require(
+    check(
         not difference,
-        f"{who}: the pullback of scenarios must return gradients of the form of the parameters, but {difference}",
+        f"the pullback of scenarios must return gradients of the form of the parameters, but {difference}",
     )
     slopes = _slopes(lambda theta: jnp.sum(model.scenarios(theta, context, noise)[0] * cotangents), params)
-    require(_has_slopes(got, params, slopes), f"{who}: the pullback of scenarios is not their transposed Jacobian")
+    check(_has_slopes(got, params, slopes), "the pullback of scenarios is not their transposed Jacobian")
     cost, drawn = jnp.arange(1.0, DIM + 1) - 2.0, model.draw_loss(jax.random.key(4))
     gradient = model.loss_gradient(params, context, cost, drawn)
     slopes = _slopes(lambda theta: model.loss(theta, context, cost, drawn), params)
-    require(_has_slopes(gradient, params, slopes), f"{who}: loss_gradient is not the gradient of loss")
+    check(_has_slopes(gradient, params, slopes), "loss_gradient is not the gradient of loss")
     density = model.log_density(params, context, alone[0])
     if density is not None:
         jacobian = jax.jacfwd(lambda z: model.sample(params, context, z))(noise[0])
         base = -0.5 * jnp.sum(noise[0] ** 2) - 0.5 * DIM * np.log(2 * np.pi)
         expected = base - jnp.linalg.slogdet(jacobian)[1]
-        require(
+        check(
             np.isclose(density, expected, rtol=1e-6),
-            f"{who}: log_density is {density:.6g} where the change of variables gives {expected:.6g}",
+            f"log_density is {density:.6g} where the change of variables gives {expected:.6g}",
         )
 
 
@@ -222,24 +219,20 @@ def check_surrogate(part: SurrogateSpec | type[SurrogateSpec] | Callable[[Oracle
     AssertionError
         With a sentence that says what is wrong.
     """
-    who = f"surrogate {name_of(part)}"
+    check = Checker(f"surrogate {name_of(part)}")
     spec, build = instantiate(part, SurrogateSpec)
-    for oracle in (
-        oracles.top_k(15, 2),
-        oracles.shortest_path(oracles.grid_edges(5, 5)),
-        oracles.pricing(6, 4, 2, 3),
-    ):
+    for oracle in (oracles.top_k(15, 2), oracles.shortest_path(oracles.grid_edges(5, 5)), oracles.pricing(6, 4, 2, 3)):
         surrogate = build(oracle)
         got = type(surrogate).__name__
-        require(isinstance(surrogate, Surrogate), f"{who}: expected a Surrogate, got {got}; subclass it")
-        _check_descent(who, surrogate)
+        check(isinstance(surrogate, Surrogate), f"expected a Surrogate, got {got}; subclass it")
+        _check_descent(check, surrogate)
     small = build(oracles.top_k(6, 2))
     with jax.enable_x64(True):
-        _check_call(who, small)
-        _check_several(who, small)
-        _check_instance(who, small)
+        _check_call(check, small)
+        _check_several(check, small)
+        _check_instance(check, small)
     if isinstance(spec, SurrogateSpec):
-        check_hyperparameters(who, spec, lambda other: other.build(oracles.top_k(6, 2)))
+        check_hyperparameters(check, spec, lambda other: other.build(oracles.top_k(6, 2)))
 
 
 def _draw_costs(dim: int, seed: int = 0) -> tuple[Any, Any]:
@@ -248,35 +241,35 @@ def _draw_costs(dim: int, seed: int = 0) -> tuple[Any, Any]:
     return jnp.asarray(rng.normal(size=dim)), jnp.asarray(rng.normal(size=dim))
 
 
-def _check_call(who: str, surrogate: Surrogate) -> None:
+def _check_call(check: Checker, surrogate: Surrogate) -> None:
     dim, memory = surrogate.oracle.dim, surrogate.init()
     prediction, target = _draw_costs(dim)
     noise = surrogate.draw(jax.random.key(1))
-    require(
+    check(
         is_close(noise, surrogate.draw(jax.random.key(1)), 0, 0),
-        f"{who}: draw must depend on its key alone; put everything random there, not into queries or gradient",
+        "draw must depend on its key alone; put everything random there, not into queries or gradient",
     )
     costs = surrogate.queries(memory, prediction, target, noise)
-    require(
+    check(
         costs.ndim == 2 and costs.shape[1] == dim,
-        f"{who}: queries must return cost vectors [q, {dim}], got shape {costs.shape}; for none, jnp.zeros((0, d))",
+        f"queries must return cost vectors [q, {dim}], got shape {costs.shape}; for none, jnp.zeros((0, d))",
     )
     gradient, after = surrogate(memory, prediction, target, noise)
-    require(
+    check(
         gradient.shape == (dim,) and gradient.dtype == prediction.dtype,
-        f"{who}: expected a gradient of shape ({dim},) in the type of the prediction ({prediction.dtype}), got "
+        f"expected a gradient of shape ({dim},) in the type of the prediction ({prediction.dtype}), got "
         f"{gradient.shape} of {gradient.dtype}",
     )
-    require(is_finite(gradient), f"{who}: the gradient holds a number that is not finite; guard divisions")
+    check(is_finite(gradient), "the gradient holds a number that is not finite; guard divisions")
     difference = form_difference(after, memory)
-    require(not difference, f"{who}: the memory must keep its form from call to call, but {difference}")
+    check(not difference, f"the memory must keep its form from call to call, but {difference}")
     compiled, _ = jax.jit(lambda *arguments: surrogate(*arguments))(memory, prediction, target, noise)
-    require(is_close(compiled, gradient), f"{who}: gives another gradient inside a compiled program")
+    check(is_close(compiled, gradient), "gives another gradient inside a compiled program")
     at_target, _ = surrogate(after, target, target, noise)
-    require(is_finite(at_target), f"{who}: the gradient is not finite where the prediction is the target")
+    check(is_finite(at_target), "the gradient is not finite where the prediction is the target")
 
 
-def _check_several(who: str, surrogate: Surrogate) -> None:
+def _check_several(check: Checker, surrogate: Surrogate) -> None:
     """Check several predictions at once, as a generative model needs."""
     memory, dim, count = surrogate.init(), surrogate.oracle.dim, 3
     predictions = jnp.stack([_draw_costs(dim, seed)[0] for seed in range(count)])
@@ -286,15 +279,15 @@ def _check_several(who: str, surrogate: Surrogate) -> None:
     solved = surrogate.oracle.answer(np.asarray(costs).reshape(-1, dim)).w if costs.size else np.zeros((0, dim))
     solutions = jnp.asarray(solved).reshape(count, -1, dim)
     gradients, after = surrogate.finish_all(memory, predictions, target, noise, solutions)
-    require(
+    check(
         gradients.shape == (count, dim) and is_finite(gradients),
-        f"{who}: finish_all must return a finite gradient per prediction, got shape {gradients.shape}",
+        f"finish_all must return a finite gradient per prediction, got shape {gradients.shape}",
     )
     difference = form_difference(after, memory)
-    require(not difference, f"{who}: the memory must keep its form when several predictions are used, but {difference}")
+    check(not difference, f"the memory must keep its form when several predictions are used, but {difference}")
 
 
-def _check_instance(who: str, surrogate: Surrogate) -> None:
+def _check_instance(check: Checker, surrogate: Surrogate) -> None:
     """Check a gradient under an instance that forbids everything remembered."""
     dim, memory = surrogate.oracle.dim, surrogate.init()
     closed = jnp.arange(dim) != 0
@@ -304,20 +297,20 @@ def _check_instance(who: str, surrogate: Surrogate) -> None:
         noise = surrogate.draw(jax.random.key(seed))
         _, memory = surrogate(memory, prediction + away, target + away, noise)
     points = surrogate.points(memory)
-    require(
+    check(
         points.ndim == 2 and points.shape[1] == dim,
-        f"{who}: points must return remembered decisions [n, {dim}], got shape {points.shape}",
+        f"points must return remembered decisions [n, {dim}], got shape {points.shape}",
     )
     none = surrogate.available(memory, jnp.zeros(len(points), bool))
     difference = form_difference(none, memory)
-    require(not difference, f"{who}: available must keep the form of the memory, but {difference}")
+    check(not difference, f"available must keep the form of the memory, but {difference}")
     gradient, after = surrogate(memory, prediction, target, noise, closed)
-    require(is_finite(gradient), f"{who}: the gradient is not finite when a remembered decision is infeasible now")
+    check(is_finite(gradient), "the gradient is not finite when a remembered decision is infeasible now")
     difference = form_difference(after, memory)
-    require(not difference, f"{who}: the memory must keep its form under an instance, but {difference}")
+    check(not difference, f"the memory must keep its form under an instance, but {difference}")
 
 
-def _check_descent(who: str, surrogate: Surrogate) -> None:
+def _check_descent(check: Checker, surrogate: Surrogate) -> None:
     """Check that ``E c·w*(ĉ + ½ξ)`` falls over random starts, with one-sided confidence 99.9 %.
 
     A prediction far from the target takes twenty small steps, so that surrogates with a memory have one. The cost is
@@ -345,9 +338,9 @@ def _check_descent(who: str, surrogate: Surrogate) -> None:
 
     changes = np.asarray(jax.jit(jax.vmap(change))(jax.random.split(jax.random.key(0), DESCENT_STARTS)))
     error = changes.std(ddof=1) / len(changes) ** 0.5
-    require(
+    check(
         changes.mean() < -DESCENT_ERRORS * error,
-        f"{who}: ĉ − η · gradient does not lower the task cost on {type(oracle).__name__} (mean change "
+        f"ĉ − η · gradient does not lower the task cost on {type(oracle).__name__} (mean change "
         f"{changes.mean():.3g} ± {error:.2g} after {DESCENT_STEPS} steps); costs are minimised here: check the sign of "
         "the gradient",
     )

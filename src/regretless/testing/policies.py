@@ -23,6 +23,7 @@ from regretless.policies.base import (
 )
 from regretless.problem import Problem
 from regretless.testing.helpers import (
+    Checker,
     check_hyperparameters,
     copy_tree,
     form_difference,
@@ -32,7 +33,6 @@ from regretless.testing.helpers import (
     is_finite,
     is_mostly_close,
     name_of,
-    require,
 )
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info
 
@@ -59,7 +59,7 @@ def check_policy(part: Any, problem: Problem | None = None) -> None:
     AssertionError
         With a sentence that says what is wrong.
     """
-    who = f"policy {name_of(part)}"
+    check = Checker(f"policy {name_of(part)}")
     spec, build = instantiate(part, PolicySpec)
     accepted = []
     for candidate in [problem] if problem is not None else example_problems():
@@ -69,10 +69,10 @@ def check_policy(part: Any, problem: Problem | None = None) -> None:
         except SettingsError:
             continue
         accepted.append(candidate)
-        _check_built(f"{who} on {_describe(candidate)}", policy, candidate)
-    require(accepted, f"{who}: refuses every problem that it was tried on; build it for at least one")
+        _check_built(Checker(f"{check.part} on {_describe(candidate)}"), policy, candidate)
+    check(accepted, "refuses every problem that it was tried on; build it for at least one")
     if isinstance(spec, PolicySpec):
-        check_hyperparameters(who, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
+        check_hyperparameters(check, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
 
 
 def example_problems() -> list[Problem]:
@@ -99,8 +99,8 @@ class PlayedRound(NamedTuple):
 class Player:
     """A policy with its functions compiled, each once; a solver on the host is called between them."""
 
-    def __init__(self, policy: Policy):
-        self.policy, self.problem = policy, policy.problem
+    def __init__(self, policy: Policy, check: Checker):
+        self.policy, self.problem, self._check = policy, policy.problem, check
         self.start = policy.init(jax.random.key(0))
         self._sample = jax.jit(lambda *arguments: policy.sample(*arguments))
         self._learn = jax.jit(lambda *arguments: policy.learn(*arguments))
@@ -119,10 +119,9 @@ class Player:
     def decide(self, key: Any, state: Any, context: Any) -> Decision:
         """Return a decision: sample, solve, record."""
         sample = self._sample(key, state, context, self.instance)
-        require(
+        self._check(
             sample.cost.shape == (self.problem.dim,) and is_finite(sample.cost),
-            f"policy {type(self.policy).__name__}: a sample must be a finite cost of shape ({self.problem.dim},), got "
-            f"{sample.cost}",
+            f"a sample must be a finite cost of shape ({self.problem.dim},), got {sample.cost}",
         )
         solution = solution_of(self.problem.oracle, np.asarray(sample.cost), self.instance)
         return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
@@ -158,126 +157,124 @@ def _describe(problem: Problem) -> str:
     return ", ".join([*parts, *(["instances"] if problem.has_instances else [])])
 
 
-def _check_built(who: str, policy: Any, problem: Problem) -> None:
+def _check_built(check: Checker, policy: Any, problem: Problem) -> None:
     """Check a policy that was built for a problem."""
-    require(isinstance(policy, Policy), f"{who}: expected a Policy, got {type(policy).__name__}; subclass it")
+    check(isinstance(policy, Policy), f"expected a Policy, got {type(policy).__name__}; subclass it")
     difference = policy.problem.difference(problem)
-    require(not difference, f"{who}: must keep the problem that it is built for, but they differ: {difference}")
+    check(not difference, f"must keep the problem that it is built for, but they differ: {difference}")
     with jax.enable_x64(True):
-        player = Player(policy)
-        _check_start(who, player)
+        player = Player(policy, check)
+        _check_start(check, player)
         rounds: list[PlayedRound] = []
         for t, played in enumerate(player.play()):
-            _check_round(who, player, t, played)
+            _check_round(check, player, t, played)
             rounds.append(played)
         first = rounds[0]
         again = player.decide(jax.random.key(10), player.start, first.decision.context)
-        require(is_equal(again, first.decision), f"{who}: the same key, state and context must give the same decision")
-        _check_decide(who, player, first)
-        _check_halves(who, player, first)
-        _check_other_decisions(who, player, rounds)
+        check(is_equal(again, first.decision), "the same key, state and context must give the same decision")
+        _check_decide(check, player, first)
+        _check_halves(check, player, first)
+        _check_other_decisions(check, player, rounds)
         if problem.may_miss:
-            _check_missing(who, player, first)
-        _check_views(who, policy, rounds[-1])
+            _check_missing(check, player, first)
+        _check_views(check, policy, rounds[-1])
 
 
-def _check_start(who: str, player: Player) -> None:
+def _check_start(check: Checker, player: Player) -> None:
     state = player.start
-    require(is_equal(state, player.policy.init(jax.random.key(0))), f"{who}: init must depend on its key alone")
+    check(is_equal(state, player.policy.init(jax.random.key(0))), "init must depend on its key alone")
     version: Any = getattr(state, "version", None)
     is_counter = version is not None and np.shape(version) == () and np.issubdtype(version.dtype, np.integer)
-    require(
+    check(
         is_counter and int(version) == 0,
-        f"{who}: its state needs a field version, the number of learning steps so far: an integer array, 0 at the "
+        f"its state needs a field version, the number of learning steps so far: an integer array, 0 at the "
         f"start; got {version!r}",
     )
 
 
-def _check_round(who: str, player: Player, t: int, played: PlayedRound) -> None:
+def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) -> None:
     """Check round ``t = 0, 1, …``."""
     problem = player.problem
     difference = form_difference(played.decision, problem.example_decision())
-    require(not difference, f"{who}: a decision must have the form that the problem fixes, but {difference}")
+    check(not difference, f"a decision must have the form that the problem fixes, but {difference}")
     w, batch = np.asarray(played.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
-    require(problem.oracle.contained(w, batch), f"{who}: decided on something infeasible in round {t + 1}: {w[0]}")
+    check(problem.oracle.contained(w, batch), f"decided on something infeasible in round {t + 1}: {w[0]}")
     version = int(played.decision.version)
-    require(
+    check(
         version in (t, NOT_SAMPLED),
-        f"{who}: a sample must carry the version of the state that it was drawn from ({t}), got {version}",
+        f"a sample must carry the version of the state that it was drawn from ({t}), got {version}",
     )
     difference = form_difference(played.state, player.start)
-    require(not difference, f"{who}: learn must return a state of the form that init gives, but {difference}")
+    check(not difference, f"learn must return a state of the form that init gives, but {difference}")
     steps = int(played.state.version)
-    require(steps == t + 1, f"{who}: learn must count its steps in state.version: expected {t + 1}, got {steps}")
-    require(is_finite(played.state), f"{who}: its state holds a number that is not finite after round {t + 1}")
-    _check_info(f"{who}, round {t + 1}", played)
+    check(steps == t + 1, f"learn must count its steps in state.version: expected {t + 1}, got {steps}")
+    check(is_finite(played.state), f"its state holds a number that is not finite after round {t + 1}")
+    _check_info(Checker(f"{check.part}, round {t + 1}"), played)
 
 
-def _check_decide(who: str, player: Player, played: PlayedRound) -> None:
+def _check_decide(check: Checker, player: Player, played: PlayedRound) -> None:
     """Check that ``decide`` is sample, solve, record."""
     decision = player.policy.decide(jax.random.key(10), player.start, played.decision.context, player.instance)
     difference = form_difference(decision, played.decision)
-    require(
+    check(
         not difference and is_close(decision, played.decision, 1e-5, 1e-6),
-        f"{who}: decide must be sample, solve and Problem.record, and is not; leave it to Policy {difference}".rstrip(),
+        f"decide must be sample, solve and Problem.record, and is not; leave it to Policy {difference}".rstrip(),
     )
 
 
-def _check_info(who: str, played: PlayedRound) -> None:
+def _check_info(check: Checker, played: PlayedRound) -> None:
     info = played.info
-    require(isinstance(info, Info), f"{who}: learn must return (state, Info), got {type(info).__name__}")
+    check(isinstance(info, Info), f"learn must return (state, Info), got {type(info).__name__}")
     for name, value in info.scalars().items():
-        require(np.shape(value) == (), f"{who}: Info holds scalars, but {name!r} has shape {np.shape(value)}")
+        check(np.shape(value) == (), f"Info holds scalars, but {name!r} has shape {np.shape(value)}")
     for name in ("complete", "finite"):
         dtype = getattr(info, name).dtype
-        require(dtype == np.dtype(bool), f"{who}: Info.{name} must be a boolean array, got {dtype}")
+        check(dtype == np.dtype(bool), f"Info.{name} must be a boolean array, got {dtype}")
     complete = bool(played.feedback.complete())
-    require(bool(info.complete) == complete, f"{who}: Info.complete must be feedback.complete(), which is {complete}")
-    require(bool(info.finite), f"{who}: Info.finite is False although every number of the state is finite")
+    check(bool(info.complete) == complete, f"Info.complete must be feedback.complete(), which is {complete}")
+    check(bool(info.finite), "Info.finite is False although every number of the state is finite")
     if complete:
         total = float(played.feedback.total())
-        require(
+        check(
             np.isclose(info.total, total, rtol=1e-6),
-            f"{who}: Info.total must be the cost of what was done, {total:g}, got {float(info.total):g}",
+            f"Info.total must be the cost of what was done, {total:g}, got {float(info.total):g}",
         )
 
 
-def _check_halves(who: str, player: Player, played: PlayedRound) -> None:
+def _check_halves(check: Checker, player: Player, played: PlayedRound) -> None:
     """Check that ``ask``, solve, ``answer`` equal ``learn``, and change none of their arguments."""
     key, state = jax.random.key(50), player.start
     before = copy_tree((state, played.decision, played.feedback))
     question = player.ask(key, state, played.decision, played.feedback)
     for name, rows in (("costs", question.costs), ("points", question.points)):
-        require(
+        check(
             rows.ndim == 2 and rows.shape[1] == player.problem.dim,
-            f"{who}: ask must return {name} of shape [n, {player.problem.dim}], got {rows.shape}",
+            f"ask must return {name} of shape [n, {player.problem.dim}], got {rows.shape}",
         )
     after, _ = player.answer(question)
-    require(
-        is_mostly_close(after, played.state), f"{who}: ask, solve and answer must come to the state that learn returns"
-    )
+    check(is_mostly_close(after, played.state), "ask, solve and answer must come to the state that learn returns")
     unchanged = is_equal((state, played.decision, played.feedback), before)
-    require(unchanged, f"{who}: learn changes the state, the decision or the feedback in place; return new ones")
+    check(unchanged, "learn changes the state, the decision or the feedback in place; return new ones")
 
 
-def _check_other_decisions(who: str, player: Player, rounds: list[PlayedRound]) -> None:
+def _check_other_decisions(check: Checker, player: Player, rounds: list[PlayedRound]) -> None:
     """Check late feedback, feedback twice, and a decision that was not sampled."""
     problem, last, first = player.problem, rounds[-1].state, rounds[0]
     late, _ = player.learn(jax.random.key(7), last, first.decision, first.feedback)
     difference = form_difference(late, last)
     fits = not difference and is_finite(late)
-    require(fits, f"{who}: cannot learn from feedback that comes {ROUNDS} rounds late; {difference}")
+    check(fits, f"cannot learn from feedback that comes {ROUNDS} rounds late; {difference}")
     by_hand = problem.decision(first.decision.w, first.decision.context, player.instance, first.decision.aux)
     seen = problem.observe(by_hand, jnp.arange(1.0, problem.dim + 1))
     after, info = player.learn(jax.random.key(7), last, by_hand, seen)
-    require(
+    check(
         is_finite(after) and bool(info.finite),
-        f"{who}: cannot learn from a decision that was not sampled (no density, version NOT_SAMPLED); "
+        "cannot learn from a decision that was not sampled (no density, version NOT_SAMPLED); "
         "leave out what needs the sample where decision.sampled() is false",
     )
 
 
-def _check_missing(who: str, player: Player, played: PlayedRound) -> None:
+def _check_missing(check: Checker, player: Player, played: PlayedRound) -> None:
     """Check that what did not arrive does not matter, whatever stands in its place."""
     problem, observed = player.problem, played.feedback
     first = int(np.argmax(np.asarray(observed.used())))
@@ -287,24 +284,22 @@ def _check_missing(who: str, player: Player, played: PlayedRound) -> None:
         values = jnp.where(seen, observed.values, stand_in)
         partial = problem.with_seen(eqx.tree_at(lambda f: f.values, observed, values), seen)
         after, info = player.learn(jax.random.key(50), player.start, played.decision, partial)
-        require(
-            not bool(info.complete), f"{who}: Info.complete must be False when a row that the total needs is missing"
-        )
-        require(is_finite(after), f"{who}: its state is not finite after feedback with a missing row")
+        check(not bool(info.complete), "Info.complete must be False when a row that the total needs is missing")
+        check(is_finite(after), "its state is not finite after feedback with a missing row")
         states.append(after)
-    require(is_equal(*states), f"{who}: learns from the value of a row that did not arrive; use feedback.used()")
+    check(is_equal(*states), "learns from the value of a row that did not arrive; use feedback.used()")
 
 
-def _check_views(who: str, policy: Policy, played: PlayedRound) -> None:
+def _check_views(check: Checker, policy: Policy, played: PlayedRound) -> None:
     """Check ``mean``, where there is one, and ``describe``."""
     for name, value in policy.describe(played.state).items():
         shape = np.shape(value)
-        require(shape == (), f"{who}: describe returns numbers by name, but {name!r} has shape {shape}")
+        check(shape == (), f"describe returns numbers by name, but {name!r} has shape {shape}")
     try:
         mean = policy.mean(played.state, played.decision.context)
     except NotImplementedError:
         return
-    require(
+    check(
         mean.shape == (policy.problem.dim,) and is_finite(mean),
-        f"{who}: mean must be a finite cost of shape ({policy.problem.dim},), got {mean.shape}",
+        f"mean must be a finite cost of shape ({policy.problem.dim},), got {mean.shape}",
     )
