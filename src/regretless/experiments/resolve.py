@@ -25,8 +25,8 @@ from regretless.benchmarks import Benchmark, BenchmarkSpec
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Preset, Progress, find_preset
-from regretless.policies import Policy, PolicySpec, Scaled, Unscaled
-from regretless.policies.building import owners
+from regretless.policies import Policy, PolicySpec, Unscaled
+from regretless.policies.building import build_policy, owners
 from regretless.problem import Problem
 from regretless.registry import have, require_known
 from regretless.spec import Spec, merge_names
@@ -102,10 +102,9 @@ class Run:
             self.policy.problem.require_played_on(problem, f"policy {self.label!r}")
             return self.policy
         try:
-            policy = self.policy.build(problem)
+            return build_policy(self.policy, problem, self.scaling, check_effect=False)
         except RegretlessError as error:
             raise SettingsError(f"policy {self.label!r}: {error}") from None
-        return Scaled(problem, policy) if self.scaling else policy
 
     @functools.cached_property
     def parts(self) -> tuple[Policy, Benchmark]:

@@ -38,7 +38,9 @@ class Unscaled(PolicySpec):
         return self.policy.build(problem)
 
 
-def build_policy(policy: str | PolicySpec | Policy, problem: Problem, scaling: bool = True) -> Policy:
+def build_policy(
+    policy: str | PolicySpec | Policy, problem: Problem, scaling: bool = True, *, check_effect: bool = True
+) -> Policy:
     """Return a policy for a problem.
 
     Parameters
@@ -49,11 +51,13 @@ def build_policy(policy: str | PolicySpec | Policy, problem: Problem, scaling: b
         What the policy is played on.
     scaling : bool, default True
         Whether the policy meets contexts and costs of order one (see ``Scaled``); ``Unscaled(spec)`` switches it off.
+    check_effect : bool, default True
+        Whether settings without effect on the problem are refused; tuned presets may contain some.
 
     Raises
     ------
     SettingsError
-        If the policy cannot be used on the problem, or a setting that differs from its default has no effect there.
+        If the policy cannot be used on the problem, or a setting that differs from its default has no effect on it.
 
     Examples
     --------
@@ -66,7 +70,8 @@ def build_policy(policy: str | PolicySpec | Policy, problem: Problem, scaling: b
         policy.problem.require_played_on(problem, "policy")
         return policy if not scaling or isinstance(policy, Scaled) else Scaled(problem, policy)
     spec: PolicySpec = PolicySpec.coerce(policy)
-    require_effect(spec, spec.changed_names(), problem)
+    if check_effect:
+        require_effect(spec, spec.changed_names(), problem)
     built = spec.build(problem)
     return Scaled(problem, built) if scaling and not isinstance(spec, Unscaled) else built
 
