@@ -201,8 +201,8 @@ def simulate(
     Examples
     --------
     >>> import regretless as rg
-    >>> bench = rg.benchmarks.parse("topk").build()
-    >>> policy = rg.policies.parse("greedy").build(bench.problem(feedback="bandit"))
+    >>> bench = rg.benchmarks.TopK().build()
+    >>> policy = rg.policies.Greedy().build(bench.problem(feedback="bandit"))
     >>> rg.simulate(policy, bench, seeds=2, horizon=20).regret.shape
     (2, 20)
     """
