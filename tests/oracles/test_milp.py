@@ -53,7 +53,7 @@ def test_agrees_with_all_binary_vectors(matrix, right, costs, equal):
     cost=st.lists(numbers, min_size=4, max_size=4),
 )
 @settings(max_examples=40)
-def test_mixed_programmes_agree_with_all_choices_of_their_integers(matrix, right, cost):
+def test_mixed_programs_agree_with_all_choices_of_their_integers(matrix, right, cost):
     oracle = oracles.milp(A_ub=matrix, b_ub=right, integrality=[0, 1, 0, 1], workers=1)
     best = np.inf
     for one, other in itertools.product([0, 1], repeat=2):
@@ -235,7 +235,7 @@ def test_the_fingerprint_is_the_constraints_and_not_how_they_are_solved():
     assert swapped.fingerprint() != BAG.fingerprint()
 
 
-def test_the_programme_is_the_callers_no_longer():
+def test_the_program_is_a_copy_of_the_arguments():
     matrix = np.array([[1.0, 1.0]])
     pick = oracles.milp(A_ub=matrix, b_ub=[1], integrality=1)
     before = pick.fingerprint()

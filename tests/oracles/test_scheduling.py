@@ -60,7 +60,7 @@ def test_agrees_with_all_schedules_of_random_plants(plant, costs):
 
 
 @pytest.mark.parametrize("instance", ["load1", "load2", "load3"])
-def test_agrees_with_highs_on_the_whole_programme(instance):
+def test_agrees_with_highs_on_the_full_program(instance):
     """25 random price vectors, negative ones among them: on the real instances where they are, else on the embedded ones."""
     row = compare(instance, 25)
     assert row["agrees"], row
@@ -116,7 +116,7 @@ def test_what_always_packs_packs_for_all_starts(plant):
     assert always_packs(plant) == any(map(holds, choices))
 
 
-def test_a_solve_that_fails_is_told_by_the_call_that_asked(monkeypatch):
+def test_a_failing_solve_raises_in_its_own_call(monkeypatch):
     oracle = oracles.scheduling(CROWDED)
     late = lambda self, costs, **parts: (np.zeros_like(costs), np.full(len(costs), OUT_OF_TIME))  # noqa: E731
     with monkeypatch.context() as patch:
@@ -133,7 +133,7 @@ def test_points_that_no_schedule_reaches_are_not_contained():
     assert oracle.contained([best, crowd, 0 * best]).tolist() == [True, False, False]
 
 
-def test_the_relaxed_programme_is_used_where_it_fits_and_the_whole_one_elsewhere():
+def test_the_relaxed_program_is_used_where_it_fits_and_the_full_one_elsewhere():
     """Two machines of size 3 take 4 tasks of size 1.5 at once, or two of size 2: three of those can never run together."""
     tasks = tuple(PlantTask(2, 0, 8, 1.0 + j, (2.0,)) for j in range(3))
     plant = Plant(180, ((3.0,), (3.0,)), tasks)

@@ -78,7 +78,7 @@ def test_a_generative_model_asks_for_all_scenarios_at_once():
     agree(*both([], TWIN, settings=settings))
 
 
-def test_a_mixed_integer_programme():
+def test_a_mixed_integer_program():
     agree(*both(["dfhpg"], MILP))
 
 
