@@ -12,6 +12,7 @@ from typing import Any
 import griffe
 
 SPEC = "regretless.spec.Spec"
+KEYWORD = griffe.ParameterKind.keyword_only
 FIELD = ("Field(", "eqx.field(", "field(")
 COMMENT = re.compile(r"#\s+(?!type:|noqa|fmt:)(.+)$")
 
@@ -58,15 +59,27 @@ class Fields(griffe.Extension):
         attr.value = default(value) if value and value.startswith(FIELD) else attr.value
 
     def on_package(self, *, pkg: griffe.Module, **others: Any) -> None:
-        """Give specifications the constructor that type checkers see; griffe calls this when everything is read."""
-        specifications = [item for item in _classes(pkg) if any(base.path == SPEC for base in item.mro())]
-        for item in specifications:
+        """Give specifications and modules their constructor; griffe calls this when everything is read."""
+        kinds = {item: kind for item in _classes(pkg) if (kind := _kind(item)) is not None}
+        for item, kind in kinds.items():
             fields = {field.name: field for base in reversed([item, *item.mro()]) for field in _fields(base)}
-            item.set_member("__init__", _constructor(item, list(fields.values())))
-        for item in specifications:
+            item.set_member("__init__", _constructor(item, list(fields.values()), kind))
+        for item in kinds:
             if item.docstring is not None and "Parameters\n" in item.docstring.value:
                 for field in _fields(item):  # they are documented as parameters
                     item.del_member(field.name)
+
+
+def _kind(item: griffe.Class) -> griffe.ParameterKind | None:
+    """Return how a class takes its fields in a generated constructor, or None if it has no such constructor."""
+    ancestors = item.mro()
+    if any(base.path == SPEC for base in ancestors):
+        return KEYWORD
+    written = any("__init__" in base.members for base in (item, *ancestors))
+    modules = any(
+        str(base) in ("eqx.Module", "NamedTuple") for ancestor in (item, *ancestors) for base in ancestor.bases
+    )
+    return griffe.ParameterKind.positional_or_keyword if modules and not written else None
 
 
 def _classes(module: griffe.Module) -> Iterator[griffe.Class]:
@@ -91,10 +104,9 @@ def _fields(item: griffe.Class) -> list[griffe.Attribute]:
     ]
 
 
-def _constructor(item: griffe.Class, fields: list[griffe.Attribute]) -> griffe.Function:
-    keyword = griffe.ParameterKind.keyword_only
+def _constructor(item: griffe.Class, fields: list[griffe.Attribute], kind: griffe.ParameterKind) -> griffe.Function:
     arguments = [
-        griffe.Parameter(field.name, annotation=field.annotation, kind=keyword, default=field.value) for field in fields
+        griffe.Parameter(field.name, annotation=field.annotation, kind=kind, default=field.value) for field in fields
     ]
     first = griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)
     return griffe.Function("__init__", parent=item, parameters=griffe.Parameters(first, *arguments), returns="None")
