@@ -286,8 +286,10 @@ class TopKWorld(WorldSpec):
         How many items there are, and how many are selected.
     available : float, default 1
         Share of the items that are available in each round.
-    **settings
-        Those of ``WorldSpec``.
+
+    Notes
+    -----
+    The other parameters are those of ``WorldSpec``.
     """
 
     items: int = Field(default=30, ge=1, le=10**6, description="d, to choose from")
@@ -333,8 +335,10 @@ class RowsWorld(WorldSpec):
         How many items there are, and how many are selected.
     named : bool, default False
         Whether each item has its own base cost, and its name in its row, one-hot.
-    **settings
-        Those of ``WorldSpec``.
+
+    Notes
+    -----
+    The other parameters are those of ``WorldSpec``.
     """
 
     features: int = Field(default=8, ge=1, le=10**4, description="p, of each row")
@@ -383,8 +387,10 @@ class AssignmentWorld(WorldSpec):
     ----------
     side : int, default 8
         Number of workers and of jobs; costs are an n × n table.
-    **settings
-        Those of ``WorldSpec``.
+
+    Notes
+    -----
+    The other parameters are those of ``WorldSpec``.
     """
 
     side: int = Field(default=8, ge=1, le=1000, description="n, of an n × n table of costs")
@@ -401,8 +407,10 @@ class GridWorld(WorldSpec):
     ----------
     height, width : int
         Nodes from top to bottom and from left to right.
-    **settings
-        Those of ``WorldSpec``.
+
+    Notes
+    -----
+    The other parameters are those of ``WorldSpec``.
     """
 
     height: int = Field(default=6, ge=1, le=500, description="nodes from top to bottom")
@@ -426,8 +434,10 @@ class CoverWorld(WorldSpec):
         What must be covered of each demand, as a share of what all items give.
     layout : int, default 0
         Seed of the integers.
-    **settings
-        Those of ``WorldSpec``.
+
+    Notes
+    -----
+    The other parameters are those of ``WorldSpec``.
     """
 
     items: int = Field(default=12, ge=1, le=1000, description="d, to choose from")
