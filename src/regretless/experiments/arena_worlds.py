@@ -138,7 +138,7 @@ _TABLE = (
         "12 × 12 assignment, totals a day late, a tenth of them lost", delay=1, missing=0.1, horizon=1000,
     ),
     ArenaWorld("grid6", "sets", "world_grid", {"shape": "relu"}, "paths on a 6 × 6 grid", horizon=1500),
-    ArenaWorld("cover12", "sets", "world_cover", {}, "a small mixed-integer programme", horizon=250),
+    ArenaWorld("cover12", "sets", "world_cover", {}, "a small mixed-integer program", horizon=250),
     ArenaWorld("lin100semi", "feedback", "world_topk", _LARGE, "costs of chosen items", "semi_bandit", horizon=1500),
     ArenaWorld("relu30full", "feedback", "world_topk", {**_MIDDLE, "shape": "relu"}, "all costs", "full", horizon=1500),
     ArenaWorld(
