@@ -10,9 +10,10 @@ import itertools
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -112,7 +113,7 @@ class Engine:
             shared = jax.tree.map(_without_solver, running, is_leaf=lambda node: isinstance(node, Oracle))
             self.numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
-        self.static = StaticPolicy(static)
+        self.static = StaticPolicy.of(static)
 
     def with_instance(self, instance: Instance) -> "Engine":
         """Return the engine for instances of this form."""
@@ -446,19 +447,21 @@ def _without_solver(node: Any) -> Any:
 
 
 class StaticPolicy:
-    """A policy without its numbers: what programs are compiled for. Hashed once."""
+    """A policy without its numbers: what programs are compiled for.
+
+    Equal ones are the same object, so that JAX compares them without running Python: an interrupt there would be lost.
+    """
+
+    known: ClassVar[weakref.WeakValueDictionary[Hashable, "StaticPolicy"]] = weakref.WeakValueDictionary()
 
     def __init__(self, static: Any):
         self.static = static
+
+    @classmethod
+    def of(cls, static: Any) -> "StaticPolicy":
+        """Return the one object for this policy without its numbers."""
         leaves, structure = jax.tree.flatten(static)
-        self.identity = (tuple(leaves), structure)
-        self.hash = hash(self.identity)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, StaticPolicy) and self.identity == other.identity)
+        return cls.known.setdefault((tuple(leaves), structure), cls(static))
 
     def policy(self, numbers: Any) -> Policy:
         """Return the whole policy."""
