@@ -11,7 +11,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-NOT_YET = {"docs/going-live.md", "docs/notebooks.md", "docs/studies.md"}
 PLUGIN = ROOT / "examples" / "plugin" / "src"
 FILE_COPY = re.compile(r"^`examples/plugin/\S+`:\n\n```\w+\n.*?^```", re.DOTALL | re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -73,7 +72,7 @@ def errors(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.relative_to(ROOT).as_posix() not in NOT_YET], ids=slug)
+@pytest.mark.parametrize("page", PAGES, ids=slug)
 def test_snippets_are_typed(page, errors):
     assert errors[f"{slug(page)}.py"] == []
 
