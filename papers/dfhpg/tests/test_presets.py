@@ -2,7 +2,8 @@
 
 import pytest
 
-from regretless import feedback, policies
+from regretless import feedback, models, policies
+from regretless.experiments.tuning_spaces import fixed_settings, search_space
 from regretless_dfhpg.presets import preset, published, read_table
 
 PAPER = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0")
@@ -41,3 +42,25 @@ def test_every_bandit_cell_of_the_main_table_is_there():
 def test_z_is_the_distance_in_standard_errors_of_the_difference():
     cell = published("topk", "bandit", "dfhpg")
     assert cell.z(168000.0 + 3 * 5 * 14700.0, 4 * 5 * 14700.0 / 5 * 0 + (24 * 14700.0**2) ** 0.5) == 3.0
+
+
+@pytest.mark.parametrize("row", read_table("presets.csv"), ids=lambda row: "-".join(list(row.values())[:3]))
+def test_the_search_spaces_contain_every_preset(row):
+    """Each selected value can be drawn by ``regretless tune``, or is a value that the search fixes."""
+    benchmark, model = row["benchmark"], row["model"]
+    fixed = fixed_settings("dfhpg", benchmark, model)
+    space = search_space("dfhpg", benchmark, model, fixed)
+    others = policies.parse("dfhpg", {"model": model, **fixed}).names()
+    generative = models.is_generative(model)  # published with bandit feedback only
+    for mode in ("bandit",) if generative else ("bandit", "semi_bandit", "full"):
+        values = dict(preset(benchmark, int(row["degree"] or 0), model, mode).values)
+        pairs = [tuple(map(float, pair.split("/"))) for pair in space["alpha"][1:]]
+        assert (float(values.pop("alpha.max")), float(values.pop("alpha.min"))) in pairs
+        values.pop("thompson_scale", None)  # of another policy
+        for name, value in values.items():
+            kind, *numbers = space.get(name, ("fixed", others.get(name)))
+            if kind in ("log", "uniform"):
+                assert numbers[0] <= float(value) <= numbers[1], name
+            else:
+                short = [f"{number:g}" for number in numbers if isinstance(number, float)]
+                assert value in [*short, *(str(number).lower() for number in numbers)], name
