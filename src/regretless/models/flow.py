@@ -81,11 +81,13 @@ class Couplings(Transform):
             both = networks.uniform_layer(out, self.width, 2 * changed, self.width)
             layers.append(
                 Coupling(
-                    first.weight[:passed], first.weight[passed:], first.bias,
+                    first.weight[:passed],
+                    first.weight[passed:],
+                    first.bias,
                     networks.Dense(both.weight[:, :changed], both.bias[:changed]),
                     networks.Dense(both.weight[:, changed:], both.bias[changed:]),
                 )
-            )  # fmt: skip
+            )
         return single(layers)
 
     def forward(self, params: list[Coupling], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
