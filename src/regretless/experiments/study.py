@@ -13,7 +13,7 @@ from pydantic_core import core_schema
 from regretless import plugins
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.experiment import Experiment, flatten_settings, parse_experiment
-from regretless.experiments.extension import STUDIES, Task
+from regretless.experiments.extension import REPORT, STUDIES, Task
 from regretless.registry import require_known
 
 Address = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -21,6 +21,9 @@ Address = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 Work = Annotated[Experiment | Task | None, GetPydanticSchema(lambda source, handler: core_schema.none_schema())]
 """What a cell computes; never read from a file."""
+
+KINDS = ("table", "curves", "bars", "lines", "heatmap", "models", "arena")
+"""How the report shows panels; packages may add kinds."""
 
 QUICK_SEEDS, QUICK_HORIZON = 3, 200
 
@@ -206,6 +209,9 @@ def _check_study(study: Study) -> None:
         raise SettingsError(f"{study.name!r} is a study that {STUDIES.origin(study.name)} defines: choose another name")
     if not any(panel.cells for panel in study.panels):
         raise SettingsError("expected at least one panel with a cell, got none")
+    kinds = {*KINDS, *(kind for part in REPORT.usable().values() for kind in getattr(part, "panels", ()))}
+    for kind in (study.kind, *(panel.kind or study.kind for panel in study.panels)):
+        require_known("kind", kind, kinds)
     for cell in study.cells():
         if not isinstance(cell, Cell) or not isinstance(cell.work, Experiment | Task):
             raise SettingsError(f"expected cells with an Experiment, got {cell!r}")
