@@ -93,7 +93,10 @@ REFUSED = [
     ({"policies": [Arm("a", "greedy", {"forgetting": 0.1})]}, "policy 'greedy' has no setting 'forgetting'"),
     ({"policies": "greedy", "settings": {"surrogate": "nope"}}, "'surrogate' has no effect on greedy; dfhpg"),
     ({"policies": "dfhpg", "settings": {"surrogate": "spoplus"}}, "unknown surrogate 'spoplus'; did you mean"),
-    ({"policies": "dfhpg", "settings": {"alpha": 0.3}}, "'alpha' stands for several settings: expected one of alpha.max"),
+    (
+        {"policies": "dfhpg", "settings": {"alpha": 0.3}},
+        "'alpha' stands for several settings: expected one of alpha.max",
+    ),
     ({"policies": "dfhpg", "settings": {"alpha.max": 7}}, "max': Input should be less than or equal to 1, got 7"),
     (
         {"policies": "dfhpg", "feedback": "full", "settings": {"nuisance.lr": 0.1}},

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
-from regretless.cli.reproduce import STOPPED, command_line, data_notices, report_summary
+from regretless.cli.reproduce import STOPPED, data_notices, report_summary
 from regretless.startup import Device, configure
 
 EPILOG = """
@@ -70,7 +70,7 @@ def arena(
         base = definition.QUICK_ARENA if quick else Scale()
         scale = Scale(seeds or base.seeds or definition.REPLICATIONS, first_seed, base.horizon)
         worlds = definition.choose_worlds(world or (), quick)
-        plan = definition.ArenaPlan(worlds, policy or definition.CONTENDERS, scale, command_line(), imports)
+        plan = definition.ArenaPlan(worlds, policy or definition.CONTENDERS, scale, console.command_line(), imports)
         for notice in data_notices(plan):
             console.note(notice)
         store = ResultStore(out)

@@ -5,6 +5,7 @@ import errno
 import functools
 import json
 import os
+import shlex
 import signal
 import sys
 import tempfile
@@ -272,6 +273,11 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
             raise SettingsError(f"expected --set NAME=VALUE, got {pair!r}")
         values[name.strip()] = value.strip()
     return values
+
+
+def command_line() -> str:
+    """Return the command as it was typed."""
+    return f"regretless {shlex.join(sys.argv[1:])}"
 
 
 def load_imports(names: Sequence[str] | None) -> list[str]:

@@ -8,7 +8,6 @@ import functools
 import importlib.metadata
 import inspect
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,11 +65,6 @@ def has_plug_ins() -> bool:
     """Return whether another package offers parts, so that the catalogue is not complete."""
     groups = importlib.metadata.entry_points().groups
     return any(group.startswith("regretless.") and group not in NOT_LISTED for group in groups)
-
-
-def complete(kind: str) -> Callable[[str], list[tuple[str, str]]]:
-    """Return what a shell offers for the beginning of a name."""
-    return lambda incomplete: [row for row in read_catalogue(kind) if row[0].startswith(incomplete)]
 
 
 def list_entries(kind: str) -> list[tuple[str, str]]:

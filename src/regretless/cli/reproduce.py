@@ -1,7 +1,6 @@
 """``regretless reproduce``: studies with one command that can be stopped and repeated."""
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +69,7 @@ def reproduce(
         base = QUICK if quick else Scale()
         scale = Scale(seeds or base.seeds, first_seed, horizon or base.horizon)
         studies = choose_studies(study or [], scale, imports)
-        plan = Plan(studies, scale, command_line(), imports)
+        plan = Plan(studies, scale, console.command_line(), imports)
         for notice in data_notices(plan):
             console.note(notice)
         target = ResultStore(store)
@@ -98,11 +97,6 @@ def choose_studies(names: list[str], scale: "Scale", imports: list[str]) -> list
         studies.append(made)
     every = [] if names else [make(scale) for make in STUDIES.usable().values()]
     return studies or sorted(every, key=lambda made: (made.collection, made.order))
-
-
-def command_line() -> str:
-    """Return the command as it was typed."""
-    return f"regretless {shlex.join(sys.argv[1:])}"
 
 
 def data_notices(plan: "Plan") -> list[str]:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
-from regretless.cli.list import complete
 from regretless.formatting import format_mean, format_number
 from regretless.startup import Device, configure
 
@@ -44,13 +43,27 @@ regretless list settings                               the settings for --set
 """
 
 
+def complete_benchmark(incomplete: str) -> list[tuple[str, str]]:
+    """Return what a shell offers for the beginning of a benchmark's name."""
+    from regretless.cli.list import read_catalogue
+
+    return [row for row in read_catalogue("benchmarks") if row[0].startswith(incomplete)]
+
+
+def complete_policy(incomplete: str) -> list[tuple[str, str]]:
+    """Return what a shell offers for the beginning of a policy's name."""
+    from regretless.cli.list import read_catalogue
+
+    return [row for row in read_catalogue("policies") if row[0].startswith(incomplete)]
+
+
 def run(
     benchmark: Annotated[
         str | None,
         typer.Argument(
             help="What to play on; see 'regretless list benchmarks'.",
             show_default=False,
-            autocompletion=complete("benchmarks"),
+            autocompletion=complete_benchmark,
         ),
     ] = None,
     policy: Annotated[
@@ -58,7 +71,7 @@ def run(
         typer.Option(
             help="A policy to play; repeat for several.",
             show_default="all that exist for the model",
-            autocompletion=complete("policies"),
+            autocompletion=complete_policy,
         ),
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
@@ -104,13 +117,12 @@ def run(
     """
     with clear_errors():
         configure(device)
-        from regretless.cli.inputs import read_preset
         from regretless.experiments.experiment import Experiment
         from regretless.experiments.resolve import resolve
         from regretless.experiments.runner import collect, play
 
         imports = console.load_imports(import_)
-        values, notices = (None, []) if preset is None else read_preset(preset)
+        values, notices = read_settings(preset)
         experiment = Experiment(
             choose_benchmark(benchmark, contexts, costs, oracle),
             tuple(dict.fromkeys(policy or ())),
@@ -144,6 +156,15 @@ def run(
                 )
 
 
+def read_settings(preset: Path | None) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return the settings of a preset file, if there is one, and what the user should know about it."""
+    if preset is None:
+        return None, []
+    from regretless.cli.inputs import read_preset
+
+    return read_preset(preset)
+
+
 def world_settings(degree: int | None, model: str | None, data_dir: Path | None) -> dict[str, Any]:
     """Return the options that are settings by other names."""
     named = {
@@ -156,7 +177,6 @@ def world_settings(degree: int | None, model: str | None, data_dir: Path | None)
 
 def choose_benchmark(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
     """Return the name of a benchmark, or recorded data; refuse anything between the two."""
-    from regretless.cli.inputs import read_recorded
     from regretless.errors import SettingsError
 
     own = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
@@ -169,6 +189,8 @@ def choose_benchmark(benchmark: str | None, contexts: Path | None, costs: Path |
         raise SettingsError(
             f"expected BENCHMARK, or --contexts, --costs and --oracle together; {', '.join(missing)} missing"
         )
+    from regretless.cli.inputs import read_recorded
+
     return read_recorded(contexts, costs, oracle)
 
 
@@ -289,7 +311,6 @@ def write(
 ) -> str:
     """Leave a store with the results, result.json and a picture in a folder; return the name of the picture."""
     from regretless import files
-    from regretless.cli.reproduce import command_line
     from regretless.errors import MissingExtraError, SettingsError
     from regretless.experiments.campaign import Plan
     from regretless.experiments.resolve import code_versions
@@ -308,7 +329,7 @@ def write(
         cells = (Cell("", experiment),)
         panels = (Panel("Final regret", cells), Panel("Regret per round", cells, kind="curves"))
         study = Study(f"run_{addresses[0][:12]}", panels, experiment.where)
-        store.write_campaign(Plan([study], Scale(), command_line(), imports).campaign())
+        store.write_campaign(Plan([study], Scale(), console.command_line(), imports).campaign())
     files.write_text(folder / "result.json", json.dumps(record, indent=2) + "\n")
     try:
         from regretless.plots import save_figure

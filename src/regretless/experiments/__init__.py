@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from regretless.experiments.extension import Preset, PresetSource, Published, Task
 from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
     from regretless.experiments.campaign import Plan, carry_out
     from regretless.experiments.experiment import Arm, Experiment
-    from regretless.experiments.extension import Preset, PresetSource, Published, Task
     from regretless.experiments.parallel import choose_engine
     from regretless.experiments.resolve import Run, address_of
     from regretless.experiments.runner import run
@@ -43,7 +43,6 @@ __all__ = [
 _MODULES = {
     "campaign": ("Plan", "carry_out"),
     "experiment": ("Arm", "Experiment"),
-    "extension": ("Preset", "PresetSource", "Published", "Task"),
     "parallel": ("choose_engine",),
     "resolve": ("Run", "address_of"),
     "runner": ("run",),
@@ -51,7 +50,10 @@ _MODULES = {
     "study": ("QUICK", "Cell", "Panel", "Scale", "Study"),
     "tuning": ("TuningResult", "tune", "validation_experiment"),
 }
-_LOCATIONS = {name: f"regretless.experiments.{module}:{name}" for module, names in _MODULES.items() for name in names}
+_LOCATIONS: dict[str, str] = {}
+for _module, _names in _MODULES.items():
+    for _name in _names:
+        _LOCATIONS[_name] = f"regretless.experiments.{_module}:{_name}"
 
 
 def __getattr__(name: str) -> Any:

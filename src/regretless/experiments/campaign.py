@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from regretless.array_files import canonical
-from regretless.benchmarks import Benchmark
+from regretless.benchmarks.base import Benchmark
 from regretless.errors import WriteError
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.extension import Progress, Published, Task, find_published
 from regretless.experiments.resolve import Run, code_version, code_versions, resolve
 from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
-from regretless.policies import Policy
+from regretless.policies.base import Policy
 from regretless.results import Result
 
 PATIENCE_SECONDS = 0.5

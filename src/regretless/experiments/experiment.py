@@ -5,10 +5,9 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
-from regretless import models, policies
-from regretless.benchmarks import Benchmark, BenchmarkSpec
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec
 from regretless.errors import SettingsError
-from regretless.policies import Policy, PolicySpec
+from regretless.policies.base import REGISTRY, Policy, PolicySpec
 from regretless.registry import require_known
 from regretless.simulation.simulator import MAX_ROUNDS, MAX_SEEDS, seeds_of
 
@@ -284,8 +283,10 @@ def default_policies(model: str) -> tuple[str, ...]:
     >>> default_policies("flow")
     ('dfhpg_1', 'dfhpg', 'dfhpg_0')
     """
-    generative = models.is_generative(model)
-    usable = policies.REGISTRY.usable().items()
+    from regretless.models import is_generative
+
+    generative = is_generative(model)
+    usable = REGISTRY.usable().items()
     return tuple(name for name, entry in usable if entry.by_default and (entry.supports_generative or not generative))
 
 

@@ -19,14 +19,16 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 import regretless
-from regretless import benchmarks, models, policies
 from regretless.array_files import canonical
-from regretless.benchmarks import Benchmark, BenchmarkSpec
+from regretless.benchmarks.base import REGISTRY as BENCHMARKS
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Preset, Progress, find_preset
-from regretless.policies import Policy, PolicySpec, Unscaled
-from regretless.policies.building import build_policy, owners
+from regretless.models.base import REGISTRY as MODELS
+from regretless.policies.base import REGISTRY as POLICIES
+from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.building import Unscaled, build_policy, owners
 from regretless.problem import Problem
 from regretless.registry import have, require_known
 from regretless.spec import Spec, merge_names
@@ -234,9 +236,9 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> _ResolvedArm:
         policy: PolicySpec = arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy
         run = dataclasses.replace(_base_run(experiment, arm, policy, benchmark), scaling=scaling)
         return _ResolvedArm(run, tuple(policy.changed_names()))
-    spec = policies.REGISTRY[arm.policy]
+    spec = POLICIES[arm.policy]
     model = str(changes.get("model", DEFAULT_MODEL))
-    require_known("model", model, models.REGISTRY)
+    require_known("model", model, MODELS)
     preset, tuned = _find_preset(experiment, arm, benchmark, model)
     asked = _asked(spec, arm, experiment)
     values = {name: value for name, value in preset.values.items() if name != SCALING and _has_field(spec, name)}
@@ -279,7 +281,7 @@ def _asked(spec: type[PolicySpec], arm: Arm, experiment: Experiment) -> dict[str
     own = {name: value for name, value in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
     for name in own:
         if not _has_field(spec, name):
-            policies.parse(str(arm.policy), {name: own[name]})  # says which policies have it
+            POLICIES.parse(str(arm.policy), {name: own[name]})  # says which policies have it
     shared = {name: value for name, value in experiment.settings.items() if _has_field(spec, name)}
     return merge_names(shared, own)
 
@@ -295,11 +297,11 @@ def _parse_policy(
             raise SettingsError(f"setting {key!r} stands for several settings: expected one of {inner}")
     values = merge_names(preset, asked)
     if "model" in spec.model_fields:
-        known = {f"model.{field}" for field in models.REGISTRY[model].model_fields}
+        known = {f"model.{field}" for field in MODELS[model].model_fields}
         kept = {*known, *asked}
         values = {key: value for key, value in values.items() if not key.startswith("model.") or key in kept}
         values = {"model": model, **values}
-    return policies.parse(name, values)
+    return POLICIES.parse(name, values)
 
 
 def _resolve_benchmark(
@@ -313,11 +315,11 @@ def _resolve_benchmark(
             raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} has to be set where it is made")
         return benchmark, False
     name = benchmark if isinstance(benchmark, str) else benchmark.registered_name
-    spec = benchmarks.parse(benchmark) if isinstance(benchmark, str) else benchmark
+    spec = BENCHMARKS.parse(benchmark) if isinstance(benchmark, str) else benchmark
     for setting in settings:
         require_known("setting", setting, type(spec).model_fields, f" of benchmark {name!r}")
     spec = spec.replace(**settings)
-    return spec, benchmarks.REGISTRY.built_in(name) and not set(spec.changed_names()) - {DATA_DIR}
+    return spec, BENCHMARKS.built_in(name) and not set(spec.changed_names()) - {DATA_DIR}
 
 
 def _find_preset(
@@ -344,15 +346,15 @@ def _check_preset(name: str, value: Any) -> None:
     if name != SCALING and not owners(name):
         require_known("setting", name, _setting_names(), " of the preset")
     if name.startswith("model."):
-        fields = {field for spec in models.REGISTRY.usable().values() for field in spec.model_fields}
+        fields = {field for spec in MODELS.usable().values() for field in spec.model_fields}
         require_known("setting", name.removeprefix("model."), fields, " of a model, in the preset")
     if name != SCALING and "." not in name:
-        policies.parse(owners(name)[0], {name: value})
+        POLICIES.parse(owners(name)[0], {name: value})
 
 
 def _takes_presets(policy: str) -> bool:
     """Return whether presets are meant for a policy: nothing was tuned for those of other packages, or untuned ones."""
-    return policies.REGISTRY.built_in(policy) and policies.REGISTRY[policy].presets
+    return POLICIES.built_in(policy) and POLICIES[policy].presets
 
 
 def _has_field(spec: type[PolicySpec], name: str) -> bool:
@@ -367,7 +369,7 @@ def _parse_flag(value: Any) -> bool:
 
 def _setting_names() -> list[str]:
     """Return every setting that some policy has, apart from those of chosen parts."""
-    names = [name for spec in policies.REGISTRY.usable().values() for name in spec().names()]
+    names = [name for spec in POLICIES.usable().values() for name in spec().names()]
     return sorted({*names, SCALING})
 
 
@@ -379,7 +381,7 @@ def _refuse_setting(name: str, experiment: Experiment) -> None:
     if having:
         raise SettingsError(f"setting {name!r} has no effect on {labels}; {have(having)} it")
     benchmark = experiment.benchmark
-    if isinstance(benchmark, str) and name in benchmarks.REGISTRY[benchmark].model_fields:
+    if isinstance(benchmark, str) and name in BENCHMARKS[benchmark].model_fields:
         raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")
     require_known("setting", name, _setting_names())
 

@@ -209,9 +209,9 @@ def _check_study(study: Study) -> None:
         raise SettingsError(f"{study.name!r} is a study that {STUDIES.origin(study.name)} defines: choose another name")
     if not any(panel.cells for panel in study.panels):
         raise SettingsError("expected at least one panel with a cell, got none")
-    kinds = {*KINDS, *(kind for part in REPORT.usable().values() for kind in getattr(part, "panels", ()))}
-    for kind in (study.kind, *(panel.kind or study.kind for panel in study.panels)):
-        require_known("kind", kind, kinds)
+    for kind in {study.kind, *(panel.kind or study.kind for panel in study.panels)} - set(KINDS):
+        added = [known for part in REPORT.usable().values() for known in getattr(part, "panels", ())]
+        require_known("kind", kind, [*KINDS, *added])
     for cell in study.cells():
         if not isinstance(cell, Cell) or not isinstance(cell.work, Experiment | Task):
             raise SettingsError(f"expected cells with an Experiment, got {cell!r}")

@@ -55,10 +55,10 @@ __all__ = [
 _LOCATIONS = {
     **REGISTRY.locations,
     "GaussianModel": "regretless.models.gaussian:GaussianModel",
-    **{
-        name: f"regretless.models.nuisance:{name}"
-        for name in ("LinearNuisance", "MLPNuisance", "Nuisance", "NuisanceSpec")
-    },
+    "LinearNuisance": "regretless.models.nuisance:LinearNuisance",
+    "MLPNuisance": "regretless.models.nuisance:MLPNuisance",
+    "Nuisance": "regretless.models.nuisance:Nuisance",
+    "NuisanceSpec": "regretless.models.nuisance:NuisanceSpec",
 }
 
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 from pydantic import Field
 
+import regretless.models.networks as networks
 from regretless import draws
-from regretless.models import networks
 from regretless.models.base import Params, PointModel, PointModelSpec
 from regretless.spec import number
 from regretless.types import Context, Cost, Key

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless.models import networks
+import regretless.models.networks as networks
 from regretless.problem import Problem
 from regretless.registry import Registry
 from regretless.schedules import RateSpec, shifted_inverse

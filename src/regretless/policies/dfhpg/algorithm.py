@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless.models import networks
+import regretless.models.networks as networks
 from regretless.models.base import Model, Noise, Params
 from regretless.models.nuisance import Nuisance
 from regretless.policies.base import Answer, AskingPolicy, Question

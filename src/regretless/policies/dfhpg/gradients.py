@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from regretless.models import networks
+import regretless.models.networks as networks
 from regretless.models.base import Model, Params, PointModel
 from regretless.surrogates.base import Memory, Surrogate
 from regretless.types import Cost, Decision, Key
