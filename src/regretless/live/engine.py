@@ -32,7 +32,7 @@ from regretless.policies.building import build_policy
 from regretless.policies.guard import Guarded, add_guard
 from regretless.policies.scaling import Offset
 from regretless.problem import Problem, empty_of, form_of
-from regretless.types import NOT_SAMPLED, Decision, Feedback, Info, Instance, Sample, Solution
+from regretless.types import NOT_SAMPLED, SOLVED, Decision, Feedback, Info, Instance, Sample, Solution
 
 CHUNK = 64
 """Rounds of a history that one program learns from."""
@@ -155,7 +155,9 @@ class Engine:
     def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
         """Return the drafts with their solutions, from one call of the solver; raise OracleError if any fails."""
         if not self.oracle.on_host:
-            check(Solution(w=None, status=np.array([draft.status for draft in drafts])))  # type: ignore[arg-type]
+            status = np.array([vars(draft)["status"] for draft in drafts])
+            if np.any(status != SOLVED):
+                check(Solution(w=None, status=status))  # type: ignore[arg-type]
             return list(drafts)
         batch: Any = jax.tree.map(lambda *leaves: np.stack(leaves), *drafts)
         solution: Any = self.oracle.answer(batch.cost_sample, batch.instance)
