@@ -1,0 +1,75 @@
+"""The arena: untuned policies on worlds, scores relative to random, and results of earlier commands in the report."""
+
+import numpy as np
+import pytest
+
+from regretless.errors import SettingsError
+from regretless.experiments import Plan, ResultStore, Scale, carry_out
+from regretless.experiments.arena import ArenaPlan, arena_experiment, choose_worlds, contender, summarise_arena
+from regretless.experiments.arena_scores import overall_scores, score
+from regretless.experiments.arena_worlds import WORLDS
+from regretless.experiments.parallel import InProcess
+from regretless.experiments.resolve import resolve
+from regretless.results import Reference, Result
+
+SCALE = Scale(2, 0, 20)
+
+
+def invent(tasks, progress):
+    lines = (Reference("random", 100.0, 1.0), Reference("best_fixed", 60.0, 1.0))
+    return [
+        Result(
+            task.label,
+            np.full((len(task.seeds), task.horizon), 50.0 / task.horizon),
+            seeds=task.seeds,
+            references=lines,
+            seconds={"compile": 1.0, "run": 0.5},
+        )
+        for task in tasks
+    ]
+
+
+def test_contenders_are_played_with_their_defaults():
+    (run,) = resolve(arena_experiment(WORLDS["topk"], contender("dfhpg"), SCALE))
+    assert (run.tuned, run.scaling, run.policy.changed_names()) == (False, True, [])
+    assert contender("linear_old").settings["clipping"] == 0.0
+    with pytest.raises(SettingsError, match="unknown policy 'adaptve'; did you mean 'adaptive'"):
+        contender("adaptve")
+    with pytest.raises(SettingsError, match="unknown world 'lin10'"):
+        choose_worlds(["lin10"])
+
+
+def test_a_shorter_run_is_shorter_for_the_world_too():
+    experiment = arena_experiment(WORLDS["lin30drift"], contender("greedy"), SCALE)
+    assert (experiment.horizon, experiment.settings["benchmark.rounds"]) == (20, 20)
+
+
+def test_a_later_command_adds_to_the_report_and_repeats_nothing(tmp_path):
+    store, worlds = ResultStore(tmp_path), choose_worlds(["lin100", "relu15"])
+    first = ArenaPlan(worlds, ["greedy", "thompson"], SCALE)
+    assert carry_out(first, store, InProcess(invent), largest_batch=1).computed == 4
+    second = ArenaPlan(worlds, ["greedy", "adaptive"], SCALE)
+    assert carry_out(second, store, InProcess(invent), largest_batch=1).computed == 2
+    (campaign,) = store.read_campaigns()
+    labels = {label for cell in campaign.studies[0].cells() for label, _ in cell.arms}
+    assert labels == {"greedy", "thompson", "adaptive"}
+    summary = summarise_arena(worlds, second, store)
+    assert summary["failed"] == {}
+    assert {row["policy"]: row["relative"] for row in summary["overall"]["all"]} == pytest.approx(
+        {"greedy": 0.5, "adaptive": 0.5}
+    )
+    assert all(row["below_best_fixed"] for row in summary["worlds"][0]["results"])
+    missing = summarise_arena(worlds, Plan(ArenaPlan(worlds, ["dfhpg"], SCALE).studies, SCALE), store)
+    assert set(missing["failed"].values()) == {"not computed"}
+
+
+def test_scores_count_diverged_replications_as_random():
+    regret = np.full((4, 10), 1.0)
+    lines = (Reference("random", 100.0, 1.0),)
+    result = Result("a", regret, seeds=range(4), diverged_at=np.array([0, 0, 0, 5]), references=lines)
+    found = score("w", "a", result)
+    assert found.finals.tolist() == [10.0, 10.0, 10.0, 100.0]
+    assert score("w (median)", "a", result).regret == 10.0
+    (total,) = overall_scores([found])
+    assert total.interval[0] <= total.relative <= total.interval[1]
+    assert score("w", "a", Result("a", regret, seeds=range(4))) is None
