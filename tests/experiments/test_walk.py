@@ -14,7 +14,8 @@ from pathlib import Path
 entered = set()
 
 def note(frame, event, argument):
-    if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a function, not a module or a class
+    code = frame.f_code  # importing is not entering: modules, classes, and packages that look up a name
+    if event == "call" and code.co_flags & inspect.CO_OPTIMIZED and code.co_name != "__getattr__":
         entered.add(frame.f_code.co_filename)
 
 sys.setprofile(note)
