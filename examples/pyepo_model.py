@@ -1,4 +1,4 @@
-"""A PyEPO model as the feasible set (the extra ``regretless[pyepo]``): which crops to plant, when only the harvest is known.
+"""A PyEPO model as the feasible set (``regretless[pyepo]``): which crops to plant, when only the harvest is known.
 
 The model maximises value, as PyEPO models may; ``from_pyepo`` makes an oracle of it that minimises costs. With
 ``sense="max"`` the learner receives harvests as they are.

@@ -104,7 +104,7 @@ def main(folder, trips):
         for t in range(len(journal) + 1, trips + 1):
             context, streets, _, cost, lost = world.trip(t)
             planner.broken = world.planner_fails(t)
-            try:  # uses the last route if the planner fails; a trip that was decided before the kill is not decided again
+            try:  # uses the last route if the planner fails; trips before the kill are not decided again
                 choice = learner.decide(context, instance=streets, key=f"trip {t}")
             except rg.oracles.OracleError:  # the last route is closed now: nothing has changed, ask the planner again
                 planner.broken = False

@@ -5,11 +5,14 @@ from pathlib import Path
 
 PACKAGES = {"booktabs", "graphicx", "amsmath"}
 COMMANDS = set(
-    """documentclass usepackage setlength setcounter renewcommand arabic thefigure thetable begin end section clearpage par
-    medskip centering caption scriptsize input includegraphics textwidth textheight oddsidemargin topmargin tabcolsep toprule
-    midrule bottomrule cmidrule multicolumn textit phantom mathbf mathrm pm times max min textbackslash textasciicircum
-    textasciitilde textless textgreater textbar dots alpha beta gamma delta varepsilon eta theta kappa lambda mu sigma tau phi
-    varphi cdot le ge ne approx infty to nabla circ surd ss""".split()  # noqa: SIM905
+    """
+    documentclass usepackage setlength setcounter renewcommand arabic thefigure thetable begin end section
+    clearpage par     medskip centering caption scriptsize input includegraphics textwidth textheight
+    oddsidemargin topmargin tabcolsep toprule     midrule bottomrule cmidrule multicolumn textit phantom
+    mathbf mathrm pm times max min textbackslash textasciicircum     textasciitilde textless textgreater
+    textbar dots alpha beta gamma delta varepsilon eta theta kappa lambda mu sigma tau phi     varphi cdot le
+    ge ne approx infty to nabla circ surd ss
+    """.split()  # noqa: SIM905
 )
 SILENT = (
     r"\\(?:usepackage|input|includegraphics|begin|end|setlength|setcounter|cmidrule)"

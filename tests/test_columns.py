@@ -13,9 +13,13 @@ from regretless.live.history import History
 SKY = {"sky": ["rain", "clear"]}
 PLAIN = Columns(numbers=["hour"], categories=SKY)
 EVERY = Columns(
-    numbers=["load", "hour"], booleans=["feast"], categories={**SKY, "zone": [7, 3]}, fill={"load": 40},
-    may_miss=["feast", "sky"], other=["zone", "sky"],
-)  # fmt: skip
+    numbers=["load", "hour"],
+    booleans=["feast"],
+    categories={**SKY, "zone": [7, 3]},
+    fill={"load": 40},
+    may_miss=["feast", "sky"],
+    other=["zone", "sky"],
+)
 FULL = {"hour": 6, "load": 35.0, "feast": True, "sky": "rain", "zone": 7}
 # hour, load, load missing | feast, feast missing | clear, rain, other, none | 3, 7, other
 ENCODED = [6, 35, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0]
@@ -49,9 +53,13 @@ def test_declared_by_a_table():
     frame = pd.DataFrame([FULL, GAPS]).astype({"hour": int})
     found = Columns.from_pandas(frame, other=["sky"])
     assert found == Columns(
-        numbers=["hour", "load", "zone"], booleans=["feast"], categories={"sky": ["rain"]}, fill={"load": 35.0},
-        may_miss=["feast", "sky"], other=["sky"],
-    )  # fmt: skip
+        numbers=["hour", "load", "zone"],
+        booleans=["feast"],
+        categories={"sky": ["rain"]},
+        fill={"load": 35.0},
+        may_miss=["feast", "sky"],
+        other=["sky"],
+    )
     levels = pd.DataFrame({"sky": pd.Categorical(["rain"], categories=["rain", "clear"]), "hour": [6.0]})
     assert Columns.from_pandas(levels) == PLAIN
     assert Columns.from_pandas(levels, may_miss=["hour"]).declaration()["fill"] == {"hour": 6.0}
@@ -83,7 +91,7 @@ def test_a_declaration_is_json_and_its_order_does_not_matter():
         ({"hour": True, "sky": "rain"}, "column 'hour': expected a number, got True"),
         ({"hour": 10**400, "sky": "rain"}, "column 'hour': expected a finite number"),
     ],
-)  # fmt: skip
+)
 def test_refuses_rows(row, message):
     with pytest.raises(SettingsError, match=f"^context: .*{message}"):
         PLAIN.encode([row])
@@ -127,13 +135,16 @@ def test_error_names_the_row():
         ({"categories": {"a": [True, False]}}, "levels of 'a': expected a list of texts, or of integers"),
         ({"categories": {"a": ["x", "x"]}}, "levels of 'a': expected each once"),
         ({"categories": {"a": ["other"]}, "other": ["a"]}, "'a' has a level 'other' already"),
-        ({"numbers": ["a"], "may_miss": ["a"]}, "expected the name of a boolean or category .* got 'a'; a number .* fill="),
+        (
+            {"numbers": ["a"], "may_miss": ["a"]},
+            "expected the name of a boolean or category .* got 'a'; a number .* fill=",
+        ),
         ({"numbers": ["a"], "fill": {"b": 1.0}}, "fill: expected the name of a number \\(a\\), got 'b'"),
         ({"numbers": ["a"], "fill": {"a": None}}, "fill of 'a': expected a number, got None"),
         ({"numbers": ["a"], "other": ["a"]}, "other: expected the name of a category \\(there is none\\)"),
         ({"numbers": ["a"], "per_coordinate": 1}, "expected per_coordinate to be True or False"),
     ],
-)  # fmt: skip
+)
 def test_refuses_declarations(declared, message):
     with pytest.raises(SettingsError, match=f"^columns: .*{message}"):
         Columns(**declared)
@@ -152,8 +163,11 @@ def test_histories_by_name(tmp_path):
     with pytest.raises(SettingsError, match="unknown column 'sky' of the table"):
         History.from_pandas(frame.drop(columns="sky"), contexts=EVERY, decisions=["a", "b"])
     with pytest.raises(SettingsError, match="history: column 'hour', row 1: expected a number, got 'six'"):
-        History.from_pandas(frame.astype(object).replace({"hour": {6: "six"}}).assign(hour=[6, "six"]), contexts=EVERY,
-                            decisions=["a", "b"])  # fmt: skip
+        History.from_pandas(
+            frame.astype(object).replace({"hour": {6: "six"}}).assign(hour=[6, "six"]),
+            contexts=EVERY,
+            decisions=["a", "b"],
+        )
     with pytest.raises(SettingsError, match=r"expected encoded columns of shape \('n', 3\), got \(2, 12\)"):
         History(history.contexts, history.decisions, columns=PLAIN)
     with pytest.raises(SettingsError, match="contexts: expected one for each round, got a single one"):

@@ -22,7 +22,7 @@ class Trace:
 
 
 class OwnTrace(Trace):
-    """A subclass that somebody wrote."""
+    """A subclass of a user."""
 
 
 def test_a_deprecated_function_works_and_warns_at_the_call():

@@ -1,22 +1,21 @@
 """What once went wrong, and which test notices if it does again.
 
-S1   a host solver hangs a simulation: here, test_a_host_solver_…; oracles/test_contract.py, test_jit_and_vmap_…
-S2   sizes without bound run on without a word: here, test_sizes_…; simulate/test_simulate.py, test_bad_options_…
-D1   masks of 0 and 1 open closed edges: oracles/test_dag.py, test_a_closed_edge_…; oracles/test_topk.py, test_what_is_no_mask_…
-D2   learners steal each other's failures: live/test_solving.py, test_learners_that_share_…
-D3   one huge number ruins the scaling: live/test_learner.py, test_one_absurd_number_…; soak
-D4   a result under another address is accepted: experiments/test_store.py, test_a_result_under_another_address_…
-D5   a failure from the future is never tried again: experiments/test_campaign.py, test_a_task_that_failed_…
-D6   Ctrl-C, or a full disk, leaves half a file: here, test_ctrl_c_…; cli/test_full_disk.py; soak
-D7   brackets in paths are taken for markup: here, test_brackets_…
-D8   a device that is not there ends in a traceback: here, test_a_device_…
-D9   what cannot be read at the moment is deleted as damaged: experiments/test_store.py, test_what_cannot_be_read_…
-D10  masked arrays, dates, complex numbers and text are learned: live/test_parser.py, test_refuses_what_is_no_number;
+S1   a host solver hangs a simulation: here, test_a_host_solver_…; oracles/test_contract.py, test_jit_and_vmap_… S2
+sizes without bound run on without a word: here, test_sizes_…; simulate/test_simulate.py, test_bad_options_… D1
+masks of 0 and 1 open closed edges: oracles/test_dag.py, test_a_closed_edge_…; oracles/test_topk.py,
+test_what_is_no_mask_… D2   learners steal each other's failures: live/test_solving.py, test_learners_that_share_… D3
+one huge number ruins the scaling: live/test_learner.py, test_one_absurd_number_…; soak D4   a result under another
+address is accepted: experiments/test_store.py, test_a_result_under_another_address_… D5   a failure from the future
+is never tried again: experiments/test_campaign.py, test_a_task_that_failed_… D6   Ctrl-C, or a full disk, leaves half
+a file: here, test_ctrl_c_…; cli/test_full_disk.py; soak D7   brackets in paths are taken for markup: here,
+test_brackets_… D8   a device that is not there ends in a traceback: here, test_a_device_… D9   what cannot be read at
+the moment is deleted as damaged: experiments/test_store.py, test_what_cannot_be_read_… D10  masked arrays, dates,
+complex numbers and text are learned: live/test_parser.py, test_refuses_what_is_no_number;
      live/test_assembly.py, test_contexts_are_numbers
-D11  a preset that cannot be written is noticed after the search: here, test_a_preset_…
-D12  workers import from the working directory: cli/test_plugins.py, test_workers_…
-D13  killed saves leave their parts for good: live/test_checkpoint.py, test_what_killed_writers_…
-D14  the first of two tunings names the best of its own trials: experiments/test_tuning.py, test_the_best_of_all_trials_…
+D11  a preset that cannot be written is noticed after the search: here, test_a_preset_… D12  workers import from the
+working directory: cli/test_plugins.py, test_workers_… D13  killed saves leave their parts for good:
+live/test_checkpoint.py, test_what_killed_writers_… D14  the first of two tunings names the best of its own trials:
+experiments/test_tuning.py, test_the_best_of_all_trials_…
 """
 
 import os
@@ -69,8 +68,12 @@ def test_a_host_solver_never_runs_inside_a_program_on_one_core(devices, tmp_path
     environment = {**os.environ, "JAX_DUMP_IR_TO": str(tmp_path), "JAX_PLATFORMS": "cpu"}
     result = subprocess.run(
         [sys.executable, "-c", HOSTED, str(devices)],
-        env=environment, capture_output=True, text=True, timeout=90, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
     assert result.stdout == "done\n", result.stderr
     programs = list(tmp_path.glob("*.mlir"))
     assert len(programs) > 5

@@ -87,7 +87,7 @@ def test_results_are_a_mapping_with_a_table():
         results.table("c")
 
 
-def test_configuration_tells_two_worlds_and_two_policies_apart():
+def test_configuration_distinguishes_worlds_and_policies():
     """All settings of policy and world are in the configuration, not their names alone."""
     configs = []
     for items, rate in ((15, 0.1), (60, 0.1), (15, 0.2)):

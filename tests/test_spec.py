@@ -1,4 +1,6 @@
-"""Specifications: typed, frozen, printable; settings by dotted name, refused where they have no effect, numbers as leaves."""
+"""Specifications: typed, frozen, printable; settings by dotted name, refused where they have no effect, numbers as
+leaves.
+"""
 
 import copy
 import pickle
@@ -245,44 +247,93 @@ def test_every_setting_is_described_in_the_docstring(family, name):
 REACHABLE = {
     "policies": {
         "dfhpg": [
-            "policy_lr", "rate_offset", "rate_start", "clip", "exploration_scale", "normalize_gradients", "baseline",
+            "policy_lr",
+            "rate_offset",
+            "rate_start",
+            "clip",
+            "exploration_scale",
+            "normalize_gradients",
+            "baseline",
             "baseline_momentum",
-            "alpha.max", "alpha.min", "alpha.gate", "alpha.warmup", "alpha.time_scale", "alpha.target", "alpha.decay",
-            "alpha.rate", "nuisance", "nuisance.lr", "nuisance.width", "nuisance.clip", "surrogate", "surrogate_at", "variant",
-            "generative.scenarios", "generative.kappa_dfl", "generative.lambda_reg", "generative.optimiser", "late_clip",
-            "late_limit", "nuisance_at", "overwrite_seen", "plug_in_baseline", "nuisance_always",
+            "alpha.max",
+            "alpha.min",
+            "alpha.gate",
+            "alpha.warmup",
+            "alpha.time_scale",
+            "alpha.target",
+            "alpha.decay",
+            "alpha.rate",
+            "nuisance",
+            "nuisance.lr",
+            "nuisance.width",
+            "nuisance.clip",
+            "surrogate",
+            "surrogate_at",
+            "variant",
+            "generative.scenarios",
+            "generative.kappa_dfl",
+            "generative.lambda_reg",
+            "generative.optimiser",
+            "late_clip",
+            "late_limit",
+            "nuisance_at",
+            "overwrite_seen",
+            "plug_in_baseline",
+            "nuisance_always",
         ],
         "epsilon_greedy": ["epsilon"],
         "thompson": ["thompson_scale", "exploration_scale", "thompson_loss", "loss"],
         "linear_thompson": ["posterior_scale", "forgetting"],
     },
     "surrogates": {
-        "mse_spo_plus": ["share", "factor"], "dbb": ["lam"], "imle": ["lam", "spread", "draws", "noise", "kappa"],
-        "aimle": ["spread", "draws", "step", "decay"], "pfyl": ["spread", "draws"], "dpo": ["spread", "draws"],
-        "pg": ["step", "difference"], "nce": ["pool"], "pairwise_ltr": ["margin", "pool", "reduction"],
+        "mse_spo_plus": ["share", "factor"],
+        "dbb": ["lam"],
+        "imle": ["lam", "spread", "draws", "noise", "kappa"],
+        "aimle": ["spread", "draws", "step", "decay"],
+        "pfyl": ["spread", "draws"],
+        "dpo": ["spread", "draws"],
+        "pg": ["step", "difference"],
+        "nce": ["pool"],
+        "pairwise_ltr": ["margin", "pool", "reduction"],
         "listwise_ltr": ["temperature", "pool"],
     },
     "models": {
-        "gaussian_linear": ["start"], "gaussian_nn": ["width"], "flow": ["width"],
+        "gaussian_linear": ["start"],
+        "gaussian_nn": ["width"],
+        "flow": ["width"],
         "diffusion": ["train_steps", "sample_steps", "weights", "regulariser", "sampler", "width"],
     },
     "nuisances": {
-        "mlp": ["lr", "width", "clip", "precision", "optimiser", "loss", "rate_start"], "linear": ["lr", "rule", "radius"],
+        "mlp": ["lr", "width", "clip", "precision", "optimiser", "loss", "rate_start"],
+        "linear": ["lr", "rule", "radius"],
     },
     "benchmarks": {
         "topk": ["degree", "noise_radius", "items", "k", "features", "sign"],
         "shortest_path": ["degree", "noise_radius", "side", "features"],
         "pricing": [
-            "degree", "products", "levels", "promotions", "budget", "features", "lowest_price", "highest_price",
-            "shock_scale", "demand_cap", "regret", "context",
+            "degree",
+            "products",
+            "levels",
+            "promotions",
+            "budget",
+            "features",
+            "lowest_price",
+            "highest_price",
+            "shock_scale",
+            "demand_cap",
+            "regret",
+            "context",
         ],
         "energy": ["instance", "split"],
     },
-}  # fmt: skip
+}
 REGISTRIES = {
-    "policies": policies.REGISTRY, "surrogates": surrogates.REGISTRY, "models": models.REGISTRY,
-    "nuisances": nuisance.REGISTRY, "benchmarks": benchmarks.REGISTRY,
-}  # fmt: skip
+    "policies": policies.REGISTRY,
+    "surrogates": surrogates.REGISTRY,
+    "models": models.REGISTRY,
+    "nuisances": nuisance.REGISTRY,
+    "benchmarks": benchmarks.REGISTRY,
+}
 
 
 @pytest.mark.parametrize(("family", "name"), [(family, name) for family, parts in REACHABLE.items() for name in parts])

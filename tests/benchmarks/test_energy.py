@@ -144,7 +144,7 @@ def origin(tmp_path, monkeypatch):
         server.shutdown()
 
 
-def test_fetch_downloads_verifies_and_mends(tmp_path, origin):
+def test_fetch_downloads_verifies_and_repairs(tmp_path, origin):
     address, served = origin
     folder = tmp_path / "mine"
     lines = []

@@ -10,14 +10,14 @@ from regretless.errors import SettingsError
 from regretless.oracles import Plant, PlantTask
 
 HEADER = (
-    "#DateTime Holiday HolidayFlag DayOfWeek WeekOfYear Day Month Year PeriodOfDay ForecastWindProduction SystemLoadEA SMPEA "
+    "#DateTime Holiday HolidayFlag DayOfWeek WeekOfYear Day Month Year PeriodOfDay ForecastWindProduction SystemLoadEA SMPEA "  # noqa: E501
     "ORKTemperature ORKWindspeed CO2Intensity ActualWindProduction SystemLoadEP2 SMPEP2"
 )
 
 
 def row(day, slot):
     calendar = f"0 4 9 {day} 3 2012 {slot}"
-    return f'"fri {day}/3/2012 00:00" "St. Patrick\'s" {calendar}  1{slot}.5 30.25   4{day}.5 NaN 2.0 500.0 1 2 {50 + slot}'
+    return f'"fri {day}/3/2012 00:00" "St. Patrick\'s" {calendar}  1{slot}.5 30.25   4{day}.5 NaN 2.0 500.0 1 2 {50 + slot}'  # noqa: E501
 
 
 def lines(days=2):
@@ -44,18 +44,27 @@ def test_reads_features_and_prices(tmp_path):
         (lambda text: text[:30] + text[31:], "line 31: expected slot 29 of 2012-03-01, got slot 30 of 2012-03-01"),
         (lambda text: text[:30] + text[29:], "line 31: expected slot 29 of 2012-03-01, got slot 28"),
         (lambda text: text[:49], None),
-        (lambda text: [*text[:49], *(line.replace(" 2 3 2012", " 3 3 2012") for line in text[49:])],
-         "line 50: expected slot 0 of 2012-03-02, got slot 0 of 2012-03-03"),
+        (
+            lambda text: [*text[:49], *(line.replace(" 2 3 2012", " 3 3 2012") for line in text[49:])],
+            "line 50: expected slot 0 of 2012-03-02, got slot 0 of 2012-03-03",
+        ),
         (lambda text: [*text[:9], text[9][:-30]], r"line 10: expected 18 fields, got \d+"),
-        (lambda text: [*text[:9], text[9].replace("500.0", "5oo"), *text[10:]],
-         "line 10: expected a number or NaN in column CO2Intensity, got '5oo'"),
+        (
+            lambda text: [*text[:9], text[9].replace("500.0", "5oo"), *text[10:]],
+            "line 10: expected a number or NaN in column CO2Intensity, got '5oo'",
+        ),
         (lambda text: [*text[:9], text[9].replace("30.25", "inf"), *text[10:]], "line 10: expected a number or NaN"),
-        (lambda text: [*text[:9], text[9].replace(" 2012 ", " NaN "), *text[10:]], "line 10: expected a date and a slot"),
-        (lambda text: [HEADER.replace("SMPEA ", "").replace("Month ", ""), *text[1:]],
-         "line 1: missing columns Month, SMPEA"),
+        (
+            lambda text: [*text[:9], text[9].replace(" 2012 ", " NaN "), *text[10:]],
+            "line 10: expected a date and a slot",
+        ),
+        (
+            lambda text: [HEADER.replace("SMPEA ", "").replace("Month ", ""), *text[1:]],
+            "line 1: missing columns Month, SMPEA",
+        ),
         (lambda text: text[:1], "line 1: the file ends after 0"),
     ],
-)  # fmt: skip
+)
 def test_refuses_with_file_line_and_reason(tmp_path, change, message):
     path = written(tmp_path, change(lines()))
     if message is None:

@@ -27,9 +27,12 @@ FORMULAS = {
 
 
 SPREADS = {  # between the quartiles
-    "normal": 1.349, "student": 1.53, "laplace": 2**0.5 * np.log(2), "uniform": 3**0.5,
+    "normal": 1.349,
+    "student": 1.53,
+    "laplace": 2**0.5 * np.log(2),
+    "uniform": 3**0.5,
     "skewed": 2 * np.sinh(0.6745) / (np.e**2 - np.e) ** 0.5,
-}  # fmt: skip
+}
 
 
 def played(settings, count, name="world_topk", seed=0, first=1):
@@ -91,7 +94,7 @@ def test_seasons_alternate_and_coins_have_two_sides():
     assert set(np.unique(world.draw_features(jax.random.key(1)))) == {-1.0, 1.0}
 
 
-def test_odd_and_irrelevant_columns_stand_beside_the_features():
+def test_odd_and_irrelevant_columns_stand_next_to_the_features():
     _, rounds = played({"odd_columns": True, "irrelevant": 40}, 50)
     seen = np.array([each.observation for each in rounds])
     assert seen.shape == (50, 49)

@@ -17,9 +17,16 @@ from regretless.experiments.store import ResultStore
 
 runner = CliRunner()
 KNOWN = {
-    "benchmarks": "topk", "policies": "dfhpg", "surrogates": "spo_plus", "models": "flow", "oracles": "top_k",
-    "feedback": "semi_bandit", "worlds": "lin100", "settings": "surrogate.draws", "studies": "main",
-}  # fmt: skip
+    "benchmarks": "topk",
+    "policies": "dfhpg",
+    "surrogates": "spo_plus",
+    "models": "flow",
+    "oracles": "top_k",
+    "feedback": "semi_bandit",
+    "worlds": "lin100",
+    "settings": "surrogate.draws",
+    "studies": "main",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -196,12 +203,17 @@ def test_energy_without_data_is_synthetic_in_every_output(monkeypatch):
     words = ["run", "energy", "--seeds", "2", "--policy", "greedy"]
     result = runner.invoke(app, [*words, "--format", "json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["data"] == "synthetic"
-    assert told["horizon"] == 395
-    assert told["results"][0]["published_mean"] is None
-    assert told["results"][0]["z"] is None
-    assert {line["name"] for line in told["references"]} == {"random", "best_fixed", "market_forecast", "least_squares"}
+    output = json.loads(result.stdout)
+    assert output["data"] == "synthetic"
+    assert output["horizon"] == 395
+    assert output["results"][0]["published_mean"] is None
+    assert output["results"][0]["z"] is None
+    assert {line["name"] for line in output["references"]} == {
+        "random",
+        "best_fixed",
+        "market_forecast",
+        "least_squares",
+    }
     assert "playing on synthetic data" in " ".join(result.stderr.split())
     assert "synthetic data" in runner.invoke(app, words).stdout
 

@@ -67,9 +67,13 @@ def in_a_process(place, size, *words):
     """The same in a process of its own."""
     result = subprocess.run(
         [sys.executable, "-c", LIMITED, str(size), *words],
-        cwd=place, env={**os.environ, "REGRETLESS_CACHE": str(place / "cache"), "JAX_PLATFORMS": "cpu"},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=place,
+        env={**os.environ, "REGRETLESS_CACHE": str(place / "cache"), "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     return result.returncode, result.stdout, result.stderr
 
 

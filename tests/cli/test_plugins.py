@@ -48,7 +48,7 @@ def invoke(*words, code=0):
     return result
 
 
-def told(*words):
+def json_output(*words):
     return json.loads(invoke(*words, "--format", "json").stdout)
 
 
@@ -59,7 +59,7 @@ def test_parts_are_listed_run_and_reported(folder):
         ("benchmarks", "drizzle"),
         ("settings", "lean"),
     ):
-        assert name in {each["name"] for each in told("list", kind, "--import", "mine")}
+        assert name in {each["name"] for each in json_output("list", kind, "--import", "mine")}
     words = ["run", "drizzle", "--import", "mine", "--seeds", "2", "--horizon", "20", "--out", "o[/b]x"]
     result = invoke(
         *words, "--policy", "steady", "--policy", "dfhpg_0", "--set", "surrogate=half_spo", "--set", "lean=2"
@@ -95,14 +95,14 @@ def test_parts_are_tuned_in_their_own_space(folder):
         "--horizon",
         "10",
     ]
-    free = told(*words, "--out", "preset.json")
+    free = json_output(*words, "--out", "preset.json")
     assert len(free["trials"]) == 4
     assert all(0.1 <= trial["params"]["lean"] <= 10.0 for trial in free["trials"])
     assert json.loads((folder / "preset.json").read_text()) == {"lean": free["best"]["params"]["lean"], "scaling": True}
     run = ["run", "drizzle", "--policy", "steady", "--import", "mine", "--seeds", "1", "--horizon", "10"]
-    chosen = told(*run, "--preset", "preset.json")
+    chosen = json_output(*run, "--preset", "preset.json")
     assert chosen["settings"]["steady"]["lean"] == free["best"]["params"]["lean"]
-    held = told(*words, "--set", "benchmark.items=4", "--out", "other.json")
+    held = json_output(*words, "--set", "benchmark.items=4", "--out", "other.json")
     assert held["settings"] == {"benchmark.items": "4"}
     assert [trial["params"] for trial in held["trials"]] == [trial["params"] for trial in free["trials"]]
     result = invoke(*words, "--set", "lean=2", code=2)
@@ -112,9 +112,9 @@ def test_parts_are_tuned_in_their_own_space(folder):
 
 
 def test_studies_of_ones_own_are_computed_and_reported(folder):
-    outcome = told("reproduce", "own.toml", "sizes.py")
+    outcome = json_output("reproduce", "own.toml", "sizes.py")
     assert (outcome["arms"], outcome["computed"], outcome["failed"]) == (3, 3, {}), "one of the four is in both"
-    again = told("reproduce", "own.toml", "sizes.py", "--jobs", "2")
+    again = json_output("reproduce", "own.toml", "sizes.py", "--jobs", "2")
     assert (again["arms"], again["computed"]) == (3, 0)
     invoke("report")
     page = (folder / "report" / "report.html").read_text()
@@ -124,7 +124,7 @@ def test_studies_of_ones_own_are_computed_and_reported(folder):
 
 def test_workers_know_the_import_and_execute_nothing_else_from_here(folder):
     """The file json.py in this directory would leave a mark, and end the worker, if it were taken for the real one."""
-    outcome = told("reproduce", "own.toml", "--jobs", "2", "--store", "store")
+    outcome = json_output("reproduce", "own.toml", "--jobs", "2", "--store", "store")
     assert (outcome["computed"], outcome["failed"]) == (2, {})
     assert not (folder / "executed").exists()
 

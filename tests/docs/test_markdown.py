@@ -27,7 +27,8 @@ def render(text):
 
 def test_formulas_are_typeset_in_place():
     page = render(
-        "| a |\n| --- |\n| $p_\\theta(\\cdot \\mid x)$ and `$HOME` |\n\nalone\n\n$$x^2 < 3$$\n\n```sh\necho $A $B\n```\n"
+        "| a |\n| --- |\n| $p_\\theta(\\cdot \\mid x)$ and `$HOME` |\n\nalone\n\n$$x^2 < 3$$\n\n"
+        "```sh\necho $A $B\n```\n"
     )
     assert page.count("<math>") == 1
     assert page.count('<div class="formula"><math display="block">') == 1

@@ -1,4 +1,6 @@
-"""The built pages: links are valid, nothing is loaded from the network, every public name is documented; a browser agrees."""
+"""The built pages: links are valid, nothing is loaded from the network, every public name is documented; a browser
+agrees.
+"""
 
 import functools
 import importlib
@@ -105,7 +107,8 @@ def test_constructors_and_tables_of_parameters_are_shown(site):
 LISTEN = """<script>window.problems = [];
 addEventListener("error", (event) => window.problems.push(String(event.message)), true);
 addEventListener("unhandledrejection", (event) => window.problems.push(String(event.reason)));
-for (const name of ["error", "warn"]) console[name] = (...message) => window.problems.push(message.join(" "));</script>"""
+const push = (...message) => window.problems.push(message.join(" "));
+for (const name of ["error", "warn"]) console[name] = push;</script>"""
 
 
 class WalkHandler(SimpleHTTPRequestHandler):
@@ -151,8 +154,9 @@ def test_a_browser_walks_all_pages_on_a_phone(site, pages, tmp_path):
         ]
         browser = subprocess.Popen(
             [*options, "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/walk.html"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             assert server.done.wait(300), "the walk did not finish"
         finally:

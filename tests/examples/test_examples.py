@@ -22,7 +22,9 @@ ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Compiled programs, which an example that is started again does not compile again; keeping them costs time, too."""
+    """Compiled programs, which an example that is started again does not compile again; keeping them costs time,
+    too.
+    """
     monkeypatch.setitem(ENVIRONMENT, "JAX_COMPILATION_CACHE_DIR", str(tmp_path / "programs"))
     monkeypatch.setitem(ENVIRONMENT, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 

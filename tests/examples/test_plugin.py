@@ -1,7 +1,8 @@
-"""examples/plugin installed as its users would: checked, listed, run, tuned, studied and reported, without touching regretless.
+"""examples/plugin installed as its users would: checked, listed, run, tuned, studied and reported, without
+touching regretless.
 
-It is installed into a folder of its own, which PYTHONPATH names: entry points are found there, and the environment of the tests
-stays as it is. No network is needed.
+It is installed into a folder of its own, which PYTHONPATH names: entry points are found there, and the environment of
+the tests stays as it is. No network is needed.
 """
 
 import itertools

@@ -1,4 +1,6 @@
-"""PyEPO models as oracles: exact in both directions, one thread at a time, and refused where they are no ``min c·w``."""
+"""PyEPO models as oracles: exact in both directions, one thread at a time, and refused where they are no ``min
+c·w``.
+"""
 
 import re
 import time
@@ -76,7 +78,7 @@ class Picky(models.Listed):
         return torch.tensor(w), value
 
 
-def test_a_failure_of_the_model_is_told():
+def test_a_failure_of_the_model_is_reported():
     oracle = oracles.from_pyepo(Picky(models.choices(3, 1)))
     assert oracle.solve(jnp.array([[-1.0, 0.0, 0.0]])).w.tolist() == [[1, 0, 0]]
     with pytest.raises(oracles.OracleError, match="row 1 of a batch of 2: RuntimeError: no licence today"):

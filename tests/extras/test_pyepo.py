@@ -1,13 +1,15 @@
 """Our surrogates against PyEPO's losses: the same gradients, or a relation that is stated and holds exactly.
 
-Both sides get the same predictions, targets and noise, on top-k and on shortest paths, for models that minimise and for
-models that maximise. Everything is compared as a gradient in the *cost* ``ĉ``: a model that maximises sees ``−ĉ`` and ``−c``,
-and its gradient is negated back. Differences that are definitions, not errors:
+Both sides get the same predictions, targets and noise, on top-k and on shortest paths, for models that minimise and
+for models that maximise. Everything is compared as a gradient in the *cost* ``ĉ``: a model that maximises sees ``−ĉ``
+and ``−c``, and its gradient is negated back. Differences that are definitions, not errors:
 
 - guards: we divide by ``λ + 1e-7`` (or ``σ``), PyEPO by ``λ + 1e-8``;
-- reduction: PyEPO averages over a batch, we have one prediction per call, so its gradients are ours divided by the batch;
+- reduction: PyEPO averages over a batch, we have one prediction per call, so its gradients are ours divided by the
+batch;
 - PyEPO's solution layers (dbb, nid, imle, aimle, dpo) leave the task loss to the user: here it is ``c·w``;
-- its pool is filled from a data set, has no limit and takes ``w*(ĉ)`` at each call; ours starts empty, takes ``w*(c)`` and
+- its pool is filled from a data set, has no limit and takes ``w*(ĉ)`` at each call; ours starts empty, takes
+``w*(c)`` and
   ``w*(ĉ)`` and keeps the last 128. From the same start, and below 128, they hold the same decisions.
 """
 
@@ -249,7 +251,9 @@ POOLED = [
 
 @pytest.mark.parametrize(("name", "module", "arguments"), POOLED)
 def test_pooled(case, name, module, arguments):
-    """Equal from equal pools; ``nce_c`` has the gradient of ``nce``. PyEPO's pairwise margin is 0, its temperature 1."""
+    """Equal from equal pools; ``nce_c`` has the gradient of ``nce``. PyEPO's pairwise margin is 0, its temperature
+    1.
+    """
     gradients = list(with_pools(case, name, getattr(func, module), arguments))
     assert any(np.any(theirs) for _, theirs, *_ in gradients)
     for gradient, theirs, *_ in gradients:
@@ -272,7 +276,8 @@ def test_listwise_ltr_where_the_softmax_vanishes(case):
 
 
 def test_spo_caching(case):
-    """PyEPO's SPO+ that looks its solution up in the pool (``solve_ratio=0``) has twice the gradient, from the same pool.
+    """PyEPO's SPO+ that looks its solution up in the pool (``solve_ratio=0``) has twice the gradient, from the
+    same pool.
 
     Ours adds ``w*(2ĉ − c)`` to the pool first; PyEPO then adds nothing.
     """

@@ -50,6 +50,6 @@ print("done")
 
 
 @pytest.mark.parametrize("program", [OURS + THEIRS + ALL, THEIRS + OURS + ALL], ids=["first", "last"])
-def test_loads_and_solves_beside_other_solvers(program):
+def test_loads_and_solves_next_to_other_solvers(program):
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert (result.returncode, result.stdout[-5:]) == (0, "done\n"), result.stderr

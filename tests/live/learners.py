@@ -23,7 +23,7 @@ def parse_policy(policy, settings=None, scaling=True):
     return rg.policies.Unscaled(rg.policies.parse(policy) if isinstance(policy, str) else policy)
 
 
-def build(
+def build(  # noqa: PLR0913
     oracle=ORACLE,
     *,
     context=FEATURES,

@@ -43,15 +43,20 @@ def test_decides_and_learns_as_with_the_encoded_numbers():
         (lambda learner: learner.decide([6.0, 0.0, 1.0]), "expected a dictionary of the columns hour, sky; .*got"),
         (lambda learner: learner.decide(np.ones(3)), "expected a dictionary of the columns hour, sky; .*got array"),
         (lambda learner: learner.decide_batch([]), "expected at least one context, got none"),
-        (lambda learner: learner.decide_batch([ROWS[0], {"hour": 6.0, "sky": "snow"}]), "column 'sky', row 1: expected"),
+        (
+            lambda learner: learner.decide_batch([ROWS[0], {"hour": 6.0, "sky": "snow"}]),
+            "column 'sky', row 1: expected",
+        ),
         (lambda learner: learner.record({**ROWS[0], "skyes": 1}, BOTH), "unknown column 'skyes'; did you mean 'sky'"),
         (lambda learner: learner.record(ROWS, BOTH), "expected one context, got several"),
         (lambda learner: learner.learn_from(rg.History(np.ones((1, 3)), [BOTH], costs=[BOTH])), "got no columns"),
-        (lambda learner: learner.learn_from(rg.History(ROWS[1:2], [BOTH], costs=[BOTH], columns=OTHERS)),
-         "the learner's columns .*categories: expected .*'rain'.* got .*'snow'"),
+        (
+            lambda learner: learner.learn_from(rg.History(ROWS[1:2], [BOTH], costs=[BOTH], columns=OTHERS)),
+            "the learner's columns .*categories: expected .*'rain'.* got .*'snow'",
+        ),
         (lambda learner: learner.explain(make().decide(np.ones(3))), "expected a Choice of this learner"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_changes_nothing(call, message):
     learner = named()
     learner.decide(ROWS[0])

@@ -57,7 +57,9 @@ def test_estimates_what_rules_would_have_paid(changes, request):
         assert own.method == request.node.callspec.id
         assert own.cost.low <= paid(history, rule) <= own.cost.high
         assert own.cost.high - own.cost.low < 1.0
-        assert own.matches == sum(np.array_equal(rule(x), w) for x, w in zip(history.contexts[80:], history.decisions[80:], strict=True))  # fmt: skip  # noqa: E501
+        assert own.matches == sum(
+            np.array_equal(rule(x), w) for x, w in zip(history.contexts[80:], history.decisions[80:], strict=True)
+        )
         assert own.effective <= own.matches
     assert found["best"].cost.high < found["worst"].cost.low
     assert found["best"].difference.high < 0.0 < found["worst"].difference.low
@@ -307,8 +309,13 @@ def test_files_that_are_no_tables_are_refused(yard, tmp_path, content):
 def test_learners_of_the_same_file_name_are_both_shown(yard, tmp_path):
     for name, rounds in (("a", 40), ("b", 80)):
         learner = Learner(rg.oracles.top_k(12, 1), context=11, policy="linear_thompson")
-        learner.learn_from(History(np.random.default_rng(7).normal(size=(rounds, 11)), np.eye(12)[np.arange(rounds) % 12],
-                                   totals=np.arange(rounds) % 12))  # fmt: skip
+        learner.learn_from(
+            History(
+                np.random.default_rng(7).normal(size=(rounds, 11)),
+                np.eye(12)[np.arange(rounds) % 12],
+                totals=np.arange(rounds) % 12,
+            )
+        )
         (tmp_path / name).mkdir()
         learner.save(tmp_path / name / "plant.db")
     result = run("rounds.csv", "--learner", "a/plant.db", "--learner", "b/plant.db", "--format", "json")

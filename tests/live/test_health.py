@@ -148,16 +148,30 @@ def test_a_record_is_quick_and_bounded():
     assert all(np.all(np.isfinite(array)) for name, array in record.arrays().items() if name != "steps")
     restored = HealthRecord.from_arrays(record.arrays(), (6,), 144)
     again = record.after_feedback({"residual": 0.5, "total": 1.0}, 1022, decision).arrays()
-    assert all(np.array_equal(again[name], array, equal_nan=True) for name, array in
-               restored.after_feedback({"residual": 0.5, "total": 1.0}, 1022, decision).arrays().items())  # fmt: skip
+    assert all(
+        np.array_equal(again[name], array, equal_nan=True)
+        for name, array in restored.after_feedback({"residual": 0.5, "total": 1.0}, 1022, decision).arrays().items()
+    )
 
 
 FIGURES = {
-    "decisions": 120, "learned": 116, "waiting": 3, "expired": 1, "feedback_share": 0.99, "relative_error": 0.12,
-    "error_trend": 0.9, "score_norm": None, "plug_in_norm": None, "paid": MeanCost(3.21, 3.05, 3.37, 47, 116),
-    "paid_since_start": None, "best_fixed": None, "random": None, "drift": None, "details": {},
+    "decisions": 120,
+    "learned": 116,
+    "waiting": 3,
+    "expired": 1,
+    "feedback_share": 0.99,
+    "relative_error": 0.12,
+    "error_trend": 0.9,
+    "score_norm": None,
+    "plug_in_norm": None,
+    "paid": MeanCost(3.21, 3.05, 3.37, 47, 116),
+    "paid_since_start": None,
+    "best_fixed": None,
+    "random": None,
+    "drift": None,
+    "details": {},
     "incumbent": CostComparison(4.0, -0.79, -0.95, -0.63, 47, 116, False),
-}  # fmt: skip
+}
 
 
 def health(**changes):
@@ -185,25 +199,39 @@ def test_prints_a_card_with_denominators_and_totals():
     [
         ({"learned": 7}, "too early to tell: 7 of the first 40 decisions have been learned from"),
         ({"incumbent": None}, "too early to tell how good the decisions are"),
-        ({"incumbent": CostComparison(4.0, 0.1, -0.3, 0.5, 47, 116, False)},
-         "inconclusive against the incumbent: difference -0.3 to 0.5 per round on 47 of the last 116 rounds"),
-        ({"incumbent": CostComparison(4.0, 0.4, 0.2, 0.6, 99, 99, True)},
-         "more expensive than the incumbent (estimated) by 10% (5.0% to 15%), 39.6 lost in total on 99 of the last 99 rounds"),
-        ({"incumbent": CostComparison(-1.5, -2.0, -2.5, -1.5, 100, 100, False)},
-         "cheaper than the incumbent by 133% (100% to 167%), 200 saved in total on 100 of the last 100 rounds"),
-        ({"incumbent": CostComparison(1.5, -2.0, -2.5, -1.5, 100, 100, False)},
-         "cheaper than the incumbent by 2 per round (1.5 to 2.5), 200 saved in total on 100 of the last 100 rounds"),
-        ({"rewards": True, "incumbent": CostComparison(4.0, 0.4, 0.2, 0.6, 50, 100, False)},
-         "earns more than the incumbent by 10% (5.0% to 15%), 20 gained in total on 50 of the last 100 rounds "
-         "(5.0% over all 100)"),
-        ({"random": CostComparison(4.0, 0.1, -0.3, 0.5, 100, 116, True)},
-         "decides no better than random: inconclusive against random decisions (estimated): difference -0.3 to 0.5 per round "
-         "on 100 of the last 116 rounds"),
-        ({"details": {"guard_chance": 0.0}}, "the guard gives every decision to the incumbent now: its budget does not cover "
-         "the learner's risk"),
+        (
+            {"incumbent": CostComparison(4.0, 0.1, -0.3, 0.5, 47, 116, False)},
+            "inconclusive against the incumbent: difference -0.3 to 0.5 per round on 47 of the last 116 rounds",
+        ),
+        (
+            {"incumbent": CostComparison(4.0, 0.4, 0.2, 0.6, 99, 99, True)},
+            "more expensive than the incumbent (estimated) by 10% (5.0% to 15%), 39.6 lost in total on 99 of the last 99 rounds",  # noqa: E501
+        ),
+        (
+            {"incumbent": CostComparison(-1.5, -2.0, -2.5, -1.5, 100, 100, False)},
+            "cheaper than the incumbent by 133% (100% to 167%), 200 saved in total on 100 of the last 100 rounds",
+        ),
+        (
+            {"incumbent": CostComparison(1.5, -2.0, -2.5, -1.5, 100, 100, False)},
+            "cheaper than the incumbent by 2 per round (1.5 to 2.5), 200 saved in total on 100 of the last 100 rounds",
+        ),
+        (
+            {"rewards": True, "incumbent": CostComparison(4.0, 0.4, 0.2, 0.6, 50, 100, False)},
+            "earns more than the incumbent by 10% (5.0% to 15%), 20 gained in total on 50 of the last 100 rounds "
+            "(5.0% over all 100)",
+        ),
+        (
+            {"random": CostComparison(4.0, 0.1, -0.3, 0.5, 100, 116, True)},
+            "decides no better than random: inconclusive against random decisions (estimated): difference -0.3 to 0.5 per round "  # noqa: E501
+            "on 100 of the last 116 rounds",
+        ),
+        (
+            {"details": {"guard_chance": 0.0}},
+            "the guard gives every decision to the incumbent now: its budget does not cover the learner's risk",
+        ),
         ({"relative_error": None}, "totals are not known, so prediction errors are not either"),
     ],
-)  # fmt: skip
+)
 def test_card_lines(changes, line):
     assert f"  {line}" in str(health(**changes)).splitlines()
 

@@ -58,13 +58,23 @@ def test_comes_from_tables_and_goes_back(tmp_path, form):
     assert history[history.seen()].totals.tolist() == [1.0, 2.0, 4.0, 5.0]
     assert history[-1].total == 5.0
     shown = history.to_pandas()
-    assert shown.columns.tolist() == ["context_0", "context_1", "decision_0", "decision_1", "decision_2", "total", "time",
-                                      "propensity", "instance_0", "instance_1"]  # fmt: skip
+    assert shown.columns.tolist() == [
+        "context_0",
+        "context_1",
+        "decision_0",
+        "decision_1",
+        "decision_2",
+        "total",
+        "time",
+        "propensity",
+        "instance_0",
+        "instance_1",
+    ]
     again = History.from_pandas(shown[sorted(shown.columns)[::-1]])
     for name in ("contexts", "decisions", "totals", "times", "propensities", "instances"):
         np.testing.assert_array_equal(getattr(again, name), getattr(history, name))
     assert repr(history) == (
-        "History(5 rounds, contexts of shape (2,), decisions of 3 numbers, totals of 4 rounds, times, propensities of 4 "
+        "History(5 rounds, contexts of shape (2,), decisions of 3 numbers, totals of 4 rounds, times, propensities of 4 "  # noqa: E501
         "rounds, instances)"
     )
     with pytest.raises(ValueError, match="read-only"):
@@ -73,8 +83,9 @@ def test_comes_from_tables_and_goes_back(tmp_path, form):
 
 def test_feature_rows_and_rewards():
     frame = pd.DataFrame(np.arange(24.0).reshape(4, 6)).rename(columns=str)
-    history = History.from_pandas(frame, contexts=[["0", "1"], ["2", "3"]], decisions=["4", "5"],
-                                  costs=["4", "5"], sense="max")  # fmt: skip
+    history = History.from_pandas(
+        frame, contexts=[["0", "1"], ["2", "3"]], decisions=["4", "5"], costs=["4", "5"], sense="max"
+    )
     assert history.contexts.shape == (4, 2, 2)
     assert history.contexts[1].tolist() == [[6.0, 7.0], [8.0, 9.0]]
     assert np.array_equal(history.as_costs().costs, -history.costs)
@@ -124,28 +135,49 @@ def broken(**cells):
     ("make_it", "message"),
     [
         (lambda: History.from_pandas(table(), contexts=["hours"], decisions=W), "unknown column 'hours' of the table"),
-        (lambda: History.from_pandas(broken(rain=(3, "much")), **COLUMNS), "'rain', row 3: expected a number, got 'much'"),
+        (
+            lambda: History.from_pandas(broken(rain=(3, "much")), **COLUMNS),
+            "'rain', row 3: expected a number, got 'much'",
+        ),
         (lambda: History.from_pandas(broken(rain=(3, None)), **COLUMNS), "contexts, row 3: expected finite numbers"),
-        (lambda: History.from_pandas(broken(when=(1, "noon?")), **COLUMNS), "column 'when', row 1: expected seconds or a date"),
-        (lambda: History.from_pandas(broken(p=(1, 1.5)), **COLUMNS), "propensities, row 1: expected a probability .* got 1.5"),
-        (lambda: History.from_pandas(table(), **{**COLUMNS, "total": ["cost"]}), "total: expected the name of one column"),
-        (lambda: History.from_pandas(table(), **{**COLUMNS, "decisions": "a"}), "decisions: expected a list of column names"),
+        (
+            lambda: History.from_pandas(broken(when=(1, "noon?")), **COLUMNS),
+            "column 'when', row 1: expected seconds or a date",
+        ),
+        (
+            lambda: History.from_pandas(broken(p=(1, 1.5)), **COLUMNS),
+            "propensities, row 1: expected a probability .* got 1.5",
+        ),
+        (
+            lambda: History.from_pandas(table(), **{**COLUMNS, "total": ["cost"]}),
+            "total: expected the name of one column",
+        ),
+        (
+            lambda: History.from_pandas(table(), **{**COLUMNS, "decisions": "a"}),
+            "decisions: expected a list of column names",
+        ),
         (lambda: History.from_pandas(table(), **{**COLUMNS, "instances": []}), "'instances'; did you mean 'instance'"),
         (lambda: History.from_pandas(table(), **COLUMNS, context=(3, 2)), "'context'; did you mean 'contexts'"),
         (lambda: History.from_pandas(table(), contexts=X), "expected the columns of both contexts and decisions"),
-        (lambda: History.from_pandas(table(), total="cost"), "expected contexts and decisions next to the other columns"),
+        (
+            lambda: History.from_pandas(table(), total="cost"),
+            "expected contexts and decisions next to the other columns",
+        ),
         (lambda: History.from_pandas(table()), "expected columns context_0, context_1, …, got hour, rain"),
         (lambda: History.from_pandas([1], **COLUMNS), "expected a pandas DataFrame, got a list"),
         (lambda: History.from_csv("no such file", **COLUMNS), "cannot read no such file: No such file"),
         (lambda: History.from_parquet(__file__, **COLUMNS), "is not a Parquet file"),
         (lambda: History(np.ones((2, 1)), np.ones((3, 2))), "got 2 contexts, 3 decisions"),
         (lambda: History(np.ones((2, 1)), np.ones((2, 2)), costs=np.ones((2, 3))), r"expected costs of shape \(2, 2\)"),
-        (lambda: History(np.ones((2, 1)), np.ones((2, 2)), totals=[1.0, np.inf]), "totals, row 1: expected finite numbers"),
+        (
+            lambda: History(np.ones((2, 1)), np.ones((2, 2)), totals=[1.0, np.inf]),
+            "totals, row 1: expected finite numbers",
+        ),
         (lambda: History(np.ones(2), np.ones((2, 2))), "contexts: expected a vector or feature rows for each round"),
         (lambda: History([["x"]], [[1.0]]), "contexts: expected numbers, got text"),
         (lambda: History([[1.0]], [[1.0]], sense="up"), "expected sense 'min' .costs. or 'max' .rewards., got 'up'"),
     ],
-)  # fmt: skip
+)
 def test_refuses(make_it, message):
     with pytest.raises(SettingsError, match=message):
         make_it()

@@ -194,14 +194,21 @@ def test_explains_itself():
     assert by_id.residual == pytest.approx(expected)
     assert np.array_equal(by_id.cost_sample, choices[0].cost_sample)
     assert learner.explain(choices[1].id).differs == learner.explain(choices[1]).differs
-    for bad, error in ((99, FeedbackError), (2.0, FeedbackError), (True, FeedbackError), ("no-such-key", FeedbackError),
-                       (None, FeedbackError), (10**5000, FeedbackError), ((1, 2), FeedbackError),
-                       (dataclasses.replace(choices[0], context=np.ones(7)), SettingsError)):  # fmt: skip
+    for bad, error in (
+        (99, FeedbackError),
+        (2.0, FeedbackError),
+        (True, FeedbackError),
+        ("no-such-key", FeedbackError),
+        (None, FeedbackError),
+        (10**5000, FeedbackError),
+        ((1, 2), FeedbackError),
+        (dataclasses.replace(choices[0], context=np.ones(7)), SettingsError),
+    ):
         with pytest.raises(error):
             learner.explain(bad)
 
 
-def test_the_default_tells_who_decides_and_why():
+def test_the_default_reports_who_decides_and_why():
     learner = make(policy="adaptive")
     rng = np.random.default_rng(0)
     for _ in range(45):
@@ -215,7 +222,7 @@ def test_the_default_tells_who_decides_and_why():
     assert explanation == health.details
     assert sum(explanation[f"weight_{name}"] for name in names) == pytest.approx(1.0)
     first = max(names, key=lambda name: explanation[f"weight_{name}"])
-    line = f"base learners (relative errors): {first} {explanation[f'weight_{first}']:.0%} ({explanation[f'error_{first}']:.2f}), "
+    line = f"base learners (relative errors): {first} {explanation[f'weight_{first}']:.0%} ({explanation[f'error_{first}']:.2f}), "  # noqa: E501
     assert line in health.verdict
     silent = [name for name in names if explanation[f"weight_{name}"] == 0]
     assert "log_linear" in silent, "some costs are below zero"

@@ -41,7 +41,7 @@ def test_a_learner_enters_few_files():
             entered.add(code.co_filename)
 
     oracle = rg.oracles.milp(A_ub=[[3.0, 4.0, 2.0, 5.0]], b_ub=[9.0], integrality=1)
-    rg.Learner  # noqa: B018  # imported before counting
+    rg.Learner  # imported before counting  # noqa: B018
     before = sys.getprofile()
     sys.setprofile(note)
     try:

@@ -64,10 +64,12 @@ def test_learning_from_a_history_is_all_or_nothing():
         (some(3, totals=[1.0, 2.0, 3.0]), "row 0 of the history: .*needs components= or costs=.*; nothing was learned"),
         (wrong, "row 1 of the history: decision: expected at most 2 coordinates"),
         (History(np.ones((2, 9)), np.eye(2)), r"shape \(3,\) and decisions of 4 numbers, got \(9,\) and 2"),
-        (History(np.ones((1, FEATURES)), np.eye(DIM)[:1], costs=np.ones((1, DIM)), instances=[np.ones(DIM)]),
-         "expected the form of earlier ones"),
+        (
+            History(np.ones((1, FEATURES)), np.eye(DIM)[:1], costs=np.ones((1, DIM)), instances=[np.ones(DIM)]),
+            "expected the form of earlier ones",
+        ),
         ([1, 2], "expected a History"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(RegretlessError, match=message):
             learner.learn_from(bad)
     assert learner.learn_from(some(2, costs=np.full((2, DIM), np.nan))) == 0

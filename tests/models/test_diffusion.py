@@ -66,7 +66,9 @@ def test_sampling_is_ddim_step_by_step():
 
 
 def test_ddpm_is_ancestral_sampling():
-    """Over all times its steps are those of Ho et al.: the posterior's mean with ε̂, and noise of the posterior's variance."""
+    """Over all times its steps are those of Ho et al.: the posterior's mean with ε̂, and noise of the posterior's
+    variance.
+    """
     steps, kept, beta = path(20, 20, "ddpm"), schedule(20).kept[::-1], np.linspace(1e-4, 0.02, 20)[::-1]
     before = np.append(kept[1:], 1.0)
     np.testing.assert_allclose(steps.spread**2, (1 - before) / (1 - kept) * beta, atol=1e-15)
@@ -119,7 +121,9 @@ def test_loss_is_the_weighted_squared_error_of_the_noise(weights):
 
 @pytest.mark.parametrize("shape", [(1,), (2, 1)], ids=["vector", "rows"])
 def test_learns_a_known_conditional_distribution(shape):
-    """``c_i | x ~ N(a_i + x, 0.5²)``: with noise levels that reach pure noise, samples have these means and this spread."""
+    """``c_i | x ~ N(a_i + x, 0.5²)``: with noise levels that reach pure noise, samples have these means and this
+    spread.
+    """
     model = DiffusionModel(2, shape, 1000, 50)
     shift = jnp.array([0.6, -0.6]) if len(shape) == 1 else jnp.zeros(2)
 

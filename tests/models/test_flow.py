@@ -55,7 +55,8 @@ def test_layers_pass_the_stated_coordinates_through():
     z = jax.random.normal(jax.random.key(2), (5,))
     jacobian = np.asarray(jax.jacfwd(lambda z: model.sample(params, context, z))(z))
     even, odd = np.arange(0, 5, 2), np.arange(1, 5, 2)
-    # Layer 0 changes the even coordinates one by one, given the odd ones; layer 1 the odd ones, given the new even ones.
+    # Layer 0 changes the even coordinates one by one, given the odd ones; layer 1 the odd ones, given the new even
+    # ones.
     among_even = jacobian[np.ix_(even, even)]
     assert np.array_equal(among_even != 0, np.eye(3, dtype=bool))
     assert np.all(np.abs(jacobian[np.ix_(even, odd)]) > 0)

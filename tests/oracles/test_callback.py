@@ -77,7 +77,7 @@ def fails(error):
     ],
 )
 @pytest.mark.parametrize("time_limit", [None, 30.0])
-def test_what_goes_wrong_is_told_with_its_row(answer, message, time_limit):
+def test_what_goes_wrong_is_reported_with_its_row(answer, message, time_limit):
     oracle = oracles.external(lambda c: answer(c) if c[0] > 0 else pick_cheapest(c), 3, time_limit=time_limit)
     good, bad = [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]
     with pytest.raises(OracleError, match=f"row 1 of a batch of 4: .*{message}.*; 1 more of its rows failed"):

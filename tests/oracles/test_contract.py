@@ -57,7 +57,9 @@ CASES = {
 
 @functools.cache
 def vertices(oracle) -> np.ndarray:
-    """All decisions by brute force: unit vectors for large top-k, paths and schedules listed, else feasible 0/1 vectors."""
+    """All decisions by brute force: unit vectors for large top-k, paths and schedules listed, else feasible 0/1
+    vectors.
+    """
     if isinstance(oracle, oracles.shortest_path):
         return np.array(list(walks(oracle.edges, oracle.source, oracle.sink)))
     if isinstance(oracle, oracles.scheduling):
@@ -210,7 +212,7 @@ def test_registry_holds_every_oracle_by_its_public_name():
     }
 
 
-def test_check_tells_the_first_row_and_how_many():
+def test_check_reports_the_first_row_and_how_many():
     mask = np.array([[True] * 4, [True, False, False, False], [False] * 4])
     solution = oracles.top_k(4, 2).solve(jnp.zeros((3, 4)), mask)
     assert solution.status.tolist() == [0, 1, 1]

@@ -18,7 +18,7 @@ def loaded_after(statements):
     [
         "",
         "rg.oracles.shortest_path(rg.oracles.grid_edges(3, 3)).answer([[1.0] * 12])",
-        "o = rg.oracles; o.scheduling(o.Plant(180, ((1.0,),), (o.PlantTask(2, 0, 8, 1.0, (1.0,)),))).answer([[1.0] * 8])",
+        "o = rg.oracles; o.scheduling(o.Plant(180, ((1.0,),), (o.PlantTask(2, 0, 8, 1.0, (1.0,)),))).answer([[1.0] * 8])",  # noqa: E501
     ],
 )
 def test_what_needs_no_solver_loads_none(statements):

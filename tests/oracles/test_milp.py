@@ -103,7 +103,7 @@ def test_instances_change_the_feasible_set_row_by_row_and_leave_no_trace():
     assert pairs.solve_one(jnp.arange(3.0), {"b_eq": jnp.array([1.0])}).w.tolist() == [1, 0, 0]
 
 
-def test_a_row_that_fails_is_told_by_the_call_that_asked():
+def test_a_row_that_fails_is_reported_by_the_call_that_asked():
     pairs = oracles.milp(A_eq=[[1, 1, 1]], b_eq=[2], integrality=1)
     for solve in (pairs.solve, pairs.answer):
         with pytest.raises(OracleError, match=r"milp: row 1 of a batch of 3: infeasible.*1 more of its rows failed"):

@@ -1,4 +1,6 @@
-"""The scheduling oracle: exact on random plants and on the benchmark's instances, and the host is asked only where needed."""
+"""The scheduling oracle: exact on random plants and on the benchmark's instances, and the host is asked only where
+needed.
+"""
 
 import itertools
 
@@ -61,7 +63,9 @@ def test_agrees_with_all_schedules_of_random_plants(plant, costs):
 
 @pytest.mark.parametrize("instance", ["load1", "load2", "load3"])
 def test_agrees_with_highs_on_the_full_program(instance):
-    """25 random price vectors, negative ones among them: on the real instances where they are, else on the embedded ones."""
+    """25 random price vectors, negative ones among them: on the real instances where they are, else on the
+    embedded ones.
+    """
     row = compare(instance, 25)
     assert row["agrees"], row
     assert row["always_packs"] == (instance == "load3")
@@ -101,7 +105,9 @@ def test_where_every_choice_packs_it_is_pure_jax():
 @given(plant=plants())
 @settings(max_examples=60)
 def test_what_always_packs_packs_for_all_starts(plant):
-    """By brute force: one assignment that holds for every choice of start times, if and only if the search finds one."""
+    """By brute force: one assignment that holds for every choice of start times, if and only if the search finds
+    one.
+    """
     usage = np.array([task.usage for task in plant.tasks])
     slot = np.arange(plant.slots)
     may_run = [(slot >= task.earliest) & (slot < task.latest) for task in plant.tasks]
@@ -134,7 +140,9 @@ def test_points_that_no_schedule_reaches_are_not_contained():
 
 
 def test_the_relaxed_program_is_used_where_it_fits_and_the_full_one_elsewhere():
-    """Two machines of size 3 take 4 tasks of size 1.5 at once, or two of size 2: three of those can never run together."""
+    """Two machines of size 3 take 4 tasks of size 1.5 at once, or two of size 2: three of those can never run
+    together.
+    """
     tasks = tuple(PlantTask(2, 0, 8, 1.0 + j, (2.0,)) for j in range(3))
     plant = Plant(180, ((3.0,), (3.0,)), tasks)
     assert overfull_sets(plant) == [(0, 1, 2)]

@@ -1,4 +1,6 @@
-"""The learners that ``test_fuzz_learner.py`` tries: feedback regimes, oracles in JAX and on the host, policies, options."""
+"""The learners that ``test_fuzz_learner.py`` tries: feedback regimes, oracles in JAX and on the host, policies,
+options.
+"""
 
 import itertools
 import random
@@ -114,23 +116,49 @@ def kinds() -> list[Kind]:
         Kind("bandit", oracles.top_k(DIM, 2), PAIRS, limited="mask", options=few),
         Kind("rows", oracles.external(moody, DIM), PAIRS, "rows", solver=moody, options={**few, "on_failure": "last"}),
         Kind(
-            "semi_bandit", oracles.shortest_path(EDGES, "depot", "shop"), np.array([[1.0, 0, 1, 0], [0, 1.0, 0, 1]]),
-            "semi_bandit", "greedy", offset=(1.0, 0.0, -2.0, 3.0), options={"limit": 7},
+            "semi_bandit",
+            oracles.shortest_path(EDGES, "depot", "shop"),
+            np.array([[1.0, 0, 1, 0], [0, 1.0, 0, 1]]),
+            "semi_bandit",
+            "greedy",
+            offset=(1.0, 0.0, -2.0, 3.0),
+            options={"limit": 7},
         ),
         Kind(
-            "features", oracles.top_k(DIM, 2), PAIRS, "full", shape=(DIM, FEATURES),
+            "features",
+            oracles.top_k(DIM, 2),
+            PAIRS,
+            "full",
+            shape=(DIM, FEATURES),
             options={"may_miss": False, "limit": 12},
         ),
         Kind(
-            "groups", oracles.external(moodier, DIM, takes_instance=True), PAIRS, "groups", "greedy", "tree", moodier,
+            "groups",
+            oracles.external(moodier, DIM, takes_instance=True),
+            PAIRS,
+            "groups",
+            "greedy",
+            "tree",
+            moodier,
             options={"scaling": False, "max_age": 6},
         ),
         Kind(
-            "milp", oracles.milp(A_ub=[WEIGHTS.tolist()], b_ub=[9.0], integrality=1), light, "full", "greedy",
-            offset=(0.5, 0.5, -0.5, 1.0), options=few,
+            "milp",
+            oracles.milp(A_ub=[WEIGHTS.tolist()], b_ub=[9.0], integrality=1),
+            light,
+            "full",
+            "greedy",
+            offset=(0.5, 0.5, -0.5, 1.0),
+            options=few,
         ),
         Kind(
-            "dfhpg", oracles.external(moodiest, DIM), PAIRS, "semi_bandit", "dfhpg", solver=moodiest,
-            options={"limit": 6}, settings={"surrogate": "spo_plus"},
+            "dfhpg",
+            oracles.external(moodiest, DIM),
+            PAIRS,
+            "semi_bandit",
+            "dfhpg",
+            solver=moodiest,
+            options={"limit": 6},
+            settings={"surrogate": "spo_plus"},
         ),
-    ]  # fmt: skip
+    ]

@@ -1,4 +1,5 @@
-"""A plain NumPy model of a live learner's books: ids, rows and totals that were taken, what waits, what expired, the scales.
+"""A plain NumPy model of a live learner's books: ids, rows and totals that were taken, what waits, what expired,
+the scales.
 
 It shares no code with ``regretless``: the numbers of ``policies/scaling.py`` are stated here again.
 """
@@ -22,7 +23,7 @@ class Taken(NamedTuple):
     varying: bool = False  # whether the rows came with the feedback
 
     def signature(self) -> np.ndarray:
-        """Everything that tells one piece of feedback from another, as one vector."""
+        """Return everything that distinguishes one piece of feedback from another, as one vector."""
         rows = [self.matrix.ravel()] if self.varying else []
         return np.concatenate([np.where(self.seen, self.values, 0.0), self.seen.astype(float), *rows])
 
@@ -114,7 +115,9 @@ class Model:
             self.expired += 1
 
     def learn(self, id: int, found: Taken, report: dict[str, Any]) -> tuple[float | None, bool]:
-        """Feedback was taken; the total (None: it is not known), and whether any of it was too absurd to be believed."""
+        """Feedback was taken; the total (None: it is not known), and whether any of it was too absurd to be
+        believed.
+        """
         choice = self.waiting.pop(id)
         self.learned[id] = (found, report)
         self.count += 1
@@ -125,7 +128,7 @@ class Model:
         return (total if found.complete else None), absurd
 
     def remembered(self) -> list[int]:
-        """Learnt decisions whose feedback is still known."""
+        """Learned decisions whose feedback is still known."""
         return list(self.learned)[-self.limit :]
 
     def _described(self, x: np.ndarray) -> np.ndarray:

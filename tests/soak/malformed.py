@@ -183,7 +183,8 @@ def bad_oracle(rng: random.Random, folder: Path) -> list[str]:
     (folder / "c.csv").write_text("1,2,3\n4,5,6\n")
     (folder / "mine.py").write_text(
         "import regretless as rg\nok = rg.oracles.top_k(3, 1)\nwide = rg.oracles.top_k(4, 1)\nnumber = 3\n"
-        "def fails():\n    raise ValueError('no')\ndef leaves():\n    raise SystemExit(0)\ndef wants(x):\n    return ok\n"
+        "def fails():\n    raise ValueError('no')\ndef leaves():\n    raise SystemExit(0)\n"
+        "def wants(x):\n    return ok\n"
         "broken = rg.oracles.external(lambda c: [1.0], 3)\nraises = rg.oracles.external(lambda c: 1 / 0, 3)\n"
         "nan = rg.oracles.external(lambda c: c * float('nan'), 3)\n"
     )

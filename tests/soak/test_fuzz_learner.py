@@ -51,7 +51,9 @@ class Episode:
         return "either" if size > 1e100 or self.overflowed else "accept"
 
     def attempt(self, call: Callable[[], Any], may: str) -> Any:
-        """What an accepted call returns, None for a rejected one; ``may`` says which of the two: accept, reject or either."""
+        """What an accepted call returns, None for a rejected one; ``may`` says which of the two: accept, reject or
+        either.
+        """
         failed = self.kind.solver.failed if self.kind.solver else 0
         try:
             answer = call()

@@ -119,6 +119,7 @@ def test_interrupted_runs_leave_no_partial_file(tmp_path):
         finding = interrupted(rng, number % 3, folder, tmp_path / "cache")
         if finding is not None:
             findings.append(
-                f"{finding.problem} after {finding.after:.2f} s: {' '.join(finding.command)}\n    {finding.output[-400:]}"
+                f"{finding.problem} after {finding.after:.2f} s: {' '.join(finding.command)}\n"
+                f"    {finding.output[-400:]}"
             )
     assert not findings, "\n".join(findings)

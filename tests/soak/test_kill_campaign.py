@@ -1,4 +1,6 @@
-"""Campaigns that are killed, or whose Ray workers are killed, at random moments give the results of an undisturbed one."""
+"""Campaigns that are killed, or whose Ray workers are killed, at random moments give the results of an undisturbed
+one.
+"""
 
 import os
 import random

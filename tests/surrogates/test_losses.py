@@ -115,7 +115,9 @@ def test_the_others_have_no_loss_and_say_so():
 
 
 def test_pairwise_diff_counts_equal_target_costs_once():
-    """With target cost only in the first coordinate, decisions that agree there are equals: the oldest stands for all."""
+    """With target cost only in the first coordinate, decisions that agree there are equals: the oldest stands for
+    all.
+    """
     surrogate = surrogates.parse("pairwise_diff").build(oracles.top_k(4, 1))
     target, prediction = jnp.array([-1.0, 0.0, 0.0, 0.0]), jnp.array([0.5, 1.0, 2.0, 3.0])
     memory = surrogate.init()

@@ -9,7 +9,9 @@ from regretless.surrogates.perturbation import sum_of_gamma
 
 
 def test_noise_has_the_distribution_of_the_sum_of_gammas():
-    """Kolmogorov-Smirnov against drawn sums (p > 0.001 for the right distribution in all but one of a thousand worlds)."""
+    """Kolmogorov-Smirnov against drawn sums (p > 0.001 for the right distribution in all but one of a thousand
+    worlds).
+    """
     count, rng = 200_000, np.random.default_rng(0)
     drawn = (sum(rng.gamma(1 / 5, 5 / i, count) for i in range(1, 11)) - np.log(10)) / 5
     ours = np.asarray(sum_of_gamma(jax.random.key(0), (count,)), float)

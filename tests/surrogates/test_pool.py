@@ -1,4 +1,6 @@
-"""The pool against a plain list: the last ``size`` distinct decisions, re-adding one makes it newest, ties to the oldest."""
+"""The pool against a plain list: the last ``size`` distinct decisions, re-adding one makes it newest, ties to the
+oldest.
+"""
 
 import jax
 import jax.numpy as jnp

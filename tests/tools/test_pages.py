@@ -33,9 +33,12 @@ def test_everything_with_a_number_is_there():
         }
         assert found == set(range(1, last + 1)), kind
     statements = {
-        "Remark": ["2.1"], "Proposition": ["2.1", "C.1", "D.2", "E.1", "E.4"], "Theorem": ["2.2", "2.3", "D.5", "E.6"],
-        "Corollary": ["B.1"], "Lemma": ["D.1", "D.3", "D.4", "E.2", "E.3", "E.5"],
-    }  # fmt: skip
+        "Remark": ["2.1"],
+        "Proposition": ["2.1", "C.1", "D.2", "E.1", "E.4"],
+        "Theorem": ["2.2", "2.3", "D.5", "E.6"],
+        "Corollary": ["B.1"],
+        "Lemma": ["D.1", "D.3", "D.4", "E.2", "E.3", "E.5"],
+    }
     missing = [
         f"{kind} {number}"
         for kind, wanted in statements.items()

@@ -1,4 +1,6 @@
-"""The public interface under ``mypy --strict`` without plugins: snippets of the pages, the example package and cases."""
+"""The public interface under ``mypy --strict`` without plugins: snippets of the pages, the example package and
+cases.
+"""
 
 import os
 import re

@@ -66,7 +66,7 @@ def test_a_mixture_marks_decisions_of_the_other_member():
     assert int(member_view(1, decision).version) == NOT_SAMPLED
 
 
-def test_a_mixture_of_mixtures_tells_all_its_members_apart():
+def test_a_mixture_of_mixtures_distinguishes_its_members():
     policy = rg.policies.parse(
         "mixture", {"first": "mixture", "share": 0.5, "first.share": 0.5}
     ).build(PROBLEM)

@@ -127,7 +127,7 @@ def cache() -> Iterator[Finding]:
     programs = programs_directory()
     if programs is None:
         yield Finding(
-            "compiled programs are not kept (REGRETLESS_CACHE=off): every start compiles anew", is_problem=False
+            "compiled programs are not kept (REGRETLESS_CACHE=off): every start compiles again", is_problem=False
         )
         return
     try:

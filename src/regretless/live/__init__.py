@@ -1,1 +1,1 @@
-"""What a live learner is made of beside its policy: feedback as it arrives, programs, bookkeeping, health, checkpoints."""
+"""The live learner: decisions and feedback one at a time, a durable store, a guard, health and evaluation."""

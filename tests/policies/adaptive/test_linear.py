@@ -13,9 +13,16 @@ from regretless.problem import Problem
 pytestmark = pytest.mark.usefixtures("float64")
 DIM, FEATURES = 5, 3
 PLAIN = {
-    "intercept_ridge": 0.5, "slope_ridge": 2.0, "mean_ridge": 0.7, "shared": 0.0, "forgetting": 0.0, "exploration": 0.3,
-    "optimism": 1.0, "clipping": 0.0, "floor": 0.0,
-}  # fmt: skip
+    "intercept_ridge": 0.5,
+    "slope_ridge": 2.0,
+    "mean_ridge": 0.7,
+    "shared": 0.0,
+    "forgetting": 0.0,
+    "exploration": 0.3,
+    "optimism": 1.0,
+    "clipping": 0.0,
+    "floor": 0.0,
+}
 GROUPS = feedback.Linear(
     lambda w, aux: jnp.array([[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]]) * w,
     lambda w, aux: jnp.ones(2),

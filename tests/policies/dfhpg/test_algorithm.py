@@ -37,7 +37,9 @@ def test_constant_alpha_of_one_leaves_the_nuisance_at_its_initial_weights():
 
 @functools.cache
 def parameters_after(**settings):
-    """θ after eight rounds with the same contexts, noise and costs, for other settings; operations are compiled one by one."""
+    """θ after eight rounds with the same contexts, noise and costs, for other settings; operations are compiled
+    one by one.
+    """
     policy = make("dfhpg", TOY, **{"exploration_scale": 1.0, **settings})
     contexts, noises, costs = (
         np.random.default_rng(seed).normal(size=(8, n)) for seed, n in enumerate((FEATURES, DIM, DIM))

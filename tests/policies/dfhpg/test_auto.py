@@ -37,9 +37,12 @@ def test_the_sample_has_the_density_that_it_was_drawn_from():
     state = type(state)(**{**vars(state), "theta": weights[0], "phi": type(state.phi)(weights, state.phi.adam)})
     context = jnp.array([0.3, -1.0, 2.0])
     sample, expected, mean = jax.jit(
-        lambda key, state, x: (policy.sample(key, state, x, None), policy.nuisance.predict_one(state.phi, x),
-                               policy.mean(state, x))
-    )(jax.random.key(1), state, context)  # fmt: skip
+        lambda key, state, x: (
+            policy.sample(key, state, x, None),
+            policy.nuisance.predict_one(state.phi, x),
+            policy.mean(state, x),
+        )
+    )(jax.random.key(1), state, context)
     sigma = float(size_of(expected)[0]) * 0.3 * float(jnp.std(expected / size_of(expected)))
     assert np.allclose(sample.cost, mean + sigma * sample.noise, rtol=1e-4)
     by_hand = -0.5 * np.sum(((sample.cost - mean) / sigma) ** 2) - DIM * np.log(sigma * np.sqrt(2 * np.pi))
@@ -58,8 +61,10 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
     slopes, x = rng.normal(size=(DIM, 3)), rng.normal(size=(200, 3))
     w = np.array([cheapest_two(rng.normal(size=(1, DIM)))[0] for _ in x])
     costs = 5.0 + x @ slopes.T
-    record = replay.MeasuredRound(*(jnp.asarray(array, jnp.float32) for array in (x, w, np.sum(w * costs, axis=1)[:, None])),
-                         jnp.ones((200, 1), bool))  # fmt: skip
+    record = replay.MeasuredRound(
+        *(jnp.asarray(array, jnp.float32) for array in (x, w, np.sum(w * costs, axis=1)[:, None])),
+        jnp.ones((200, 1), bool),
+    )
     memory = replay.Replay(record, jnp.int32(200))
     net = BypassNetwork(DIM, (3,), width=8)
     nuisance = NetworkEnsemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)

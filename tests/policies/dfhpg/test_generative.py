@@ -43,7 +43,9 @@ def play(policy, state, t):
 
 @pytest.mark.parametrize("model", GENERATIVE)
 def test_the_step_is_adam_on_the_mixed_gradient(model):
-    """One whole round put together from its parts: score at the played sample, K scenarios, regulariser at the target."""
+    """One whole round put together from its parts: score at the played sample, K scenarios, regulariser at the
+    target.
+    """
     policy = build(model=model, **{"alpha.max": 0.3, "alpha.min": 0.3, "surrogate": "spo_plus"})
     before, decision, seen, after, info = one_round(policy)
     score, branch, mixed, expected, moments = expected_step(policy, before, decision, seen)
@@ -89,7 +91,7 @@ def parameters_after(**change):
     """Leaves of θ after three rounds."""
     toy = Toy(
         oracles.top_k(DIM, 1)
-    )  # with two of four both orientations of spo_plus are one: the dearest are the others
+    )  # with two of four both orientations of spo_plus are one: the most expensive are the others
     settings = {"surrogate": "spo_plus", "alpha.max": 0.3, "alpha.min": 0.3, **change}
     return jax.tree.leaves(one_round(build(mode="full", toy=toy, **settings), rounds=3)[3].theta)
 
@@ -193,9 +195,14 @@ def test_choices_that_only_point_models_have_are_refused():
 def test_the_plug_in_variant_weighs_the_flows_exact_score():
     """One plain step: minus the rate times (α y + (1 − α) f_φ(x)·w) ∇ log p_θ(ĉ|x), with φ_t and nothing subtracted."""
     policy = build(
-        variant="plug_in", policy_lr=1e-3, normalize_gradients=False, baseline="none", nuisance_at="before", rate_start=0.0,
+        variant="plug_in",
+        policy_lr=1e-3,
+        normalize_gradients=False,
+        baseline="none",
+        nuisance_at="before",
+        rate_start=0.0,
         **{"alpha.max": 0.4, "alpha.min": 0.4, "generative.optimiser": "sgd"},
-    )  # fmt: skip
+    )
     before, decision, seen, after, info = one_round(policy)
     assert after.optimiser is None
     assert float(info.more["mixed_norm"]) < 10, "the step must not be clipped for this comparison"
@@ -206,7 +213,7 @@ def test_the_plug_in_variant_weighs_the_flows_exact_score():
         np.testing.assert_allclose(got - old, -rate * weight * gradient, rtol=1e-3, atol=1e-7)
 
 
-def test_a_setting_that_diverges_is_told_with_its_round():
+def test_a_setting_that_diverges_is_reported_with_its_round():
     policy = build(policy_lr=1e18, normalize_gradients=False)
     trace = simulate(policy, TOY, seeds=range(2), horizon=40)
     assert trace.diverged == 2

@@ -9,8 +9,9 @@ import pytest
 from regretless import benchmarks, policies
 from regretless.models import networks
 
-# Largest deviation allowed, relative to the largest value of the quantity in the trace: what is computed in float64 on both
-# sides is held to 1e-9, what inherits the recorded nuisance's float32 to the tolerances that came with the values.
+# Largest deviation allowed, relative to the largest value of the quantity in the trace: what is computed in float64
+# on both sides is held to 1e-9, what inherits the recorded nuisance's float32 to the tolerances that came with the
+# values.
 TOLERANCE = {
     "mean_prediction": 1e-4,
     "total": 1e-9,

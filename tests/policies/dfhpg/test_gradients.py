@@ -26,7 +26,9 @@ def decided(noise, theta=THETA, version=0):
 
 @pytest.mark.usefixtures("float64")
 def test_score_estimator_is_unbiased_for_the_gradient_of_the_expected_cost():
-    """Two items with Gaussian costs: ``V(θ) = c₁ + (c₀ − c₁) Φ((μ₁ − μ₀)/(σ√2))`` is known; |z| < 4 in every coordinate."""
+    """Two items with Gaussian costs: ``V(θ) = c₁ + (c₀ − c₁) Φ((μ₁ − μ₀)/(σ√2))`` is known; |z| < 4 in every
+    coordinate.
+    """
     cost = jnp.array([2.0, 5.0])
     spread = 0.7 * 2**0.5
     gap = (THETA[1, 0] - THETA[0, 0]) / spread

@@ -1,4 +1,6 @@
-"""The K scenarios of a generative model: three ways to use a surrogate's gradients, one batch of solves, both orientations."""
+"""The K scenarios of a generative model: three ways to use a surrogate's gradients, one batch of solves, both
+orientations.
+"""
 
 import equinox as eqx
 import jax
@@ -79,11 +81,11 @@ def test_the_published_orientation_is_the_surrogate_of_the_maximisation_problem(
     np.testing.assert_allclose(got, -mirrored, rtol=1e-5, atol=1e-6)
 
 
-def test_published_spo_plus_takes_the_dearest_decisions():
+def test_published_spo_plus_takes_the_most_expensive_decisions():
     surrogate = surrogates.parse("spo_plus").build(ORACLE)
     got, _ = slopes(surrogate, None, orientation="published")
-    dearest = lambda cost: np.isin(np.arange(6), np.argsort(cost)[-2:]).astype(float)  # noqa: E731
-    expected = [2 * (dearest(2 * c - TARGET) - dearest(TARGET)) / COUNT for c in np.asarray(COSTS)]
+    most_expensive = lambda cost: np.isin(np.arange(6), np.argsort(cost)[-2:]).astype(float)  # noqa: E731
+    expected = [2 * (most_expensive(2 * c - TARGET) - most_expensive(TARGET)) / COUNT for c in np.asarray(COSTS)]
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 

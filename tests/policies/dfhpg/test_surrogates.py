@@ -13,7 +13,8 @@ from toys import DIM, Toy, make
 
 TOY = Toy()
 GAME = stream.SimulationSpec(TOY, keep_decisions=True)
-# Every surrogate with the linear model; with the other, whose gradients differ in the model's part alone, one of each family.
+# Every surrogate with the linear model; with the other, whose gradients differ in the model's part alone, one of each
+# family.
 CASES = [(name, "gaussian_linear") for name in surrogates.REGISTRY]
 CASES += [(name, "gaussian_nn") for name in ("spo_plus", "imle", "map_c", "pairwise_diff")]
 REPLICATIONS, HORIZON = 16, 150

@@ -21,7 +21,8 @@ def test_the_interval_covers_the_true_slope_about_as_often_as_it_says():
         samples = [t**-0.5 * draw.exponential(size=40) for t in HORIZONS]
         measured = fitted_slope(HORIZONS, samples, seed=trial)
         covered += measured.low <= -0.5 <= measured.high
-    # The percentile bootstrap of 40 replications is a little short: 95 % nominal, not as low as 83 % or as high as 100 %.
+    # The percentile bootstrap of 40 replications is a little short: 95 % nominal, not as low as 83 % or as high as
+    # 100 %.
     assert 50 <= covered < 60
 
 

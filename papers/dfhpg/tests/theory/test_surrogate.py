@@ -1,4 +1,6 @@
-"""The surrogate variant's exact functions against finite differences, and its constants against the paper's formulas."""
+"""The surrogate variant's exact functions against finite differences, and its constants against the paper's
+formulas.
+"""
 
 import jax
 import jax.numpy as jnp

@@ -149,7 +149,9 @@ def test_the_verdict_goes_both_ways(relation, expected, high, extra, verdict):
 
 @pytest.mark.parametrize("variant", ["plug_in", "listwise_ltr"])
 def test_what_is_summed_has_the_theorems_quantities_as_means(variant, float64):
-    """At a fixed state: the excess nuisance loss, ‖∇B‖² and ‖∇V‖² (or those of the surrogate), all exact by quadrature."""
+    """At a fixed state: the excess nuisance loss, ‖∇B‖² and ‖∇V‖² (or those of the surrogate), all exact by
+    quadrature.
+    """
     inner = theory_runs.policy("constant", 0.25, 1.0, 0.0, variant)
     one = jax.tree.map(jnp.asarray, theory_runs.MeasuredPolicy(inner.problem, inner))
     theta = jax.random.normal(jax.random.key(5), (3, 3))
