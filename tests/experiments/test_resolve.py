@@ -1,4 +1,6 @@
-"""Settings reach the parts that have them, one without effect is refused, and addresses change with what computes a result."""
+"""Settings reach the parts that have them, one without effect is refused, and addresses change with what computes
+a result.
+"""
 
 import importlib
 import os
