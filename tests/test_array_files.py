@@ -1,6 +1,5 @@
-"""Array files: damage, forgery and promises of too much are refused before memory is taken; nothing is unpickled."""
+"""Array files: damage and promises of too much are refused; nothing is unpickled."""
 
-import hashlib
 import io
 import json
 import zipfile
@@ -39,92 +38,55 @@ def test_an_unreadable_file_is_not_damaged(tmp_path):
 
 def test_never_unpacks_pickles_or_compressed_members(tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("manifest.json", "{}" + " " * 10**6)
-    with pytest.raises(DamagedError, match=r"manifest\.json is compressed"):
+        archive.writestr("record.json", "{}" + " " * 10**6)
+    with pytest.raises(DamagedError, match="a member is compressed"):
         read_arrays(tmp_path / "bomb.npz")
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
         write_arrays(tmp_path / "pickle.npz", {"a": np.array([object()], dtype=object)}, {})
     assert not (tmp_path / "pickle.npz").exists()
 
 
-def tamper(path, change):
-    """Change the manifest of a file, with a checksum that matches."""
+def rewrite(path, change):
+    """Change the members of a file, with checksums that match."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(members["manifest.json"])
-    change(manifest, members)
-    members["manifest.json"] = json.dumps(manifest).encode()
-    members["manifest.sha256"] = hashlib.sha256(members["manifest.json"]).hexdigest().encode()
+    content = json.loads(members["record.json"])
+    change(content, members)
+    members["record.json"] = json.dumps(content).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
 
 
-def promise_too_much(manifest, members):
-    entry = manifest["arrays"]["mean"]
+def promise_too_much(content, members):
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)})
-    members[entry["file"]] = header.getvalue()
-    entry.update(shape=[10**13], sha256=hashlib.sha256(header.getvalue()).hexdigest())
+    members["mean.npy"] = header.getvalue()
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (promise_too_much, "'mean' cannot be read: it differs from the manifest"),
-        (
-            lambda manifest, members: manifest["arrays"].update(more=manifest["arrays"]["mean"]),
-            "its arrays share files",
-        ),
-        (lambda manifest, members: manifest.update(format="other"), "expected the format 'regretless arrays'"),
-        (lambda manifest, members: manifest.update(version=99), "got 'regretless arrays' 99"),
-        (lambda manifest, members: manifest.update(arrays=3), "cannot be understood"),
-        (lambda manifest, members: manifest.pop("record"), "cannot be understood"),
-        (lambda manifest, members: manifest["arrays"].update(a=3), "cannot be understood"),
-        (
-            lambda manifest, members: manifest["arrays"]["mean"].update(file="../x"),
-            r"expected a member \.\./x, got none",
-        ),
+        (promise_too_much, "damaged"),
+        (lambda content, members: content.update(format="other"), "expected the format 'regretless arrays'"),
+        (lambda content, members: content.update(version=99), "got 'regretless arrays' 99"),
+        (lambda content, members: content.update(arrays=3), "damaged"),
+        (lambda content, members: content.pop("record"), "damaged"),
+        (lambda content, members: content["arrays"].append("more"), r"no item named 'more\.npy'"),
+        (lambda content, members: members.pop("mean.npy"), r"no item named 'mean\.npy'"),
+        (lambda content, members: members.update({"mean.npy": b"\x93NUMPY\x01\x00"}), "damaged"),
     ],
 )
-def test_forged_files_are_refused_before_memory_is_taken(saved, change, message):
-    tamper(saved, change)
+def test_files_that_are_not_written_by_this_program(saved, change, message):
+    rewrite(saved, change)
     with pytest.raises(DamagedError, match=message):
         read_arrays(saved)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 16",
-        b"{'descr': '<f8', 'fortran_order': False, 'shape': ('a', 16), }\n",
-        b"{'descr': 'O', 'fortran_order': False, 'shape': (1, 16), }\n",
-        b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1, 16), }\n",
-        b"{'descr': '<f8', 'fortran_order': 3, 'shape': (1, 16), }\n",
-        b"\xff\xfe\x00",
-        b'"""',
-        b"[" * 5000,
-        b"",
-    ],
-    ids=range(9),
-)
-def test_headers_that_no_array_has(saved, text):
-    def change(manifest, members):
-        entry = manifest["arrays"]["mean"]
-        data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + b"\x00" * 128
-        members[entry["file"]] = data
-        entry["sha256"] = hashlib.sha256(data).hexdigest()
-
-    tamper(saved, change)
-    with pytest.raises(DamagedError, match="'mean' cannot be read"):
-        read_arrays(saved)
-
-
 @pytest.mark.parametrize("data", [b"\xff\xfe{}", b"[" * 100_000, b"null", b"3", b'"text"', b"{}"], ids=range(6))
-def test_manifests_that_are_not_written_by_this_program(saved, data):
+def test_records_that_are_not_written_by_this_program(saved, data):
     with zipfile.ZipFile(saved, "w") as archive:
-        archive.writestr("manifest.json", data)
-        archive.writestr("manifest.sha256", hashlib.sha256(data).hexdigest())
+        archive.writestr("record.json", data)
     with pytest.raises(DamagedError):
         read_arrays(saved)
 
@@ -136,5 +98,5 @@ def test_members_that_promise_more_than_the_file_has(saved):
     size, large = info.file_size.to_bytes(4, "little"), (2**31 - 1).to_bytes(4, "little")
     entry = data.index(size + size, data.index(b"PK\x01\x02"))
     saved.write_bytes(data[:entry] + large + large + data[entry + 8 :])
-    with pytest.raises(DamagedError, match="its members promise more than"):
+    with pytest.raises(DamagedError, match="damaged"):
         read_arrays(saved)

@@ -195,7 +195,7 @@ def test_files_that_are_no_result_are_refused(tmp_path):
     with pytest.raises(DamagedError, match="is not a result, but 'simulation'"):
         Result.load(tmp_path / "other")
     np.savez(tmp_path / "plain.npz", regret=FIRST)
-    with pytest.raises(DamagedError, match=r"expected a member manifest\.json"):
+    with pytest.raises(DamagedError, match=r"no item named 'record\.json'"):
         read_summary(tmp_path / "plain.npz")
 
 

@@ -1,9 +1,8 @@
-"""Numbers and names as text, and small HTML cards for notebooks."""
+"""Numbers and names as text."""
 
-import html
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 POLICY_NAMES = {
     "dfhpg": "DFHPG",
@@ -103,68 +102,3 @@ def unique_name(name: str, taken: Iterable[str], form: str = " ({})") -> str:
         count += 1
         candidate = name + form.format(count)
     return candidate
-
-
-_BORDER = "1px solid rgba(128,136,150,0.35)"
-_CARD = (
-    f"display:inline-block;max-width:100%;overflow-x:auto;border:{_BORDER};border-radius:6px;padding:8px 12px;"
-    "line-height:1.4"
-)
-_TABLE = "border-collapse:collapse;background:none;color:inherit;font-size:inherit;margin:4px 0"
-_CELL = (
-    "padding:2px 12px 2px 0;border:0;background:none;color:inherit;vertical-align:top;white-space:normal;text-align:"
-)
-MAX_CARD_TEXT = 300
-"""Characters of one text on a card; longer ones are cut."""
-
-
-class SafeHTML(NamedTuple):
-    """HTML that needs no escaping."""
-
-    markup: str
-
-
-def escape(value: Any) -> str:
-    """Return a value as HTML text.
-
-    >>> escape("<b>")
-    '&lt;b&gt;'
-    """
-    return value.markup if isinstance(value, SafeHTML) else html.escape(shorten(str(value), MAX_CARD_TEXT))
-
-
-def html_card(title: str, *parts: SafeHTML, note: str = "") -> str:
-    """Return a card for a notebook: a title, its parts, and a note in small letters."""
-    below = f'<div style="opacity:0.7;font-size:90%">{escape(note)}</div>' if note else ""
-    inside = "".join(part.markup for part in parts)
-    return f'<div style="{_CARD}"><strong>{escape(title)}</strong>{inside}{below}</div>'
-
-
-def html_facts(pairs: Iterable[tuple[str, Any]]) -> SafeHTML:
-    """Return names with their values, one line each."""
-    rows = "".join(
-        f'<tr><td style="{_CELL}left;opacity:0.7">{escape(name)}</td><td style="{_CELL}left">{escape(value)}</td></tr>'
-        for name, value in pairs
-    )
-    return SafeHTML(f'<table style="{_TABLE}"><tbody>{rows}</tbody></table>')
-
-
-def html_table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> SafeHTML:
-    """Return a table whose first column is text and whose other columns are numbers."""
-
-    def row(cells: Sequence[Any], kind: str, style: str = "") -> str:
-        sides = ["left", *["right"] * (len(cells) - 1)]
-        inner = "".join(
-            f'<{kind} style="{_CELL}{side}{style}">{escape(cell)}</{kind}>'
-            for side, cell in zip(sides, cells, strict=True)
-        )
-        return f'<tr style="background:none">{inner}</tr>'
-
-    top = row(head, "th", f";border-bottom:{_BORDER};font-weight:600")
-    rows = "".join(row(cells, "td") for cells in body)
-    return SafeHTML(f'<table style="{_TABLE}"><thead>{top}</thead><tbody>{rows}</tbody></table>')
-
-
-def html_sentence(text: str) -> SafeHTML:
-    """Return a paragraph of text."""
-    return SafeHTML(f'<div style="margin:4px 0">{escape(text)}</div>')

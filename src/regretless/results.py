@@ -15,7 +15,6 @@ import numpy as np
 from regretless.array_files import read_arrays, read_record, write_arrays
 from regretless.errors import DamagedError, SettingsError
 from regretless.extras import require
-from regretless.formatting import display_name, format_mean, format_number, html_card, html_facts, html_table
 from regretless.plots import Backend, plot_results
 
 if TYPE_CHECKING:
@@ -205,21 +204,6 @@ class Result:
     ) -> Any:
         """Draw the mean over replications with ±1 standard error; the parameters are those of ``Results.plot``."""
         return Results([self]).plot(ax, quantity=quantity, references=False, log=log, backend=backend)
-
-    def _repr_html_(self) -> str:
-        replications, rounds = self.regret.shape
-        benchmark = self.config.get("benchmark")
-        every = f"every {self.diagnostics_every} rounds: {', '.join(self.diagnostics)}"
-        facts = [
-            ("benchmark", benchmark.get("name") if isinstance(benchmark, dict) else benchmark),
-            ("feedback", self.config.get("feedback")),
-            ("replications", f"{replications:,} of {rounds:,} rounds" + _diverged(self.diverged)),
-            ("final regret", f"{format_mean(self.mean(), self.standard_error())} (mean ± standard error)"),
-            ("median", format_number(self.median())),
-            ("diagnostics", every if self.diagnostics else "none"),
-        ]
-        shown = html_facts((name, value) for name, value in facts if value)
-        return html_card(f"Result {display_name(self.label)}", shown, note=".plot() draws it")
 
     def digest(self) -> str:
         """Return a hash of all numbers: equal digests mean equal bits."""
@@ -487,28 +471,6 @@ class Results(Mapping[str, Result]):
         lines = [(line.name, line.mean) for line in self.references if math.isfinite(line.mean)] if references else []
         return plot_results(self, lines, ax=ax, quantity=quantity, log=log, backend=backend)
 
-    def _repr_html_(self) -> str:
-        rows = sorted(self.rows(), key=lambda row: math.inf if row["mean"] is None else row["mean"])
-        if not rows:
-            return html_card("Results", note="none")
-        body = [
-            (
-                display_name(row["policy"]) + _diverged(row["diverged"]),
-                format_mean(row["mean"], row["standard_error"]),
-                format_number(row["difference"]),
-                "" if row["low"] is None else f"{format_number(row['low'])} to {format_number(row['high'])}",
-            )
-            for row in rows
-        ]
-        body += [
-            (display_name(line.name), format_mean(line.mean, line.standard_error), "", "") for line in self.references
-        ]
-        replications, rounds = self[rows[0]["policy"]].regret.shape
-        note = f"{replications} replications of {rounds:,} rounds; differences are paired by seed"
-        note += "".join(f"; {name} {value:.1f} s" for name, value in self.seconds.items())
-        head = ("policy", "final regret ± s.e.", f"minus {display_name(str(rows[0]['against']))}", "95 % interval")
-        return html_card("Results", html_table(head, body), note=note)
-
 
 def describe_environment() -> dict[str, Any]:
     """Return what computes results here: interpreter, platform, packages and devices."""
@@ -547,10 +509,6 @@ def _number(value: float | None) -> float:
 
 def _spread(mean: float, error: float) -> str:
     return f"{mean:.4g} ± {error:.4g}" if math.isfinite(error) else f"{mean:.4g}"
-
-
-def _diverged(count: int) -> str:
-    return f" ({count} diverged)" if count else ""
 
 
 def _final(regret: np.ndarray) -> np.ndarray:

@@ -76,7 +76,7 @@ def test_altered_and_truncated_files_are_refused(nowhere):
     with pytest.raises(SettingsError, match=r"prices2013\.dat: the file was altered: expected sha256 c8086b6b"):
         benchmarks.parse("energy", {"data_dir": str(nowhere)}).build()
     prices.write_text(whole[: len(whole) // 2])
-    with pytest.raises(SettingsError, match=r"prices2013.dat, line 19\d\d\d: "):
+    with pytest.raises(SettingsError, match=r"prices2013\.dat: the file was altered"):
         benchmarks.parse("energy", {"data_dir": str(nowhere)}).build()
     prices.write_text(whole)
     load = copy / "load3.txt"

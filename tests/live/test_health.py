@@ -189,9 +189,8 @@ def test_prints_a_card_with_denominators_and_totals():
     assert repr(health()).startswith(
         "<Health: cheaper than the incumbent by 20% (16% to 24%), 37.1 saved in total on 47 of"
     )
-    html = health(details={"weight_<b>": 1.0, "error_<b>": 0.1})._repr_html_()
-    assert "weights of the base learners (relative errors): &lt;b&gt; 100% (0.10)" in html
-    assert all(line.strip() in html for line in str(health()).splitlines()), "the same text"
+    text = str(health(details={"weight_b": 1.0, "error_b": 0.1}))
+    assert "weights of the base learners (relative errors): b 100% (0.10)" in text
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_sweep_is_one_experiment():
     results = rg.run(experiment.sweep({"policy_lr": (0.01, 0.1)}), monitor=Monitor(metrics.append, 10))
     assert list(results) == ["greedy, policy_lr 0.01", "greedy, policy_lr 0.1"]
     assert list(metrics[-1].regret) == list(results)
-    assert "Greedy, policy_lr 0.1" in results._repr_html_()
+    assert "greedy, policy_lr 0.1" in repr(results)
     with pytest.raises(SettingsError, match="sweep: expected settings with their values"):
         experiment.sweep({"policy_lr": ()})
     with pytest.raises(SettingsError, match="expected policies by name, got the object 'mine'"):

@@ -18,7 +18,7 @@ from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.benchmarks.energy_data import Days
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, Rows
-from regretless.oracles.plant import MINUTES_PER_DAY, Plant, PlantTask, SchedulingOracle, task_problem
+from regretless.oracles.plant import Plant, PlantTask, SchedulingOracle, check_plant
 from regretless.types import Cost, Key, Operator
 
 INSTANCES = ("load1", "load2", "load3")
@@ -130,11 +130,7 @@ class EnergyBenchmark(Benchmark):
 
 @functools.lru_cache(maxsize=4)
 def _real(folder: Path) -> Days:
-    """Return the published days; rows are checked before the checksum, because that names the line of an error."""
-    path = folder / energy_data.PRICES
-    series = energy_data.read_prices(path)
-    energy_data.verify(path)
-    return energy_data.prepare(series)
+    return energy_data.prepare(energy_data.read_prices(folder / energy_data.PRICES))
 
 
 @functools.lru_cache(maxsize=1)
@@ -150,10 +146,8 @@ def _plant(instance: str, folder: Path | None) -> Plant:
         return read_plant(Path(instance))
     if folder is None:
         return read_plant(resources.files("regretless.benchmarks") / "data" / f"synthetic_{instance}.txt")
-    path = folder / f"{instance}.txt"
-    plant = read_plant(path)
-    energy_data.verify(path)
-    return plant
+    energy_data.verify(folder / f"{instance}.txt")
+    return read_plant(folder / f"{instance}.txt")
 
 
 class _PlantFile:
@@ -200,8 +194,6 @@ def read_plant(path: Path | Traversable) -> Plant:
     """
     file = _PlantFile(path)
     minutes = file.integer("the minutes per slot", 1)
-    if MINUTES_PER_DAY % minutes:
-        raise file.error(f"expected slots that divide a day of {MINUTES_PER_DAY} minutes, got {minutes} minutes")
     resources = file.integer("the number of resources", 1)
     capacities = []
     for machine in range(file.integer("the number of machines", 1)):
@@ -209,19 +201,17 @@ def read_plant(path: Path | Traversable) -> Plant:
         capacities.append(tuple(file.numbers(f"the capacities of machine {machine}", resources)))
     tasks = []
     for index in range(file.integer("the number of tasks", 1)):
-        _, duration, earliest, latest, power = file.numbers(f"task {index}: id duration earliest latest power", 5)
-        if any(value != int(value) for value in (duration, earliest, latest)):
+        _, *times, power = file.numbers(f"task {index}: id duration earliest latest power", 5)
+        if any(value != int(value) for value in times):
             raise file.error(f"task {index}: expected duration, earliest and latest as integers")
-        described = file.number
-        usage = tuple(file.numbers(f"the usages of task {index}", resources))
-        task = PlantTask(int(duration), int(earliest), int(latest), power, usage)
-        reason = task_problem(task, MINUTES_PER_DAY // minutes, tuple(capacities))
-        if reason:
-            file.number = file.number if "fits no machine" in reason else described
-            raise file.error(f"task {index}: {reason}")
-        tasks.append(task)
+        tasks.append(PlantTask(*map(int, times), power, tuple(file.numbers(f"the usages of task {index}", resources))))
     for rest in range(file.number, len(file.lines)):
         if file.lines[rest].strip():
             file.number = rest + 1
             raise file.error(f"expected the end of the file after {len(tasks)} tasks, got {file.lines[rest]!r}")
-    return Plant(minutes, tuple(capacities), tuple(tasks))
+    plant = Plant(minutes, tuple(capacities), tuple(tasks))
+    try:
+        check_plant(plant)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}") from None
+    return plant

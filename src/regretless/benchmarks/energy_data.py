@@ -3,9 +3,7 @@
 import csv
 import datetime
 import hashlib
-import math
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -32,8 +30,6 @@ FEATURES = (
 TARGET = "SMPEP2"
 FORECAST = FEATURES.index("SMPEA")
 INTENSITY = FEATURES.index("CO2Intensity")
-TEXT = ("#DateTime", "Holiday")
-CALENDAR = ("Day", "Month", "Year", "PeriodOfDay")
 EXPERIMENT_DAYS = 395
 
 
@@ -43,7 +39,7 @@ SYNTHETIC_SEED = 20111101
 
 PRICES = "prices2013.dat"
 MAX_DOWNLOAD_SECONDS = 600.0
-"""For all downloads together."""
+"""For each file."""
 
 ORIGIN = "https://raw.githubusercontent.com/PredOpt/predopt-benchmarks/main/Energy/"
 FILES = {
@@ -80,67 +76,12 @@ class Days(NamedTuple):
 
 
 def read_prices(path: Path) -> PriceSeries:
-    """Return the content of the price file; an error names the file, the line and what is wrong there."""
-    try:
-        with path.open(encoding="ascii", newline="") as file:
-            reader = csv.reader(file, delimiter=" ", skipinitialspace=True)
-            lines = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SettingsError(f"cannot read {path}: {error}") from None
-    if not lines:
-        raise SettingsError(f"{path}: expected a header and rows of prices, the file is empty")
-    header, rows = lines[0][1], lines[1:]
-    missing = [name for name in dict.fromkeys((*CALENDAR, *FEATURES, TARGET)) if name not in header]
-    if missing:
-        raise SettingsError(f"{path}, line 1: missing columns {', '.join(missing)}")
-    table = np.empty((len(rows), len(header)))
-    day: datetime.date | None = None
-    for index, (line, row) in enumerate(rows):
-        try:
-            table[index] = _values(header, row)
-            day = _next_slot(dict(zip(header, table[index], strict=True)), index % SLOTS, day)
-        except ValueError as error:
-            raise SettingsError(f"{path}, line {line}: {error}") from None
-    if len(rows) % SLOTS or not rows:
-        raise SettingsError(
-            f"{path}, line {len(rows) + 1}: the file ends after {len(rows) % SLOTS} of the {SLOTS} slots of {day}: "
-            "truncated"
-        )
-    columns = {name: table[:, index].reshape(-1, SLOTS) for index, name in enumerate(header)}
+    """Return the content of the price file; refuse one that is not as it was published."""
+    verify(path)
+    with path.open(encoding="ascii", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter=" ", skipinitialspace=True))
+    columns = {name: np.array([float(row[name]) for row in rows]).reshape(-1, SLOTS) for name in (*FEATURES, TARGET)}
     return PriceSeries(np.stack([columns[name] for name in FEATURES], axis=-1), columns[TARGET])
-
-
-def _values(header: list[str], row: list[str]) -> list[float]:
-    """Return the numbers of a row, NaN for texts and missing values."""
-    if len(row) != len(header):
-        raise ValueError(f"expected {len(header)} fields, got {len(row)}")
-    values = []
-    for name, field in zip(header, row, strict=True):
-        if name in TEXT or field == "NaN":
-            values.append(math.nan)
-            continue
-        try:
-            value = float(field)
-        except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
-            raise ValueError(f"expected a number or NaN in column {name}, got {field!r}")
-        values.append(value)
-    return values
-
-
-def _next_slot(row: dict[str, float], slot: int, day: datetime.date | None) -> datetime.date:
-    """Return the day of a row; refuse one that is not the next slot of the same day, or the first of the next day."""
-    if any(math.isnan(row[name]) for name in CALENDAR):
-        raise ValueError("expected a date and a slot, got NaN")
-    date = datetime.date(int(row["Year"]), int(row["Month"]), int(row["Day"]))
-    expected = day if slot and day else None if day is None else day + datetime.timedelta(days=1)
-    if (expected is not None and date != expected) or row["PeriodOfDay"] != slot:
-        raise ValueError(
-            f"expected slot {slot} of {expected or date}, got slot {row['PeriodOfDay']:g} of {date}: "
-            f"every day needs its {SLOTS} slots in order"
-        )
-    return date
 
 
 def prepare(series: PriceSeries) -> Days:
@@ -248,7 +189,12 @@ def find_folder(data_dir: str = "") -> Path | None:
 def verify(path: Path) -> None:
     """Refuse one of the known files if its content is not the published one."""
     expected = FILES[path.name][1]
-    checksum = sha256(path)
+    try:
+        checksum = sha256(path)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot read {path}: {error.strerror}; download it with 'regretless data fetch energy'"
+        ) from None
     if checksum != expected:
         raise SettingsError(
             f"{path}: the file was altered: expected sha256 {expected}, got {checksum}; "
@@ -278,7 +224,7 @@ def fetch(
     report : callable, optional
         Receives a line per file.
     seconds : float, optional
-        Time for all downloads together.
+        Time for each download.
 
     Raises
     ------
@@ -287,30 +233,24 @@ def fetch(
     ValueError
         If it serves something else.
     """
+    pooch, requests = require("pooch", extra="data"), require("requests", extra="data")
+    pooch.get_logger().setLevel("ERROR")
     folder.mkdir(parents=True, exist_ok=True)
-    end = time.monotonic() + seconds
     for name, (path, checksum) in FILES.items():
         known = (folder / name).is_file() and sha256(folder / name) == checksum
         report(f"{name}: {'already present' if known else 'downloading'}")
         if known:
             continue
-        try:
-            content = call_with_limit(max(end - time.monotonic(), 0.0), _download, origin + path, checksum)
-        except TimeLimitError:
-            raise OSError(f"cannot download {origin + path}: it takes more than {seconds:g} seconds") from None
-        with files.atomic(folder / name) as file:
-            file.write(content)
+        url = origin + path
+        with tempfile.TemporaryDirectory() as download:
+            try:
+                got = call_with_limit(seconds, pooch.retrieve, url, f"sha256:{checksum}", name, download)
+            except TimeLimitError:
+                raise OSError(f"cannot download {url}: it takes more than {seconds:g} seconds") from None
+            except requests.exceptions.RequestException as error:
+                unreachable = isinstance(error, requests.exceptions.ConnectionError | requests.exceptions.Timeout)
+                reason = "the server cannot be reached" if unreachable else str(error)
+                raise OSError(f"cannot download {url}: {reason}") from None
+            with files.atomic(folder / name) as file:
+                file.write(Path(got).read_bytes())
     return [folder / name for name in FILES]
-
-
-def _download(url: str, checksum: str) -> bytes:
-    """Return what a URL serves if it has this checksum."""
-    pooch, requests = require("pooch", extra="data"), require("requests", extra="data")
-    pooch.get_logger().setLevel("ERROR")
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            return Path(pooch.retrieve(url, f"sha256:{checksum}", "download", folder, progressbar=False)).read_bytes()
-        except requests.exceptions.RequestException as error:
-            unreachable = isinstance(error, requests.exceptions.ConnectionError | requests.exceptions.Timeout)
-            reason = "the server cannot be reached" if unreachable else str(error)
-            raise OSError(f"cannot download {url}: {reason}") from None

@@ -172,10 +172,6 @@ def data() -> Iterator[Finding]:
             energy_data.verify(folder / name)
         except SettingsError as error:
             yield Finding(str(error))
-        except OSError as error:
-            yield Finding(
-                f"{folder / name}: {error.strerror}; 'regretless data fetch energy --data-dir {folder}' downloads it"
-            )
 
 
 def solvers() -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Text and HTML forms of a learner, its health, its choices and explanations: a title and a few lines."""
+"""Text forms of a learner, its health, its choices and explanations: a title and a few lines."""
 
 import math
 from collections.abc import Iterable
@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from regretless import formatting
-from regretless.formatting import MAX_CARD_TEXT, format_vector, shorten
+from regretless.formatting import format_vector, shorten
+
+MAX_CARD_TEXT = 300
+"""Characters of one line of a card; longer ones are cut."""
 
 
 def text_card(title: str, lines: Iterable[str]) -> str:
@@ -18,11 +20,6 @@ def text_card(title: str, lines: Iterable[str]) -> str:
       too early to tell
     """
     return "\n".join([shorten(title, MAX_CARD_TEXT), *(f"  {shorten(line, MAX_CARD_TEXT)}" for line in lines)])
-
-
-def html_lines(title: str, lines: Iterable[str]) -> str:
-    """Return the same as a card of HTML for notebooks."""
-    return formatting.html_card(title, *(formatting.html_sentence(line) for line in lines))
 
 
 def format_amount(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live.cards import html_lines, percent, text_card
+from regretless.live.cards import percent, text_card
 from regretless.live.comparison import (
     LEARNER_ROUND,
     MAX_DIM,
@@ -158,9 +158,6 @@ class Health:
 
     def __repr__(self) -> str:
         return f"<Health: {self.verdict}>"
-
-    def _repr_html_(self) -> str:
-        return html_lines(*self._card())
 
     def _card(self) -> tuple[str, list[str]]:
         counts = f"{self.learned:,} learned from, {self.waiting:,} waiting, {self.expired:,} expired"

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 import jax
 import numpy as np
 
+from regretless.array_files import flatten_tree, restore_tree
 from regretless.columns import Columns
 from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.feedback import Measurement
@@ -76,7 +77,6 @@ from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.guard import INCUMBENT
 from regretless.problem import Problem, form_of, form_words
 from regretless.startup import keep_programs
-from regretless.trees import flatten_tree, restore_tree
 from regretless.types import NOT_SAMPLED, Decision, Instance
 
 SNAPSHOT_INTERVAL = 2000
@@ -231,9 +231,6 @@ class Learner:
 
     def __repr__(self) -> str:
         return cards.text_card(*self._card())
-
-    def _repr_html_(self) -> str:
-        return cards.html_lines(*self._card())
 
     def _card(self) -> tuple[str, list[str]]:
         state, problem = self._current(), self._problem

@@ -63,9 +63,6 @@ class Choice:
     def __repr__(self) -> str:
         return cards.text_card(*cards.describe_choice(self))
 
-    def _repr_html_(self) -> str:
-        return cards.html_lines(*cards.describe_choice(self))
-
 
 @dataclasses.dataclass(frozen=True)
 class Receipt:
@@ -131,9 +128,6 @@ class Explanation:
 
     def __repr__(self) -> str:
         return cards.text_card(*cards.describe_explanation(self))
-
-    def _repr_html_(self) -> str:
-        return cards.html_lines(*cards.describe_explanation(self))
 
 
 def _plain(value: Any) -> Any:

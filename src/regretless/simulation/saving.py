@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from regretless.array_files import canonical, read_arrays, write_arrays
+from regretless.array_files import canonical, flatten_tree, read_arrays, restore_tree, write_arrays
 from regretless.errors import CheckpointError, DamagedError, SettingsError
 from regretless.results import PACKAGES
 from regretless.simulation.run import Chunk, SegmentData
 from regretless.simulation.stream import ReferenceTally
-from regretless.trees import flatten_tree, restore_tree
 
 KIND = "simulation"
 MIN_INTERVAL_RATIO = 20.0
