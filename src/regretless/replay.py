@@ -1,11 +1,10 @@
 """A bounded memory of past rounds to draw minibatches from: pure functions on a pytree of arrays.
 
 Replay is for regressions whose target does not depend on who decided, such as a cost given what was seen of it: there
-it adds no bias. A ``ring`` keeps the latest records, a ``reservoir`` a uniform sample of all that were added (Vitter,
-1985).
+it adds no bias. The latest records are kept.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,9 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless.feedback import Measurement
-from regretless.types import Context, Cost, Decision, Feedback, Key
-
-Kind = Literal["ring", "reservoir"]
+from regretless.types import Context, Cost, Decision, Feedback
 
 
 class Replay(eqx.Module):
@@ -42,20 +39,11 @@ class Replay(eqx.Module):
         """How many records there are."""
         return jnp.minimum(self.added, self.capacity)
 
-    def add(self, record: Any, arrived: Bool[Array, ""] | bool = True, key: Key | None = None) -> "Replay":
-        """Return the memory with one more record, if it ``arrived``; with ``key``, a random one is replaced."""
-        place = self.added % self.capacity
-        if key is not None:
-            drawn = jax.random.randint(key, (), 0, jnp.maximum(self.added + 1, 1))
-            place = jnp.where(self.added < self.capacity, self.added, drawn)
-        place = jnp.where(arrived, place, self.capacity)  # an index out of range: nothing is written
+    def add(self, record: Any, arrived: Bool[Array, ""] | bool = True) -> "Replay":
+        """Return the memory with one more record in place of the oldest, if it ``arrived``."""
+        place = jnp.where(arrived, self.added % self.capacity, self.capacity)  # out of range: nothing is written
         put = lambda leaf, new: leaf.at[place].set(jnp.asarray(new, leaf.dtype), mode="drop")  # noqa: E731
         return Replay(jax.tree.map(put, self.records, record), self.added + jnp.asarray(arrived, self.added.dtype))
-
-    def draw(self, key: Key, shape: tuple[int, ...]) -> Any:
-        """Draw records uniformly with replacement, of this leading shape; the first place while there are none."""
-        places = jnp.floor(jax.random.uniform(key, shape, jnp.float32) * self.size).astype(jnp.int32)
-        return self.at(jnp.clip(places, 0, jnp.maximum(self.size - 1, 0)))
 
     def at(self, places: Int[Array, "..."]) -> Any:
         """Return the records in these places."""
@@ -86,13 +74,6 @@ class MeasuredRound(eqx.Module):
             return self.weights @ prediction
         products = self.weights * prediction
         return products if len(self.values) == len(products) else jnp.sum(products)[None]
-
-    def row_norms(self) -> Float[Array, " m"]:
-        """Return ``‖h‖`` of each row."""
-        if self.weights.ndim == 2:
-            return jnp.sqrt(jnp.sum(jnp.square(self.weights), axis=1))
-        sizes = jnp.abs(self.weights)
-        return sizes if len(self.values) == len(sizes) else jnp.sqrt(jnp.sum(jnp.square(sizes)))[None]
 
 
 def measured_round(rule: Measurement, support: int, decision: Decision, feedback: Feedback) -> MeasuredRound:

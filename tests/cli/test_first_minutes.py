@@ -14,6 +14,8 @@ from regretless.cli.main import app
 
 WITHOUT_JAX = """
 import sys
+import importlib.metadata as metadata
+metadata.entry_points = lambda **given: metadata.EntryPoints()  # no plug-ins, which may import JAX
 sys.modules.update(jax=None, numpy=None)  # importing either is an error from here on
 from regretless.cli.main import app
 for words in WORDS:
@@ -62,7 +64,6 @@ ELSEWHERE = (
     *(
         "regretless.models.flow",
         "regretless.policies.adaptive",
-        "regretless.policies.dfhpg.auto",
         "regretless.experiments.report",
     ),
     *("regretless.surrogates.contrastive", "regretless.surrogates.perturbation", "regretless.surrogates.ranking"),

@@ -9,7 +9,7 @@ import pytest
 import regretless_dfhpg
 
 ROOT = Path(regretless_dfhpg.__file__).parent
-MODULES = {"draws", "files", "formatting", "keys", "plots", "results", "spec", "types"}
+MODULES = {"draws", "files", "formatting", "keys", "plots", "results", "schedules", "spec", "types"}
 """Public modules without a list of exports: small helpers, records and charts."""
 
 MEASURED = {

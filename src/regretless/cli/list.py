@@ -67,13 +67,13 @@ def has_plug_ins() -> bool:
     return any(group.startswith("regretless.") and group not in NOT_LISTED for group in groups)
 
 
-def list_entries(kind: str) -> list[tuple[str, str]]:
-    """Return names with one line about each."""
+def list_entries(kind: str, plug_ins: bool = True) -> list[tuple[str, str]]:
+    """Return names with one line about each, those of ``plug_ins`` included."""
     from regretless import benchmarks, feedback, models, oracles, policies, surrogates
     from regretless.errors import SettingsError
 
     if kind == "settings":
-        return list_settings()
+        return list_settings(plug_ins)
     if kind == "worlds":
         from regretless.experiments.arena_worlds import WORLDS
 
@@ -95,7 +95,7 @@ def list_entries(kind: str) -> list[tuple[str, str]]:
     }
     registry = registries[kind]
     rows = []
-    for name in registry:
+    for name in filter(lambda name: plug_ins or registry.built_in(name), registry):
         try:
             summary = first_line(registry[name])
         except SettingsError as error:
@@ -105,7 +105,7 @@ def list_entries(kind: str) -> list[tuple[str, str]]:
     return rows
 
 
-def list_settings() -> list[tuple[str, str]]:
+def list_settings(plug_ins: bool = True) -> list[tuple[str, str]]:
     """Return every setting by its dotted name, with its default and the parts that have it."""
     from regretless import benchmarks, models, policies, surrogates
     from regretless.models import nuisance
@@ -123,9 +123,8 @@ def list_settings() -> list[tuple[str, str]]:
             summary = f"{spec.describe_settings().get(name, '')} (default {shown})"
             owners.setdefault((prefix + name, summary), []).append(owner)
 
-    for name, spec in policies.REGISTRY.usable().items():
-        collect(name, spec, "")
     families: dict[str, Any] = {
+        "": policies.REGISTRY,
         "surrogate": surrogates.REGISTRY,
         "nuisance": nuisance.REGISTRY,
         "model": models.REGISTRY,
@@ -133,7 +132,8 @@ def list_settings() -> list[tuple[str, str]]:
     }
     for family, registry in families.items():
         for name, spec in registry.usable().items():
-            collect(f"{family} {name}", spec, f"{family}.")
+            if plug_ins or registry.built_in(name):
+                collect(f"{family} {name}".strip(), spec, f"{family}." if family else "")
     return [(name, f"{summary}: {', '.join(parts)}") for (name, summary), parts in owners.items()]
 
 
@@ -147,7 +147,7 @@ def first_line(thing: object) -> str:
 def catalogue_text() -> str:
     """Return what the catalogue must hold."""
     kinds = [kind for kind in KINDS if kind != "studies"]
-    return json.dumps({kind: list_entries(kind) for kind in kinds}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({kind: list_entries(kind, plug_ins=False) for kind in kinds}, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

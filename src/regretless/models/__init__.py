@@ -25,6 +25,7 @@ from regretless.models.base import (
 from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
+    from regretless.models import networks
     from regretless.models.diffusion import Diffusion
     from regretless.models.flow import Flow
     from regretless.models.gaussian import GaussianLinear, GaussianModel, GaussianNN
@@ -48,6 +49,7 @@ __all__ = [
     "PointModel",
     "PointModelSpec",
     "is_generative",
+    "networks",
     "parse",
     "register",
 ]

@@ -186,15 +186,6 @@ class BypassNetwork(eqx.Module):
         outputs = self.dim if len(self.context_shape) == 1 else 1
         return (inputs, width), (width,), (width, width), (width,), (width, outputs), (inputs, outputs), (outputs,)
 
-    def init(self, key: Key) -> Weights:
-        """Draw hidden weights and biases uniformly on ``±1/√fan_in``; everything else is zero.
-
-        A fresh network predicts zero, and linear relations are learned first.
-        """
-        fan_in = (self.context_shape[-1], self.context_shape[-1], self.width, self.width)
-        bounds = self._constant([*(size**-0.5 for size in fan_in), 0.0, 0.0, 0.0])
-        return (draws.uniform(key, bounds.shape, -1.0, 1.0) * bounds).astype(jnp.float32)
-
     def init_output(self, key: Key) -> Weights:
         """Draw all weights but the bypass uniformly on ``±1/√fan_in``; the bypass and all biases are zero."""
         inputs, outputs = self.shapes[5]
@@ -211,20 +202,6 @@ class BypassNetwork(eqx.Module):
         out = product(h, v) + product(x, a) + b
         return out if len(self.context_shape) == 1 else out[..., 0]
 
-    def adam_step(
-        self, weights: Weights, adam: AdamState, gradient: Weights, rate: Array, decay: Array, speed: Array
-    ) -> tuple[Weights, AdamState]:
-        """Take a step of Adam with decoupled decay of all but biases; the bypass takes ``speed`` times the step."""
-        rate, decay, speed = (jnp.asarray(value, jnp.float32) for value in (rate, decay, speed))
-        stepped, adam = adam_step(weights, adam, gradient, rate)
-        linear, decayed = self._constant([0, 0, 0, 0, 0, 1, 1]), self._constant([1, 0, 1, 0, 1, 1, 0])
-        factor = 1.0 + (speed - 1.0) * linear
-        return weights + factor * (stepped - weights) - rate * decay * decayed * weights, adam
-
     def _parts(self, weights: Weights) -> list[Array]:
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
         return [part.reshape(shape) for part, shape in zip(jnp.split(weights, ends[:-1]), self.shapes, strict=True)]
-
-    def _constant(self, values: list[float]) -> np.ndarray:
-        """Return one value for all weights of each part."""
-        return np.repeat(np.asarray(values, np.float32), [math.prod(shape) for shape in self.shapes])

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from regretless.policies.adaptive.ensemble import Ensemble
     from regretless.policies.adaptive.policy import Adaptive
     from regretless.policies.building import Unscaled, build_policy
-    from regretless.policies.dfhpg.auto import DFHPGAuto
     from regretless.policies.dfhpg.specs import DFHPG, DFHPG0, DFHPG1, GenerativeTerm
     from regretless.policies.linear_thompson import LinearThompson
     from regretless.policies.regression import EpsilonGreedy, Greedy, Thompson
@@ -36,7 +35,6 @@ __all__ = [
     "Adaptive",
     "Answer",
     "AskingPolicy",
-    "DFHPGAuto",
     "Ensemble",
     "EpsilonGreedy",
     "GenerativeTerm",

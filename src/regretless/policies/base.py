@@ -127,7 +127,6 @@ REGISTRY: Registry[type["PolicySpec"]] = Registry(
         "dfhpg_1": "regretless.policies.dfhpg.specs:DFHPG1",
         "dfhpg": "regretless.policies.dfhpg.specs:DFHPG",
         "dfhpg_0": "regretless.policies.dfhpg.specs:DFHPG0",
-        "dfhpg_auto": "regretless.policies.dfhpg.auto:DFHPGAuto",
         "linear_thompson": "regretless.policies.linear_thompson:LinearThompson",
         "ensemble": "regretless.policies.adaptive.ensemble:Ensemble",
     },

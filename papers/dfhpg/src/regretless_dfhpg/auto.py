@@ -5,30 +5,28 @@ network learns ``f_φ(x) / s(x)``, with ``s(x)`` the root mean square of ``f_φ(
 costs, and explores by a share of their spread. `docs/dfhpg-auto.md` lists what differs from the published algorithm.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from regretless import replay
-from regretless.models import networks
-from regretless.models.base import single
-from regretless.models.gaussian import GaussianModel
-from regretless.models.networks import BypassNetwork, Weights
-from regretless.policies.base import Answer, AskingPolicy, PolicySpec, Question
-from regretless.policies.dfhpg.gradients import hybrid, moving_average, nuisance_induced, score_gradient, trust_in_score
-from regretless.problem import Problem
-from regretless.schedules import Mixing, MixingState, MixingWeight
+from regretless import Problem, draws, replay
+from regretless.models import GaussianModel, networks
+from regretless.policies import Answer, AskingPolicy, MixingWeight, PolicySpec, Question
+from regretless.policies.dfhpg import hybrid, moving_average, nuisance_induced, score_gradient, trust_in_score
+from regretless.schedules import Mixing, MixingState
 from regretless.spec import number
-from regretless.surrogates.base import Surrogate, SurrogateSpec
-from regretless.surrogates.direct import SPOPlus
+from regretless.surrogates import SPOPlus, Surrogate, SurrogateSpec
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 Scalar = Float[Array, ""]
+Weights = Float[Array, " n"]
 NUISANCE, CONTEXTS, SURROGATE, ANCHOR = range(4)
 """Purposes of the keys of one learning step."""
 
@@ -39,11 +37,38 @@ MIN_SPREAD = 0.01
 """The least spread of predicted costs, relative to their size, that exploration assumes."""
 
 
+class DecayedNetwork(networks.BypassNetwork):
+    """A network that predicts zero at first, with weight decay and a step size for its linear bypass."""
+
+    def init(self, key: Key) -> Weights:
+        """Draw hidden weights and biases uniformly on ``±1/√fan_in``; everything else is zero.
+
+        A fresh network predicts zero, and linear relations are learned first.
+        """
+        fan_in = (self.context_shape[-1], self.context_shape[-1], self.width, self.width)
+        bounds = self._constant([*(size**-0.5 for size in fan_in), 0.0, 0.0, 0.0])
+        return (draws.uniform(key, bounds.shape, -1.0, 1.0) * bounds).astype(jnp.float32)
+
+    def adam_step(
+        self, weights: Weights, adam: networks.AdamState, gradient: Weights, rate: Array, decay: Array, speed: Array
+    ) -> tuple[Weights, networks.AdamState]:
+        """Take a step of Adam with decoupled decay of all but biases; the bypass takes ``speed`` times the step."""
+        rate, decay, speed = (jnp.asarray(value, jnp.float32) for value in (rate, decay, speed))
+        stepped, adam = networks.adam_step(weights, adam, gradient, rate)
+        linear, decayed = self._constant([0, 0, 0, 0, 0, 1, 1]), self._constant([1, 0, 1, 0, 1, 1, 0])
+        factor = 1.0 + (speed - 1.0) * linear
+        return weights + factor * (stepped - weights) - rate * decay * decayed * weights, adam
+
+    def _constant(self, values: list[float]) -> np.ndarray:
+        """Return one value for all weights of each part."""
+        return np.repeat(np.asarray(values, np.float32), [math.prod(shape) for shape in self.shapes])
+
+
 class Actor(GaussianModel):
     """``N(s μ_θ(x), (s σ)² I)`` with a network ``μ_θ``; ``size`` is s and ``scale`` is s σ of the present context."""
 
     size: Scalar
-    net: BypassNetwork
+    net: DecayedNetwork
 
     def init(self, key: Key) -> Weights:
         return self.net.init(key)
@@ -88,7 +113,7 @@ class NetworkEnsemble(eqx.Module):
     decay: Float[Array, ""]
     linear_speed: Float[Array, ""]
     floor: Float[Array, ""]
-    net: BypassNetwork
+    net: DecayedNetwork
     count: int = eqx.field(static=True)
     batch: int = eqx.field(static=True)
 
@@ -112,7 +137,7 @@ class NetworkEnsemble(eqx.Module):
         """Take ``steps`` steps of each member on rounds drawn from the memory."""
 
         def one(i: Array, state: NetworkEnsembleState) -> NetworkEnsembleState:
-            drawn = memory.draw(jax.random.fold_in(key, i), (self.count, self.batch))
+            drawn = draw(jax.random.fold_in(key, i), memory, (self.count, self.batch))
             return jax.vmap(self._step)(state, drawn)
 
         return repeat(steps, one, state)
@@ -130,10 +155,24 @@ class NetworkEnsemble(eqx.Module):
     def _loss(self, weights: Weights, drawn: replay.MeasuredRound) -> Float[Array, ""]:
         predictions = self.net.apply(weights, drawn.context)
         predicted = jax.vmap(lambda record, f: record.measure(f))(drawn, predictions)
-        norms = jax.vmap(lambda record: record.row_norms())(drawn)
+        norms = jax.vmap(row_norms)(drawn)
         size = jnp.abs(drawn.values) + jnp.abs(predicted) + jnp.asarray(self.floor, jnp.float32) * norms
         error = jnp.where(drawn.used, (predicted - drawn.values) / jnp.where(drawn.used, size, 1.0), 0.0)
         return jnp.sum(jnp.square(error)) / jnp.maximum(jnp.sum(drawn.used), 1)
+
+
+def draw(key: Key, memory: replay.Replay, shape: tuple[int, ...]) -> Any:
+    """Draw records uniformly with replacement, of this leading shape; the first place while there are none."""
+    places = jnp.floor(jax.random.uniform(key, shape, jnp.float32) * memory.size).astype(jnp.int32)
+    return memory.at(jnp.clip(places, 0, jnp.maximum(memory.size - 1, 0)))
+
+
+def row_norms(record: replay.MeasuredRound) -> Float[Array, " m"]:
+    """Return ``‖h‖`` of each measured row."""
+    if record.weights.ndim == 2:
+        return jnp.sqrt(jnp.sum(jnp.square(record.weights), axis=1))
+    sizes = jnp.abs(record.weights)
+    return sizes if len(record.values) == len(sizes) else jnp.sqrt(jnp.sum(jnp.square(sizes)))[None]
 
 
 def repeat(steps: Int[Array, ""], one: Callable[[Array, Any], Any], start: Any) -> Any:
@@ -234,7 +273,7 @@ class AutoDFHPG(AskingPolicy):
         contexts = state.contexts.add(x)
         phi = self.nuisance.train(self._key(key, NUISANCE), state.phi, rounds, self._steps(state))  # φ_{t+1}, on replay
 
-        drawn = contexts.draw(self._key(key, CONTEXTS), (self.replayed,))
+        drawn = draw(self._key(key, CONTEXTS), contexts, (self.replayed,))
         shown = jnp.concatenate([x.astype(jnp.float32)[None], drawn])
         expected = self.nuisance.predict(phi, shown)
         expected = expected.at[0].set(feedback.overwrite(expected[0]))  # c̃ of the present context
@@ -268,7 +307,8 @@ class AutoDFHPG(AskingPolicy):
         plug_in, memory = self._plug_in(pending, solutions, answer)
         trust = trust_in_score(policy, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, True, trust)
-        theta, optimiser = networks.adam_step(theta, state.optimiser, single(g), jnp.float32(self.rate))  # θ_{t+1}
+        rate = jnp.float32(self.rate)
+        theta, optimiser = networks.adam_step(theta, state.optimiser, g.astype(jnp.float32), rate)  # θ_{t+1}
         theta, anchoring = self._anchored(pending, theta)
 
         mixing = _where(known, self.mixing.update(state.mixing, residual, y), state.mixing)
@@ -314,7 +354,7 @@ class AutoDFHPG(AskingPolicy):
 
         def one(i: Array, now: tuple[Weights, networks.AdamState]) -> tuple[Weights, networks.AdamState]:
             theta, adam = now
-            contexts = state.contexts.draw(jax.random.fold_in(key, i), (self.context_batch,))
+            contexts = draw(jax.random.fold_in(key, i), state.contexts, (self.context_batch,))
             expected = self.nuisance.predict(state.phi, contexts)
             gradient = jax.grad(loss)(theta, contexts, expected / size_of(expected))
             return self.nuisance.step(theta, adam, gradient)
@@ -458,7 +498,7 @@ class DFHPGAuto(PolicySpec):
         """Return the policy for a problem."""
         rows = len(problem.context_shape) == 2
         measured = 1 if not rows else problem.oracle.support if problem.feedback.sparse else problem.dim
-        net = BypassNetwork(problem.dim, problem.context_shape, self.width)
+        net = DecayedNetwork(problem.dim, problem.context_shape, self.width)
         return AutoDFHPG(
             problem,
             model=Actor(problem.dim, problem.context_shape, scale=number(1.0), size=number(1.0), net=net),

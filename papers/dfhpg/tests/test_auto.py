@@ -3,20 +3,20 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from regretless import Problem, oracles, policies, replay
+from regretless import Problem, feedback, oracles, policies, replay
 from regretless.experiments import Experiment
 from regretless.experiments.resolve import resolve
 from regretless.models import networks
-from regretless.models.networks import BypassNetwork
-from regretless.policies.dfhpg.auto import NetworkEnsemble, size_of
+from regretless_dfhpg.auto import DecayedNetwork, NetworkEnsemble, draw, row_norms, size_of
 from toys import DIM, cheapest_two
 
 PROBLEM = Problem(oracles.top_k(DIM, 2), (3,), "bandit")
 
 
 def test_a_fresh_network_says_nothing_and_its_linear_part_moves_faster():
-    net = BypassNetwork(DIM, (3,), width=8)
+    net = DecayedNetwork(DIM, (3,), width=8)
     weights = net.init(jax.random.key(0))
     assert np.array_equal(net.apply(weights, jnp.ones((2, 3))), np.zeros((2, DIM)))
     assert np.any(np.asarray(weights) != 0)
@@ -66,7 +66,7 @@ def test_the_nuisance_learns_costs_from_totals_that_are_replayed():
         jnp.ones((200, 1), bool),
     )
     memory = replay.Replay(record, jnp.int32(200))
-    net = BypassNetwork(DIM, (3,), width=8)
+    net = DecayedNetwork(DIM, (3,), width=8)
     nuisance = NetworkEnsemble(*map(np.asarray, (0.01, 1e9, 0.0, 3.0, 0.3)), net=net, count=2, batch=32)
     state = nuisance.init(jax.random.key(0))
     after = jax.jit(lambda *given: nuisance.train(*given))(jax.random.key(1), state, memory, jnp.int32(400))
@@ -80,3 +80,24 @@ def test_no_preset_of_the_paper_reaches_it():
     assert auto.scaling
     assert not auto.tuned
     assert dfhpg.tuned
+
+
+def test_draws_come_from_what_is_there():
+    memory = replay.empty({"x": jnp.zeros(2)}, 100)
+    assert np.array_equal(draw(jax.random.key(0), memory, (3,))["x"], np.zeros((3, 2)))
+    for value in range(3):
+        memory = memory.add({"x": jnp.full(2, 1.0 * value)})
+    drawn = draw(jax.random.key(0), memory, (5, 40))["x"]
+    assert drawn.shape == (5, 40, 2)
+    assert set(drawn.ravel().tolist()) == {0.0, 1.0, 2.0}
+
+
+@pytest.mark.parametrize("rule", feedback.REGISTRY)
+def test_rows_of_a_record_have_the_norms_of_what_was_measured(rule):
+    problem = Problem(oracles.top_k(6, 2), (3,), rule)
+    decision = problem.decision(jnp.array([0.0, 1.0, 0.0, 0.0, 1.0, 0.0]), np.ones(3))
+    observed = problem.observe(decision, jnp.arange(6.0))
+    record = replay.measured_round(problem.feedback, 2, decision, observed)
+    used = np.asarray(observed.used())
+    norms = np.sqrt(np.asarray(observed.operator.row_squares()))[used]
+    assert np.allclose(row_norms(record)[used], norms, atol=1e-5)
