@@ -19,7 +19,7 @@ def main(names: list[str]) -> None:
     """Print a row for each window of rounds after the change."""
     configure("auto")
     from regretless import policies
-    from regretless.experiments.arena_worlds import WORLDS
+    from regretless.experiments.arena import WORLDS
     from regretless.policies.scaling import Scaled
     from regretless.simulation.simulator import simulate
     from regretless.simulation.stream import SimulationSpec, draw_and_solve

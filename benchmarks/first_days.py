@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.experiments.arena_worlds import WORLDS
+from regretless.experiments.arena import WORLDS
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.live.options import Rollout

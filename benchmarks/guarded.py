@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless import policies
-from regretless.experiments.arena_worlds import WORLDS
+from regretless.experiments.arena import WORLDS
 from regretless.policies.guard import Guarded, add_guard
 from regretless.simulation import stream
 from regretless.simulation.programs import Replicas

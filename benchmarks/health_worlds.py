@@ -21,7 +21,7 @@ import numpy as np
 
 from regretless import policies
 from regretless.draws import ENVIRONMENT, LEARN, purpose_key
-from regretless.experiments.arena_worlds import WORLDS, ArenaWorld
+from regretless.experiments.arena import WORLDS, ArenaWorld
 from regretless.live.comparison import BackgroundSolver, CostComparison, CostReport, compare_costs
 from regretless.live.health import NEGLIGIBLE_SAVING, WINDOW, HealthRecord, is_no_better_than_random
 from regretless.policies.scaling import Scaled

@@ -149,8 +149,8 @@ def arena_sentence(page: Page, study: Study) -> list[str]:
     totals = {each.policy: each for each in arena_totals(scores)}
     names = [name for name in FIRST_POLICIES if name in totals] or arena_policies(scores)[:3]
     shown = [
-        f"`{name}` {format_number(totals[name].relative)} ({totals[name].below_fixed} of {totals[name].fixed_matters})"
-        for name in names
+        f"`{each.policy}` {format_number(each.relative)} ({each.below_best_fixed} of {each.of_worlds_where_it_matters})"
+        for each in map(totals.__getitem__, names)
     ]
     return [
         f"Without tuning, on {len(scores)} worlds: geometric mean of the regret relative to random decisions, and on "

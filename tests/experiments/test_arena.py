@@ -5,9 +5,16 @@ import pytest
 
 from regretless.errors import SettingsError
 from regretless.experiments import Plan, ResultStore, Scale, carry_out
-from regretless.experiments.arena import ArenaPlan, arena_experiment, choose_worlds, contender, summarise_arena
-from regretless.experiments.arena_scores import overall_scores, score
-from regretless.experiments.arena_worlds import WORLDS
+from regretless.experiments.arena import (
+    WORLDS,
+    ArenaPlan,
+    arena_experiment,
+    choose_worlds,
+    contender,
+    overall_scores,
+    score,
+    summarise_arena,
+)
 from regretless.experiments.parallel import InProcess
 from regretless.experiments.resolve import resolve
 from regretless.results import Reference, Result

@@ -3,8 +3,7 @@
 import pytest
 
 from regretless import feedback, models, policies
-from regretless.experiments.tuning_spaces import fixed_settings, search_space
-from regretless_dfhpg.presets import preset, published, read_table
+from regretless_dfhpg.presets import preset, published, read_table, tuning
 
 PAPER = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0")
 
@@ -48,13 +47,13 @@ def test_z_is_the_distance_in_standard_errors_of_the_difference():
 def test_the_search_spaces_contain_every_preset(row):
     """Each selected value can be drawn by ``regretless tune``, or is a value that the search fixes."""
     benchmark, model = row["benchmark"], row["model"]
-    fixed = fixed_settings("dfhpg", benchmark, model)
-    space = search_space("dfhpg", benchmark, model, fixed)
+    protocol = tuning(benchmark, "dfhpg", model)
+    fixed, space = protocol.fixed, protocol.space
     others = policies.parse("dfhpg", {"model": model, **fixed}).names()
     generative = models.is_generative(model)  # published with bandit feedback only
     for mode in ("bandit",) if generative else ("bandit", "semi_bandit", "full"):
         values = dict(preset(benchmark, int(row["degree"] or 0), model, mode).values)
-        pairs = [tuple(map(float, pair.split("/"))) for pair in space["alpha"][1:]]
+        pairs = [tuple(map(float, pair.split("/"))) for pair in space["alpha.max+alpha.min"][1:]]
         assert (float(values.pop("alpha.max")), float(values.pop("alpha.min"))) in pairs
         values.pop("thompson_scale", None)  # of another policy
         for name, value in values.items():

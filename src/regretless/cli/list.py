@@ -75,7 +75,7 @@ def list_entries(kind: str, plug_ins: bool = True) -> list[tuple[str, str]]:
     if kind == "settings":
         return list_settings(plug_ins)
     if kind == "worlds":
-        from regretless.experiments.arena_worlds import WORLDS
+        from regretless.experiments.arena import WORLDS
 
         return [(name, f"{world.about} ({world.group})") for name, world in WORLDS.usable().items()]
     if kind == "studies":

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from regretless.experiments.extension import Preset, PresetSource, Published, Task
+from regretless.experiments.extension import Preset, PresetSource, Published, Task, TuningProtocol
 from regretless.registry import lazy_attribute
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "Scale",
     "Study",
     "Task",
+    "TuningProtocol",
     "TuningResult",
     "address_of",
     "carry_out",

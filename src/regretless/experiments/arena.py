@@ -1,20 +1,28 @@
-"""The arena: policies without tuning on many worlds, each timed alone, and their score over all of them."""
+"""The arena: policies without tuning on many worlds, each timed alone, and their score over all of them.
+
+The worlds are data in ``arena_worlds.toml``; no choice is made by those that are held out.
+"""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Any
+import math
+import tomllib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from regretless import policies
+import numpy as np
+
+from regretless import benchmarks, policies
+from regretless.benchmarks.base import Benchmark
 from regretless.errors import DamagedError
-from regretless.experiments.arena_scores import MEDIAN_SUFFIX, OverallScore, Score, overall_scores, score
-from regretless.experiments.arena_worlds import FIRST_GROUPS, QUICK_WORLDS, WORLDS, ArenaWorld
 from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Arm, Experiment
 from regretless.experiments.resolve import code_version
 from regretless.experiments.store import Campaign, ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
-from regretless.registry import require_known
-from regretless.results import without_nan
+from regretless.registry import Registry, require_known
+from regretless.results import Result, without_nan
 
 NAME = "arena"
 REPLICATIONS = 16
@@ -44,6 +52,213 @@ REFERENCES: dict[str, Arm] = {
 
 CONTENDERS = ("adaptive", "linear_thompson", *REFERENCES)
 """What is played if no policy is named."""
+
+REFERENCE = "linear_old"
+"""The policy that ratios are taken to, where it was played."""
+
+RESAMPLES = 1000
+MIN_RELATIVE_REGRET = 1e-3
+"""A smaller share of random's regret counts as this share: no world decides a geometric mean alone."""
+
+MIN_FIXED_REGRET = 0.1
+"""A best fixed decision with more than this share of random's regret is worth beating."""
+
+MEDIAN_SUFFIX = " (median)"
+"""Ends the label of a world that is judged by the median."""
+
+Group = Literal["benchmarks", "probe", "dirty", "changing", "late", "rows", "sets", "feedback", "held_out", "own"]
+FIRST_GROUPS: tuple[Group, ...] = ("benchmarks", "probe")
+"""The groups of the first thirteen worlds, which the first untuned defaults were measured on."""
+
+SIZED = "world_"
+"""Benchmarks whose name begins like this take the number of rounds: a drift must know when half of them are over."""
+
+
+class ArenaWorld(NamedTuple):
+    """One problem that policies are played on.
+
+    Parameters
+    ----------
+    name, group, about : str
+        What it is called, which worlds it belongs to, and one line about it.
+    benchmark : str
+        The name of the benchmark.
+    settings : mapping
+        The benchmark's settings.
+    feedback : str
+        What a decision reveals.
+    delay, missing : int, float
+        How feedback arrives.
+    horizon : int, optional
+        The number of rounds; by default the benchmark's own.
+    judge : {"mean", "median"}
+        How replications are summed up: by the median where few of them decide the mean.
+    stationary : bool
+        False where costs, or what may be chosen, change over time.
+    """
+
+    name: str
+    group: Group
+    benchmark: str
+    settings: Mapping[str, Any] = {}
+    about: str = ""
+    feedback: str = "bandit"
+    delay: int = 0
+    missing: float = 0.0
+    horizon: int | None = None
+    judge: Literal["mean", "median"] = "mean"
+    stationary: bool = True
+
+    def benchmark_settings(self, horizon: int | None = None) -> dict[str, Any]:
+        """Return the benchmark's settings for a run of ``horizon`` rounds instead of the world's own."""
+        rounds = horizon or self.horizon
+        return {**self.settings, **({"rounds": rounds} if self.benchmark.startswith(SIZED) and rounds else {})}
+
+    def make(self) -> Benchmark:
+        """Return the benchmark."""
+        return benchmarks.parse(self.benchmark, self.benchmark_settings()).build()
+
+    @property
+    def play(self) -> dict[str, Any]:
+        """What ``simulate`` takes in addition to policies, benchmark and seeds."""
+        return {"horizon": self.horizon, "delay": self.delay, "missing": self.missing}
+
+
+def _read_worlds() -> dict[str, ArenaWorld]:
+    tables = tomllib.loads(Path(__file__).with_name("arena_worlds.toml").read_text(encoding="utf-8"))["worlds"]
+    return {table["name"]: ArenaWorld(**table) for table in tables}
+
+
+WORLDS: Registry[ArenaWorld] = Registry("world", "worlds", _read_worlds(), ("judge",), "an ArenaWorld")
+"""Every world by name."""
+
+QUICK_WORLDS = ("topk", "relu30out", "lin30drift", "rows_lin", "assignment8")
+"""Five worlds that stand for the others in a quick run."""
+
+
+class Score(NamedTuple):
+    """One policy on one world."""
+
+    world: str  # its label
+    policy: str
+    finals: np.ndarray  # final regret of each replication; one that diverged counts as random's
+    random: float
+    fixed: float | None  # regret of the best fixed decision; None where the feasible set changes
+    microseconds: float  # per replication and round, without compiling
+    diverged: int
+
+    @property
+    def regret(self) -> float:
+        """The mean final regret, or the median where the world is judged by it."""
+        return float(self.summarise(self.finals))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the regret: of the mean, or for a median from resampled replications."""
+        n = len(self.finals)
+        if n < 2:
+            return math.nan
+        if self.world.endswith(MEDIAN_SUFFIX):
+            return float(np.std(self.resample(), ddof=1))
+        return float(np.std(self.finals, ddof=1) / n**0.5)
+
+    @property
+    def relative(self) -> float:
+        """Regret over that of random decisions."""
+        return self.regret / self.random
+
+    @property
+    def below_fixed(self) -> bool | None:
+        """Whether the regret is below that of the best fixed decision; None where there is none."""
+        return None if self.fixed is None else self.regret < self.fixed
+
+    @property
+    def fixed_matters(self) -> bool:
+        """Whether the best fixed decision is bad enough to be worth beating."""
+        return self.fixed is not None and self.fixed > MIN_FIXED_REGRET * self.random
+
+    def summarise(self, finals: np.ndarray) -> np.ndarray:
+        """Return the mean or median over the last axis."""
+        return np.asarray((np.median if self.world.endswith(MEDIAN_SUFFIX) else np.mean)(finals, axis=-1))
+
+    def resample(self) -> np.ndarray:
+        """Return the regret of resampled replications, the same ones for every policy on this world."""
+        n = len(self.finals)
+        rows = np.random.default_rng(zlib.crc32(self.world.encode())).integers(0, n, (RESAMPLES, n))
+        return self.summarise(self.finals[rows])
+
+    def logs(self, regret: Any) -> np.ndarray:
+        """Return logarithms of regrets over random's."""
+        return np.log(np.maximum(np.asarray(regret) / self.random, MIN_RELATIVE_REGRET))
+
+
+class OverallScore(NamedTuple):
+    """One policy on all worlds that it was played on; intervals are from resampled replications, 95 %."""
+
+    policy: str
+    worlds: int
+    relative: float  # geometric mean of regret over random's
+    interval: tuple[float, float]
+    worst_world: str  # with the highest relative regret
+    worst_relative: float
+    below_best_fixed: int
+    of_worlds_where_it_matters: int
+    microseconds: float  # median over the worlds
+    ratio_to_linear_old: (
+        float | None
+    )  # geometric mean of regret over the reference's, on the worlds that both were played on
+    ratio_interval: tuple[float, float] | None
+
+
+def score(world: str, policy: str, result: Result) -> Score | None:
+    """Return the score of a stored result; None without the reference line of random decisions."""
+    lines = {line.name: line.mean for line in result.references}
+    random, fixed = lines.get("random", math.nan), lines.get("best_fixed", math.nan)
+    if not random > 0:
+        return None
+    finals = np.concatenate([result.final(), np.full(result.diverged, float(random))])
+    rounds = len(finals) * result.regret.shape[1]
+    microseconds = 1e6 * result.seconds.get("run", math.nan) / rounds
+    return Score(world, policy, finals, random, None if math.isnan(fixed) else fixed, microseconds, result.diverged)
+
+
+def overall_scores(scores: Iterable[Score]) -> list[OverallScore]:
+    """Return every policy over its worlds, in the order in which they come."""
+    by_policy: dict[str, list[Score]] = {}
+    for each in scores:
+        by_policy.setdefault(each.policy, []).append(each)
+    reference = {each.world: each for each in by_policy.get(REFERENCE, [])}
+    return [_overall_score(policy, members, reference) for policy, members in by_policy.items()]
+
+
+def _overall_score(policy: str, scores: Sequence[Score], reference: Mapping[str, Score]) -> OverallScore:
+    worst = max(scores, key=lambda each: each.relative)
+    matters = [each for each in scores if each.fixed_matters]
+    pairs = [(each, reference[each.world]) for each in scores if each.world in reference]
+    ratio = _geometric_mean([a.logs(a.regret) - b.logs(b.regret) for a, b in pairs])
+    ratio_interval = _interval([a.logs(a.resample()) - b.logs(b.resample()) for a, b in pairs]) if pairs else None
+    return OverallScore(
+        policy=policy,
+        worlds=len(scores),
+        relative=float(_geometric_mean([each.logs(each.regret) for each in scores])),
+        interval=_interval([each.logs(each.resample()) for each in scores]),
+        worst_world=worst.world,
+        worst_relative=worst.relative,
+        below_best_fixed=sum(bool(each.below_fixed) for each in matters),
+        of_worlds_where_it_matters=len(matters),
+        microseconds=float(np.median([each.microseconds for each in scores])),
+        ratio_to_linear_old=float(ratio) if pairs else None,
+        ratio_interval=ratio_interval,
+    )
+
+
+def _geometric_mean(logs: Sequence[np.ndarray]) -> np.ndarray:
+    return np.asarray(np.exp(np.mean(logs, axis=0))) if logs else np.asarray(math.nan)
+
+
+def _interval(logs: Sequence[np.ndarray]) -> tuple[float, float]:
+    low, high = np.quantile(_geometric_mean(logs), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def contender(label: str) -> Arm:
@@ -160,7 +375,7 @@ def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore
         "worlds": [_summarise_world(world, scores[world_label(world)]) for world in worlds],
         "overall": {
             part: [
-                _summarise_policy(each)
+                each._asdict()
                 for each in overall_scores(one for world in members for one in scores[world_label(world)])
             ]
             for part, members in parts.items()
@@ -192,21 +407,4 @@ def _summarise_world(world: ArenaWorld, scores: Sequence[Score]) -> dict[str, An
             }
             for each in scores
         ],
-    }
-
-
-def _summarise_policy(each: OverallScore) -> dict[str, Any]:
-    """Return a policy over its worlds."""
-    return {
-        "policy": each.policy,
-        "worlds": each.worlds,
-        "relative": each.relative,
-        "interval": each.interval,
-        "worst_world": each.worst,
-        "worst_relative": each.worst_relative,
-        "below_best_fixed": each.below_fixed,
-        "of_worlds_where_it_matters": each.fixed_matters,
-        "microseconds": each.microseconds,
-        "ratio_to_linear_old": each.ratio,
-        "ratio_interval": each.ratio_interval,
     }

@@ -78,8 +78,22 @@ class Published(NamedTuple):
         return float((mean - self.mean) / (standard_error**2 + self.standard_error**2) ** 0.5)
 
 
+class TuningProtocol(NamedTuple):
+    """How ``regretless tune`` ranks candidates, and what it searches."""
+
+    horizon: int | None = None  # rounds; None: the benchmark's own
+    seeds: int = 10
+    settings: Mapping[str, Any] = {}  # of the experiment
+    fixed: Mapping[str, Any] = {}  # settings of the policy that are not searched
+    space: Mapping[str, tuple[Any, ...]] | None = None  # ranges by dotted name; None: what the policy declares
+    finalists: int = 0  # how many of the best on few seeds are played on all; 0: one stage
+
+
 class PresetSource(Protocol):
-    """Tuned settings and published values of one publication; an entry point of ``regretless.presets``."""
+    """Tuned settings and published values of one publication; an entry point of ``regretless.presets``.
+
+    A source may have ``tuning(benchmark, policy, model)``, too, which returns a ``TuningProtocol`` or None.
+    """
 
     def preset(self, benchmark: str, degree: int | None, model: str, feedback: str) -> Preset | None:
         """Return the tuned settings for this benchmark, those of the nearest degree; None without any."""
@@ -117,3 +131,10 @@ def find_published(benchmark: str, feedback: str, policy: str) -> Published | No
     """Return the published value that some source has for this policy and benchmark; None if none has one."""
     answers = (source.published(benchmark, feedback, policy) for source in PRESETS.usable().values())
     return next((answer for answer in answers if answer is not None), None)
+
+
+def find_tuning(benchmark: str, policy: str, model: str) -> TuningProtocol:
+    """Return the protocol that some source has for tuning a policy; a plain one if none has any."""
+    sources = [source for source in PRESETS.usable().values() if hasattr(source, "tuning")]
+    answers = (source.tuning(benchmark, policy, model) for source in sources)
+    return next((answer for answer in answers if answer is not None), TuningProtocol())

@@ -1,9 +1,8 @@
 """Tuning: search for settings of a policy by mean final regret on validation seeds.
 
 Candidates that share their static choices run next to each other in one program. Trials live in a storage of Optuna, so
-that a search can be continued and shared by several workers. The default sampler is the random search of the DFHPG
-paper, whose draws depend on the seed, the trial's number and the setting's name only; any sampler of Optuna can take
-its place.
+that a search can be continued and shared by several workers. A publication's package may bring its protocol and search
+spaces; otherwise a policy declares a ``search_space``, or is searched around its defaults.
 """
 
 import contextlib
@@ -13,13 +12,12 @@ import hashlib
 import json
 import math
 import os
-import platform
 import time
+import typing
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -27,16 +25,15 @@ import numpy as np
 
 from regretless import files, models, policies
 from regretless.errors import SettingsError, WriteError
-from regretless.experiments import tuning_spaces
 from regretless.experiments.experiment import Experiment
-from regretless.experiments.extension import Progress
+from regretless.experiments.extension import Progress, TuningProtocol, find_tuning
 from regretless.experiments.resolve import SCALING, WORLD, resolve
-from regretless.experiments.tuning_spaces import Range, candidate_settings
+from regretless.experiments.store import Claim
 from regretless.extras import require
 from regretless.policies import Policy, PolicySpec
 from regretless.simulation.programs import make_room
 from regretless.simulation.simulator import Execution, Monitor, no_progress, simulate
-from regretless.spec import merge_names
+from regretless.spec import Spec, merge_names
 
 if TYPE_CHECKING:
     import optuna
@@ -44,6 +41,7 @@ if TYPE_CHECKING:
 REPORTED_SEEDS = (range(30), range(1000, 1030))
 """Seeds of reported runs, which no candidate is ranked on."""
 
+FIRST_VALIDATION_SEED = 100_000
 RANDOM = "random"
 MAX_WIDTH = 6
 """Candidates in one program, at most."""
@@ -54,17 +52,21 @@ PROGRAMS_TOGETHER = 4
 RANDOM_BLOCK, ADAPTIVE_BLOCK = 256, 16
 """Trials that a worker takes at once: few if the sampler learns from them."""
 
-SCREEN_SEEDS, FINALISTS = 3, 10
+SCREEN_SEEDS = 3
 PATIENCE_SECONDS = 1.0
 """Between looks at trials of other workers."""
 
 LOST_SECONDS = 3600.0
-"""After this time a running trial of another machine counts as lost."""
-
-NAMELESS_SECONDS = 10.0
-"""After this time a running trial counts as lost if its worker has not written its name, because its disk is full."""
+"""After this time a running trial counts as lost in a storage that has no file of this machine."""
 
 MIN_TRIALS_FOR_IMPORTANCE = 10
+WIDTH = 30.0
+"""A number without a declared range is searched up to this factor above and below its default."""
+
+MAX_FRACTION = 0.999
+"""The largest share of a bound that is searched, because the bound itself may be excluded."""
+
+Range = tuple[Any, ...]
 
 
 def validation_experiment(
@@ -74,10 +76,10 @@ def validation_experiment(
     feedback: str = "bandit",
     settings: Mapping[str, Any] | None = None,
     seeds: int | None = None,
-    first_seed: int = tuning_spaces.FIRST_VALIDATION_SEED,
+    first_seed: int = FIRST_VALIDATION_SEED,
     horizon: int | None = None,
 ) -> Experiment:
-    """Return the experiment that candidates are ranked in by the DFHPG paper's protocol.
+    """Return the experiment that candidates are ranked in, by the protocol of a publication if one is installed.
 
     Parameters
     ----------
@@ -97,15 +99,12 @@ def validation_experiment(
     Experiment
         With one policy and seeds that no reported run uses.
     """
-    model = str((settings or {}).get("model", "gaussian_linear"))
-    usual = tuning_spaces.protocol(benchmark, model)
-    return Experiment(
-        benchmark,
-        policy,
-        feedback=feedback,
-        seeds=range(first_seed, first_seed + (seeds or usual.seeds)),
-        horizon=horizon or usual.horizon,
-        settings={**usual.settings, **(settings or {})},
+    experiment = Experiment(benchmark, policy, feedback=feedback, settings=settings or {})
+    protocol = find_tuning(benchmark, policy, experiment.model)
+    return experiment.replace(
+        seeds=range(first_seed, first_seed + (seeds or protocol.seeds)),
+        horizon=horizon or protocol.horizon,
+        settings={**protocol.settings, **experiment.settings},
     )
 
 
@@ -161,8 +160,8 @@ def tune(
         Where trials are kept: a file for SQLite, a file that ends in ``.log`` for Optuna's journal (which also works on
         network file systems), or a URL. By default in memory.
     finalists : int, optional
-        How many of the best of three seeds are played on all seeds; 0 for one stage. By default 10 for generative
-        models and 0 for others.
+        How many of the best of three seeds are played on all seeds; 0 for one stage. By default what a publication's
+        protocol says (10 for generative models with the DFHPG paper's package), otherwise 0.
     block : int, optional
         Trials that are drawn at once.
     progress : callable, optional
@@ -193,20 +192,24 @@ def tune(
     search = _Search(experiment, seed)
     seeds = experiment.seed_list
     if finalists is None:
-        finalists = FINALISTS if models.is_generative(experiment.model) and len(seeds) > SCREEN_SEEDS else 0
+        finalists = search.protocol.finalists if len(seeds) > SCREEN_SEEDS else 0
     if finalists and len(seeds) <= SCREEN_SEEDS:
         raise SettingsError(f"two stages: expected more than {SCREEN_SEEDS} seeds, got {len(seeds)}")
     began = time.perf_counter()
     screen = search if not finalists else _Search(experiment.replace(seeds=seeds[:SCREEN_SEEDS]), seed)
     chosen_block = block or (RANDOM_BLOCK if sampler == RANDOM else ADAPTIVE_BLOCK)
     with _Trials(storage, screen.name, screen.space, make_sampler(sampler, seed)) as known:
-        spent = _search(screen, trials, known, progress, chosen_block)
+        spent = _evaluate_trials(screen, trials, known, progress, chosen_block)
         finished, importances = known.finished(), known.importances()
-    record = {**spent, "importances": importances, "seconds": time.perf_counter() - began}
-    first = screen.result(finished, record)
-    if not finalists:
-        return first
-    return _play_finalists(search, first, finalists, progress, began)
+    about = {**spent, "importances": importances}
+    if finalists:
+        about["screen"] = screen.result(finished, about).record
+        finished = sorted((trial for trial in finished if trial["value"] is not None), key=_rank)[:finalists]
+        for done, trial in enumerate(finished):
+            progress("finalists", done, len(finished))
+            result = search.evaluate({"finalist": search.build(trial["params"])})["finalist"]
+            trial["value"] = None if result.diverged else result.mean()
+    return search.result(finished, {**about, "seconds": round(time.perf_counter() - began, 1)})
 
 
 class _Search:
@@ -222,16 +225,14 @@ class _Search:
                     f"validation seeds {used[0]} to {used[-1]} overlap the reported runs' {reported.start} to "
                     f"{reported.stop - 1}: choose another first seed"
                 )
-        self.experiment, self.seed, self.policy = experiment, seed, str(experiment.arms[0].policy)
+        self.experiment, self.seed, self.policy = experiment, seed, experiment.arms[0].policy
         (self.run,) = resolve(experiment)
         self.benchmark = self.run.parts[1]
-        asked = {**experiment.settings, **experiment.arms[0].settings}
-        own = {name: value for name, value in asked.items() if not name.startswith(WORLD) and name != SCALING}
-        fixed = tuning_spaces.fixed_settings(self.policy, experiment.benchmark_name, experiment.model)
-        self.fixed = {**fixed, **own}
-        self.space = tuning_spaces.search_space(
-            self.policy, experiment.benchmark_name, experiment.model, {**fixed, **own}
-        )
+        self.protocol = find_tuning(experiment.benchmark_name, self.policy, experiment.model)
+        given = {**experiment.settings, **experiment.arms[0].settings}
+        own = {name: value for name, value in given.items() if not name.startswith(WORLD) and name != SCALING}
+        self.fixed = {**self.protocol.fixed, **own}
+        self.space = search_space(self.policy, self.protocol, self.fixed)
 
     @property
     def name(self) -> str:
@@ -266,12 +267,12 @@ class _Search:
             execution=Execution(chunk=chunk),
         )
 
-    def result(self, trials: Sequence[Mapping[str, Any]], more: Mapping[str, Any]) -> TuningResult:
+    def result(self, trials: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> TuningResult:
         """Return the best of finished trials as a preset, with the record of all of them."""
         complete = [trial for trial in trials if trial["value"] is not None]
         if not complete:
             raise SettingsError(f"none of {len(trials)} candidates stayed finite: nothing to choose from")
-        best = min(complete, key=lambda trial: (trial["value"], trial["number"]))
+        best = min(complete, key=_rank)
         spec = self.spec(best["params"])
         unused = tuple(spec.unused(self.run.parts[0].problem))
         groups = tuple(name for name in unused if name.endswith("."))
@@ -280,38 +281,39 @@ class _Search:
             for name, value in spec.names().items()
             if value is not None and name not in ("model", *unused) and not name.startswith(groups)
         }
-        experiment = self.experiment
         record = {
-            "benchmark": experiment.benchmark_name,
+            "benchmark": self.experiment.benchmark_name,
             "policy": self.policy,
-            "model": experiment.model,
-            "feedback": experiment.feedback,
+            "model": self.experiment.model,
+            "feedback": self.experiment.feedback,
             "degree": getattr(self.run.benchmark, "degree", None),
             "seeds": len(self.run.seeds),
             "first_seed": self.run.seeds[0],
             "horizon": self.run.horizon,
             "seed": self.seed,
-            "settings": dict(experiment.settings),
+            "settings": dict(self.experiment.settings),
             "best": best,
             "trials": list(trials),
-            **{name: round(value, 1) if isinstance(value, float) else value for name, value in more.items()},
+            **about,
         }
         return TuningResult({**preset, SCALING: self.run.scaling}, record)
 
 
-def _search(search: _Search, trials: int, known: "_Trials", progress: Progress, block: int) -> dict[str, Any]:
+def _rank(trial: Mapping[str, Any]) -> tuple[float, int]:
+    return trial["value"], trial["number"]
+
+
+def _evaluate_trials(search: _Search, trials: int, known: "_Trials", progress: Progress, block: int) -> dict[str, Any]:
     """Claim and evaluate blocks of trials until all are finished; return where the time went."""
     compiling, programs, structures = 0.0, 0, set[Any]()
     widths: dict[Any, int] = {}
     while True:
-        claimed = known.claim(trials, block, progress)
+        claimed, running = known.claim(trials, block, progress)
+        if not claimed and not running:
+            break
         if not claimed:
-            running = known.running_elsewhere()
-            if not running:
-                break
             progress("waiting for other workers", trials - running, trials)
             time.sleep(PATIENCE_SECONDS)
-            continue
         candidates = {number: search.build(values) for number, values in claimed.items()}
         done = 0
         for batch in make_programs(candidates, widths):
@@ -319,15 +321,14 @@ def _search(search: _Search, trials: int, known: "_Trials", progress: Progress, 
             if not here & structures:  # no program that is in use would be dropped
                 make_room()
             structures |= here
-            count = len({number for program in batch for number in program})
-            results = search.evaluate(_named(batch, candidates), _report(progress, done, count, len(candidates)))
-            for number in sorted({number for program in batch for number in program}):
-                result = results[f"{number}.0"]
-                known.tell(number, result.mean(), result.diverged)
+            numbers = sorted({number for program in batch for number in program})
+            results = search.evaluate(_named(batch, candidates), _report(progress, done, len(numbers), len(candidates)))
+            for number in numbers:
+                known.tell(number, results[f"{number}.0"])
             compiling += results.seconds["compile"]
             programs += results.programs
-            done += count
-    return {"combinations": len(structures), "programs": programs, "compile_seconds": compiling}
+            done += len(numbers)
+    return {"combinations": len(structures), "programs": programs, "compile_seconds": round(compiling, 1)}
 
 
 def _named(programs: Sequence[Sequence[int]], candidates: Mapping[int, Policy]) -> dict[str, Policy]:
@@ -380,149 +381,169 @@ def program_width(count: int) -> int:
     return math.ceil(count / math.ceil(count / MAX_WIDTH))
 
 
-def _play_finalists(
-    search: _Search, screen: TuningResult, finalists: int, progress: Progress, began: float
-) -> TuningResult:
-    """Play the best of a screen on all seeds.
+# Search spaces
 
-    The paper (Appendix L.1) tunes generative models by "a two-stage generative screen" and says no more. Here the
-    stages differ in the number of seeds alone, so that finalists are ranked by what the paper ranks by.
+
+def search_space(policy: str, protocol: TuningProtocol, fixed: Mapping[str, Any]) -> dict[str, Range]:
+    """Return what is searched for a policy: the protocol's ranges, its own, or ranges around its defaults.
+
+    A name such as ``alpha.max+alpha.min`` stands for several settings, whose values are separated by ``/``. Settings
+    in ``fixed`` are left out.
     """
-    complete = [trial for trial in screen.record["trials"] if trial["value"] is not None]
-    chosen = sorted(complete, key=lambda trial: (trial["value"], trial["number"]))[:finalists]
-    played, compiling, programs = [], 0.0, 0
-    for done, trial in enumerate(chosen):
-        progress("finalists", done, len(chosen))
-        results = search.evaluate({"finalist": search.build(trial["params"])})
-        result = results["finalist"]
-        played.append({**trial, "value": None if result.diverged else result.mean()})
-        compiling, programs = compiling + results.seconds["compile"], programs + results.programs
-    first = screen.record
-    more = {
-        "combinations": first["combinations"],
-        "importances": first["importances"],
-        "programs": first["programs"] + programs,
-        "compile_seconds": first["compile_seconds"] + compiling,
-        "seconds": time.perf_counter() - began,
-        "screen": first,
-    }
-    return search.result(played, more)
+    spec = policies.REGISTRY[policy]
+    declared = protocol.space if protocol.space is not None else spec.search_space
+    space = _space_around(spec()) if declared is None else declared
+    free = {name: tuple(values) for name, values in space.items() if not fixed.keys() & set(name.split("+"))}
+    if not free:
+        raise SettingsError(f"policy {policy!r} has no setting that is not fixed: there is nothing to search")
+    return free
+
+
+def candidate_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a candidate's settings by dotted name.
+
+    >>> candidate_settings({"policy_lr": 0.1, "alpha.max+alpha.min": "0.3/0.02"})
+    {'policy_lr': 0.1, 'alpha.max': 0.3, 'alpha.min': 0.02}
+    """
+    settings: dict[str, Any] = {}
+    for name, value in values.items():
+        names = name.split("+")
+        settings |= {name: value} if len(names) == 1 else dict(zip(names, map(float, value.split("/")), strict=True))
+    return settings
+
+
+def _space_around(spec: Spec, prefix: str = "") -> dict[str, Range]:
+    """Return a range around the default of every setting that is a number, and every choice among words."""
+    space: dict[str, Range] = {}
+    for name, field in type(spec).model_fields.items():
+        value = getattr(spec, name)
+        if isinstance(value, Spec):
+            space |= {} if value.registry is not None else _space_around(value, f"{prefix}{name}.")
+        elif isinstance(value, bool):
+            space[prefix + name] = ("choice", True, False)
+        elif typing.get_origin(field.annotation) is typing.Literal:
+            space[prefix + name] = ("choice", *typing.get_args(field.annotation))
+        elif isinstance(value, int | float):
+            space[prefix + name] = _range_around(value, field)
+    return space
+
+
+def _range_around(value: float, field: Any) -> Range:
+    """Return a range around a default within the bounds that its field declares."""
+    lows = [getattr(limit, name, None) for limit in field.metadata for name in ("ge", "gt")]
+    highs = [getattr(limit, name, None) for limit in field.metadata for name in ("le", "lt")]
+    low = max((float(bound) for bound in lows if bound is not None), default=-math.inf)
+    high = min((float(bound) for bound in highs if bound is not None), default=math.inf)
+    if isinstance(value, int):
+        return "int", int(max(1 if value > 0 else value, low)), int(min(max(4 * value, 4), high))
+    if value > 0:
+        lower = max(value / WIDTH, low) if low > 0 else value / WIDTH
+        return "log", lower, min(value * WIDTH, MAX_FRACTION * high)
+    return "uniform", max(low, -1.0), min(MAX_FRACTION * high, 1.0)
 
 
 # Trials
 
 
-def _optuna() -> ModuleType:
-    return require("optuna", extra="tune")
+def make_distribution(name: str, values: Any) -> Any:
+    """Return a declared range as a distribution of Optuna; refuse what is none."""
+    distributions = require("optuna", extra="tune").distributions
+    try:
+        kind, *numbers = values
+        if kind == "choice":
+            return distributions.CategoricalDistribution(numbers)
+        low, high = numbers
+        if kind == "int":
+            return distributions.IntDistribution(low, high)
+        if kind in ("log", "uniform"):
+            return distributions.FloatDistribution(low, high, log=kind == "log")
+        raise ValueError("no such range")
+    except (TypeError, ValueError) as error:
+        raise SettingsError(
+            f"search_space of {name!r}: expected ('log', low, high), ('uniform', low, high), ('int', low, high) or "
+            f"('choice', …), got {values!r} ({error})"
+        ) from None
 
 
 def make_sampler(sampler: Any, seed: int) -> Any:
     """Return a sampler of Optuna by its name; a sampler is returned as it is."""
-    optuna = _optuna()
+    samplers = require("optuna", extra="tune").samplers
     if not isinstance(sampler, str):
         return sampler
     makers: dict[str, Callable[[], Any]] = {
-        RANDOM: lambda: _counter_sampler(seed),
-        "tpe": lambda: optuna.samplers.TPESampler(seed=seed, constant_liar=True),
-        "gp": lambda: optuna.samplers.GPSampler(seed=seed),
-        "qmc": lambda: optuna.samplers.QMCSampler(seed=seed),
+        RANDOM: lambda: _counter_sampler(samplers.RandomSampler, seed),
+        "tpe": lambda: samplers.TPESampler(seed=seed, constant_liar=True),
+        "gp": lambda: samplers.GPSampler(seed=seed),
+        "qmc": lambda: samplers.QMCSampler(seed=seed),
     }
     if sampler not in makers:
         raise SettingsError(f"expected a sampler of Optuna, or one of {', '.join(makers)}, got {sampler!r}")
     return makers[sampler]()
 
 
-def _counter_sampler(seed: int) -> Any:
+def _counter_sampler(base: Any, seed: int) -> Any:
     """Return a random sampler whose draws depend on the seed, the trial's number and the parameter's name only.
 
     Workers and interrupted searches then draw the same candidates, which Optuna's own random sampler does not promise.
     """
-    base = _optuna().samplers.BaseSampler
 
-    class CounterSampler(base):  # type: ignore[misc, valid-type]
-        def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
-            return {}
-
-        def sample_relative(self, study: Any, trial: Any, search_space: dict[str, Any]) -> dict[str, Any]:
-            return {}
-
+    class CounterSampler(base):  # type: ignore[misc]
         def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
-            return draw(seed, trial.number, param_name, _range_of(param_distribution))
+            digest = hashlib.sha256(f"{seed}/{trial.number}/{param_name}".encode()).digest()
+            drawing = base(int.from_bytes(digest[:4], "big"))
+            return drawing.sample_independent(study, trial, param_name, param_distribution)
 
     return CounterSampler()
 
 
-def draw(seed: int, number: int, name: str, values: Range) -> Any:
-    """Return what random search tries for one setting in one trial."""
-    digest = hashlib.sha256(f"{seed}/{number}/{name}".encode()).digest()
-    rng = np.random.default_rng(np.frombuffer(digest, np.uint32))
-    kind, *numbers = values
-    if kind == "choice":
-        return numbers[int(rng.integers(len(numbers)))]
-    low, high = numbers
-    if kind == "int":
-        return int(rng.integers(low, high + 1))
-    if kind == "log":
-        return float(np.clip(np.exp(rng.uniform(np.log(low), np.log(high))), low, high))
-    return float(rng.uniform(low, high))
-
-
-def _distribution(values: Range) -> Any:
-    """Return a range as a distribution of Optuna."""
-    kind, *numbers = values
-    distributions = _optuna().distributions
-    if kind == "choice":
-        return distributions.CategoricalDistribution(numbers)
-    if kind == "int":
-        return distributions.IntDistribution(*numbers)
-    return distributions.FloatDistribution(*numbers, log=kind == "log")
-
-
-def _range_of(distribution: Any) -> Range:
-    """Return a distribution of Optuna as a range."""
-    choices = getattr(distribution, "choices", None)
-    if choices is not None:
-        return ("choice", *choices)
-    kind = "int" if isinstance(distribution.low, int) else "log" if distribution.log else "uniform"
-    return kind, distribution.low, distribution.high
-
-
-_OPEN: set[str] = set()
-"""Searches of this process that have not ended: the trials of one that failed are free."""
-
-
 class _Trials:
-    """The trials of one search in a storage that several workers may use."""
+    """The trials of one search in a storage that several workers may use.
+
+    Next to a storage that is a file of this machine, every worker holds a claim: the operating system releases it when
+    the worker ends, and the trials of that worker are free.
+    """
 
     def __init__(self, storage: Any, name: str, space: Mapping[str, Range], sampler: Any):
-        self.space = {setting: _distribution(values) for setting, values in space.items()}
-        self.id, self.storage = uuid.uuid4().hex, storage
-        optuna = _optuna()
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.optuna = require("optuna", extra="tune")
+        self.optuna.logging.set_verbosity(self.optuna.logging.WARNING)
+        self.space = {setting: make_distribution(setting, values) for setting, values in space.items()}
+        self.worker, self.storage = uuid.uuid4().hex, storage
+        self.held: dict[int, Any] = {}
         self.path = Path(storage) if isinstance(storage, str | os.PathLike) and "://" not in str(storage) else None
-        _OPEN.add(self.id)
         with self._readable_errors():
             if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
             with self._alone():
-                self.study = optuna.create_study(
+                self.study = self.optuna.create_study(
                     storage=self._open(), study_name=name, sampler=sampler, load_if_exists=True, direction="minimize"
                 )
+                self.claim_file = None if self.path is None else self._claim_of(self.worker)
+                if self.claim_file is not None:
+                    self.claim_file.try_acquire()
 
     def _open(self) -> Any:
         """Return the storage of Optuna."""
-        storages = _optuna().storages
+        storages = self.optuna.storages
         if self.path is None:
             return self.storage
         if self.path.suffix == ".log":
             return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.path)))
         return storages.RDBStorage(f"sqlite:///{self.path}", engine_kwargs={"connect_args": {"timeout": 60}})
 
+    def _claim_of(self, worker: str) -> Claim:
+        assert self.path is not None
+        return Claim(self.path.with_name(f"{self.path.name}.{worker}"))
+
     def __enter__(self) -> "_Trials":
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _OPEN.discard(self.id)
+        if self.claim_file is not None:
+            self.claim_file.release()
+            return
+        for trial in self.held.values():  # what an error left undone is free
+            with contextlib.suppress(Exception):
+                trial.set_user_attr("worker", "")
 
     @contextlib.contextmanager
     def _readable_errors(self) -> Iterator[None]:
@@ -546,72 +567,65 @@ class _Trials:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def claim(self, wanted: int, most: int, progress: Progress = no_progress) -> dict[int, dict[str, Any]]:
-        """Take up to ``most`` trials: those that dead workers left, then new ones until there are ``wanted``."""
-        optuna = _optuna()
-        claimed: dict[int, dict[str, Any]] = {}
+    def claim(self, wanted: int, most: int, progress: Progress) -> tuple[dict[int, dict[str, Any]], int]:
+        """Take up to ``most`` trials: those that dead workers left, then new ones until there are ``wanted``.
+
+        Return their values by number, and how many trials living workers have.
+        """
         with self._readable_errors(), self._alone():
             every = self.study.get_trials(deepcopy=False)
-            lost = [trial for trial in every if trial.state == optuna.trial.TrialState.RUNNING and _is_lost(trial)]
+            running = [trial for trial in every if trial.state == self.optuna.trial.TrialState.RUNNING]
+            workers = {trial.user_attrs.get("worker", "") for trial in running}
+            dead = {worker for worker in workers if self._is_dead(worker)}
+            lost = [trial for trial in running if self._is_lost(trial, dead)]
             count = max(0, min(most - len(lost[:most]), wanted - len(every)))
-            for frozen in lost[:most]:
-                trial = optuna.trial.Trial(self.study, frozen._trial_id)
-                claimed[trial.number] = self._mark(
-                    {name: trial._suggest(name, d) for name, d in self.space.items()}, trial
-                )
+            trials = [self.optuna.trial.Trial(self.study, trial._trial_id) for trial in lost[:most]]
             for done in range(count):
                 progress("drawing trials", done, count)
-                trial = self.study.ask(self.space)
-                claimed[trial.number] = self._mark(dict(trial.params), trial)
-        return claimed
+                trials.append(self.study.ask())
+            claimed = {}
+            for trial in trials:
+                trial.set_user_attr("worker", self.worker)
+                self.held[trial.number] = trial
+                claimed[trial.number] = {name: trial._suggest(name, d) for name, d in self.space.items()}
+        return claimed, len(running) - len(lost)
 
-    def _mark(self, values: dict[str, Any], trial: Any) -> dict[str, Any]:
-        trial.set_user_attr("worker", f"{platform.node()}:{os.getpid()}:{self.id}")
-        return {name: values[name] for name in self.space}
+    def _is_dead(self, worker: str) -> bool:
+        """Return whether a worker has ended; one without a name ended before it wrote that."""
+        if self.path is None or not worker:
+            return not worker
+        claim = self._claim_of(worker)
+        if worker == self.worker or not claim.try_acquire():
+            return False
+        claim.release()
+        return True
 
-    def tell(self, number: int, value: float, diverged: int) -> None:
+    def _is_lost(self, trial: Any, dead: set[str]) -> bool:
+        """Return whether the worker of a running trial is gone."""
+        started = trial.datetime_start
+        overdue = self.path is None and started is not None and time.time() - started.timestamp() > LOST_SECONDS
+        return overdue or trial.user_attrs.get("worker", "") in dead
+
+    def tell(self, number: int, result: Any) -> None:
         """Write the outcome of a trial; one with replications that diverged has failed."""
-        failed = bool(diverged) or not np.isfinite(value)
+        value = float(result.mean())
+        failed = bool(result.diverged) or not np.isfinite(value)
         with self._readable_errors():
-            state = _optuna().trial.TrialState.FAIL if failed else None
-            self.study.tell(number, None if failed else float(value), state=state, skip_if_finished=True)
-
-    def running_elsewhere(self) -> int:
-        """Return how many trials living workers are at."""
-        with self._readable_errors():
-            running = self.study.get_trials(deepcopy=False, states=(_optuna().trial.TrialState.RUNNING,))
-        return sum(not _is_lost(trial) for trial in running)
+            state = self.optuna.trial.TrialState.FAIL if failed else None
+            self.study.tell(number, None if failed else value, state=state, skip_if_finished=True)
+            self.held.pop(number, None)
 
     def finished(self) -> list[dict[str, Any]]:
         """Return every trial with an outcome as JSON data."""
-        states = _optuna().trial.TrialState
+        states = self.optuna.trial.TrialState
         with self._readable_errors():
             trials = self.study.get_trials(deepcopy=False, states=(states.COMPLETE, states.FAIL))
         return [{"number": trial.number, "value": trial.value, "params": trial.params} for trial in trials]
 
     def importances(self) -> dict[str, float]:
         """Return the share of the variation that each setting explains (PED-ANOVA); nothing for few trials."""
-        optuna = _optuna()
-        complete = self.study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+        complete = self.study.get_trials(deepcopy=False, states=(self.optuna.trial.TrialState.COMPLETE,))
         if len(complete) < MIN_TRIALS_FOR_IMPORTANCE:
             return {}
-        evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-        return dict(optuna.importance.get_param_importances(self.study, evaluator=evaluator))
-
-
-def _is_lost(trial: Any) -> bool:
-    """Return whether the worker of a running trial is gone."""
-    worker = str(trial.user_attrs.get("worker", ""))
-    host, process, search = (*worker.split(":"), "", "")[:3]
-    if host != platform.node() or not process.isdigit():
-        started, limit = trial.datetime_start, LOST_SECONDS if worker else NAMELESS_SECONDS
-        return started is None or time.time() - started.timestamp() > limit
-    if int(process) == os.getpid():
-        return search not in _OPEN
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+        evaluator = self.optuna.importance.PedAnovaImportanceEvaluator()
+        return dict(self.optuna.importance.get_param_importances(self.study, evaluator=evaluator))

@@ -5,6 +5,9 @@ import functools
 from importlib import resources
 
 from regretless.experiments import Preset, Published
+from regretless_dfhpg.tuning import tuning
+
+__all__ = ["preset", "published", "tuning"]
 
 _KEYS = ("benchmark", "degree", "model")
 

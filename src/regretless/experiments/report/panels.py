@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from regretless.experiments.arena_scores import OverallScore, Score, overall_scores, score
+from regretless.experiments.arena import OverallScore, Score, overall_scores, score
 from regretless.experiments.extension import REPORT
 from regretless.experiments.report.content import (
     Block,
@@ -399,9 +399,9 @@ def overall_table(scores: Scores, name: str, marked: bool) -> Table:
             Value(str(each.worlds)),
             number_value(each.relative),
             Value(f"{format_number(low)} to {format_number(high)}", (low, high)),
-            number_value(each.ratio),
-            Value(f"{each.worst} ({format_number(each.worst_relative)})"),
-            Value(f"{each.below_fixed} of {each.fixed_matters}"),
+            number_value(each.ratio_to_linear_old),
+            Value(f"{each.worst_world} ({format_number(each.worst_relative)})"),
+            Value(f"{each.below_best_fixed} of {each.of_worlds_where_it_matters}"),
             number_value(each.microseconds),
         )
         rows.append(row(*cells, style="best" if marked and each.relative == lowest else ""))
