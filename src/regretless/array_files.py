@@ -4,6 +4,7 @@ The members of the archive are not compressed, so that a small file cannot unfol
 against their CRC when they are read. ``numpy.load`` reads the arrays.
 """
 
+import functools
 import io
 import json
 import os
@@ -88,19 +89,27 @@ def flatten_tree(prefix: str, tree: Any) -> dict[str, np.ndarray]:
     """Return every array of a tree by its path."""
     import jax
 
-    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-    return {prefix + jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+    leaves, structure = jax.tree.flatten(tree)
+    return dict(zip(_leaf_names(prefix, structure), map(np.asarray, leaves), strict=True))
+
+
+@functools.lru_cache(maxsize=64)  # a learner asks again and again for few structures
+def _leaf_names(prefix: str, structure: Any) -> list[str]:
+    import jax
+
+    paths, _ = jax.tree_util.tree_flatten_with_path(jax.tree.unflatten(structure, [0] * structure.num_leaves))
+    return [prefix + jax.tree_util.keystr(path) for path, _ in paths]
 
 
 def restore_tree(prefix: str, template: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return the tree of the template's form from its named arrays; refuse other shapes, types or names."""
     import jax
 
-    leaves, structure = jax.tree_util.tree_flatten_with_path(template)
-    names = [prefix + jax.tree_util.keystr(path) for path, _ in leaves]
+    leaves, structure = jax.tree.flatten(template)
+    names = _leaf_names(prefix, structure)
     require_no_extra(prefix, names, arrays)
     restored = []
-    for name, (_, leaf) in zip(names, leaves, strict=True):
+    for name, leaf in zip(names, leaves, strict=True):
         if name not in arrays:
             raise CheckpointError(f"expected an array {name!r}: it belongs to another policy or oracle")
         array = arrays[name]

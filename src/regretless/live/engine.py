@@ -111,9 +111,11 @@ class Engine:
                 running = add_guard(running, None, budget=budget)
             self.problem, self.oracle = running.problem, running.oracle
             shared = jax.tree.map(_without_solver, running, is_leaf=lambda node: isinstance(node, Oracle))
-            self.numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
+            self.policy_numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
-        self.static = StaticPolicy.of(static)
+        # without their tree, which would be taken apart in every call
+        self.numbers, structure = jax.tree.flatten(self.policy_numbers)
+        self.static = StaticPolicy.of(static, structure)
 
     def with_instance(self, instance: Instance) -> "Engine":
         """Return the engine for instances of this form."""
@@ -456,18 +458,18 @@ class StaticPolicy:
 
     known: ClassVar[weakref.WeakValueDictionary[Hashable, "StaticPolicy"]] = weakref.WeakValueDictionary()
 
-    def __init__(self, static: Any):
-        self.static = static
+    def __init__(self, static: Any, structure: Any):
+        self.static, self.structure = static, structure
 
     @classmethod
-    def of(cls, static: Any) -> "StaticPolicy":
-        """Return the one object for this policy without its numbers."""
-        leaves, structure = jax.tree.flatten(static)
-        return cls.known.setdefault((tuple(leaves), structure), cls(static))
+    def of(cls, static: Any, structure: Any) -> "StaticPolicy":
+        """Return the one object for this policy without its numbers; ``structure`` is that of their tree."""
+        leaves, rest = jax.tree.flatten(static)
+        return cls.known.setdefault((tuple(leaves), rest, structure), cls(static, structure))
 
-    def policy(self, numbers: Any) -> Policy:
+    def policy(self, numbers: Sequence[Any]) -> Policy:
         """Return the whole policy."""
-        return eqx.combine(numbers, self.static)
+        return eqx.combine(jax.tree.unflatten(self.structure, numbers), self.static)
 
 
 class PackedInfo(eqx.Module):

@@ -211,8 +211,7 @@ def is_no_better_than_random(random: CostComparison, rewards: bool = False) -> b
     )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class HealthRecord:
+class HealthRecord(NamedTuple):
     """Immutable summary of a learner's learning steps, of bounded size.
 
     ``after_feedback`` returns the next record; ``arrays`` and ``from_arrays`` store it.
@@ -246,7 +245,7 @@ class HealthRecord:
         values[~np.isfinite(values)] = np.nan
         steps, learned = self.steps.copy(), self.learned + 1
         steps[self.learned % WINDOW] = values
-        record = dataclasses.replace(self, steps=steps, learned=learned)
+        record = self._replace(steps=steps, learned=learned)
         if np.isnan(values[:2]).any():
             return record
         kind, total = OTHER_ROUND if decision is None else kind_of_round(decision), float(values[1])
@@ -259,7 +258,7 @@ class HealthRecord:
                 features = model_features(np.asarray(decision.context, float)[None], w[None])[0]
                 opening = (*opening, np.concatenate([features, w, [total]]))
         paid = _after_total(self.paid, total) if kind == LEARNER_ROUND else self.paid
-        return dataclasses.replace(record, world=world, opening=opening, paid=paid)
+        return record._replace(world=world, opening=opening, paid=paid)
 
     def active_alarm(self) -> DriftAlarm | None:
         """Return the last alarm while it is not older than ``WINDOW`` learning steps."""
@@ -331,7 +330,7 @@ class HealthRecord:
             raise CheckpointError("health: counts and arrays contradict each other")
         kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
         opening, world = tuple(arrays["opening"]), (before, rounds)
-        return dataclasses.replace(empty, learned=learned, world=world, opening=opening, drift=drift, **kept)
+        return empty._replace(learned=learned, world=world, opening=opening, drift=drift, **kept)
 
     def _after_error(self, kind: int, id: int, size: float) -> Self:
         """Return the record after a prediction error; an alarm forgets what was known of the costs before."""
@@ -342,10 +341,10 @@ class HealthRecord:
             changed = bool(DETECTOR.changed(drift)[kind])
         rises = np.where((drift.rising == 1) & (np.arange(3) == kind), id, self.rises)
         if not changed:
-            return dataclasses.replace(self, drift=drift, rises=rises)
+            return self._replace(drift=drift, rises=rises)
         alarm = np.array([id, min(id, int(rises[kind])), self.learned], np.int64)
         drift = DETECTOR.init((3,), xp=np)
-        return dataclasses.replace(self, drift=drift, rises=0 * rises, alarm=alarm, world=(self.learned, 0), opening=())
+        return self._replace(drift=drift, rises=0 * rises, alarm=alarm, world=(self.learned, 0), opening=())
 
     def _opening_table(self) -> np.ndarray:
         return np.stack(self.opening) if self.opening else np.zeros((0, self.width + self.dim + 1))

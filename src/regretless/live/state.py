@@ -232,7 +232,7 @@ def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
     """Return everything numeric of a state as arrays by name."""
     arrays = {
         **({} if state.policy is None else flatten_tree("state", state.policy)),
-        **flatten_tree("numbers", state.engine.numbers),
+        **flatten_tree("numbers", state.engine.policy_numbers),
         **stack("waiting", list(state.waiting.values())),
         **stack("learned", list(state.learned.values())),
         **({} if state.last is None else flatten_tree("last", state.last)),
@@ -356,8 +356,8 @@ def _restore_ids(name: str, arrays: dict[str, np.ndarray]) -> list[int]:
 
 def require_numbers(engine: Engine, arrays: dict[str, np.ndarray]) -> None:
     """Refuse the numbers of another policy."""
-    before = restore_tree("numbers", engine.numbers, arrays)
-    if not jax.tree.all(jax.tree.map(np.array_equal, before, engine.numbers)):
+    before = restore_tree("numbers", engine.policy_numbers, arrays)
+    if not jax.tree.all(jax.tree.map(np.array_equal, before, engine.policy_numbers)):
         raise CheckpointError("it was saved with a policy of other numbers (settings)")
 
 
@@ -395,6 +395,8 @@ def _require_finite(name: str, array: np.ndarray) -> None:
 
 def stack(prefix: str, trees: Sequence[Any]) -> dict[str, np.ndarray]:
     """Return trees of one shape as named arrays with a leading axis; nothing for no trees."""
+    if len(trees) == 1:  # as every single decision is
+        return {name: array[None] for name, array in flatten_tree(prefix, trees[0]).items()}
     return flatten_tree(prefix, jax.tree.map(lambda *leaves: np.stack(leaves), *trees)) if trees else {}
 
 

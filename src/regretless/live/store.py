@@ -8,6 +8,7 @@ row, ownership by one writer, and noticing that the file was removed or replaced
 
 import contextlib
 import fcntl
+import functools
 import json
 import math
 import os
@@ -82,6 +83,7 @@ class RecordStore:
     def __init__(self, path: str | os.PathLike[str], *, sync: bool = False, read_only: bool = False):
         self.path = Path(os.path.realpath(path))
         self.read_only = read_only
+        self._names = str(self.path), f"{self.path}-wal"
         self._process = os.getpid()
         self._owner_file = -1
         self._owner_text = ""
@@ -144,14 +146,13 @@ class RecordStore:
         """Commit record ``number``, which must follow the last one; change nothing if that raises StoreError."""
         layout, blob = _pack(arrays)
         text = _to_json(data)
-        with self._errors("write"), self._transaction() as chain:
-            if chain[0] != number - 1:
+        with self._errors("write"), self._transaction() as (last, chain):
+            if last != number - 1:
                 raise StoreError(
-                    f"cannot write {self.path}: expected its last record to be {number - 1}, got {chain[0]}: the file "
-                    "was "
+                    f"cannot write {self.path}: expected its last record to be {number - 1}, got {last}: the file was "
                     "replaced or changed by another program; nothing was changed"
                 )
-            checksum = _checksum(chain[1], number, kind, text, layout, blob)
+            checksum = _checksum(chain, number, kind, text, layout, blob)
             insert = "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)"
             self._connection.execute(insert, (number, kind, text, layout, blob, checksum))
             if keys:
@@ -408,9 +409,8 @@ class RecordStore:
 
     def _identify_files(self) -> tuple[Any, ...]:
         """Return what identifies the database file and its write-ahead file, with the size of the former."""
-        status = os.stat(self.path)
-        wal = os.stat(f"{self.path}-wal")
-        return (status.st_dev, status.st_ino), wal.st_ino, status.st_size
+        database, wal = map(os.stat, self._names)
+        return (database.st_dev, database.st_ino), wal.st_ino, database.st_size
 
     def _require_same_files(self) -> None:
         """Refuse to write into a file that was removed, replaced or truncated since the last write."""
@@ -566,8 +566,7 @@ def _decode(text: bytes) -> str:
     return text.decode(errors="replace")
 
 
-def _to_json(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+_to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def _from_json(text: str) -> dict[str, Any]:
@@ -585,9 +584,14 @@ def _checksum(chain: int, number: int, kind: str, text: str, layout: str, blob: 
 
 def _pack(arrays: Mapping[str, np.ndarray]) -> tuple[str, bytes]:
     """Return names, types and shapes of arrays as JSON, and their numbers as bytes."""
-    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    layout = [[name, array.dtype.str, list(array.shape)] for name, array in plain.items()]
-    return json.dumps(layout, separators=(",", ":")), b"".join(array.tobytes() for array in plain.values())
+    plain = {name: np.asarray(array) for name, array in arrays.items()}
+    layout = tuple((name, array.dtype.str, array.shape) for name, array in plain.items())
+    return _describe_layout(layout), b"".join(array.tobytes() for array in plain.values())
+
+
+@functools.lru_cache(maxsize=64)  # the same for every decision, and for every feedback
+def _describe_layout(layout: tuple[Any, ...]) -> str:
+    return _to_json(layout)
 
 
 def _unpack(layout: str, blob: bytes) -> dict[str, np.ndarray]:

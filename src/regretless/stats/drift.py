@@ -78,7 +78,7 @@ class ChangeDetector(NamedTuple):
         error = xp.where(rounds > self.recent, capped, error)
 
         def average(mean: Any, window: int) -> Any:
-            return mean + xp.where(observed, 1.0 / xp.clip(rounds, 1, window), 0.0) * (error - mean)
+            return mean + xp.where(observed, 1.0 / xp.minimum(xp.maximum(rounds, 1), window), 0.0) * (error - mean)
 
         recent, usual = average(state.recent, self.recent), average(state.usual, self.usual)
         rising = xp.where(recent > self.ratio**0.5 * (usual + self.tolerance), state.rising + observed, 0)
