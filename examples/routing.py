@@ -2,8 +2,8 @@
 
 A courier drives from the depot to the customer every few minutes. What a street costs depends on the hour and the
 rain. The duration of a trip is known 30 trips later, one in five is never reported, streets close and open, and the
-route planner crashes now and then. Every call is in the store before it returns: kill this program and start it again with the
-same folder, and it ends as if nothing had happened.
+route planner crashes now and then. Every call is in the store before it returns: kill this program and start it again
+with the same folder, and it ends as if nothing had happened.
 
     python examples/routing.py FOLDER [TRIPS]
 """
