@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import plots
-from regretless.plots import HeatMap, Line, Palette, curve_plot, fit_axis, log_axis, log_ticks, plotly_chart
+from regretless.plots import HeatMap, Line, Palette, curve_plot, fit_axis, log_ticks, plotly_chart
 
 matplotlib.use("Agg")
 
@@ -16,12 +16,10 @@ matplotlib.use("Agg")
 @given(st.floats(-6, 9), st.one_of(st.floats(0.0005, 0.3), st.floats(0.3, 15)))
 def test_a_logarithmic_axis_is_readable_at_any_range(start, decades):
     low, high = 10.0**start, 10.0 ** (start + decades)
-    axis = log_axis(low, high)
-    ticks, texts = axis["tickvals"], axis["ticktext"]
+    ticks = log_ticks(low, high)
     assert 3 <= len(ticks) <= plots.MAX_TICKS
     assert all(low <= tick <= high for tick in ticks)
     assert ticks == sorted(set(ticks))
-    np.testing.assert_allclose([float(text) for text in texts], ticks, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -29,9 +27,10 @@ def test_a_logarithmic_axis_is_readable_at_any_range(start, decades):
 )
 def test_an_axis_fits_its_values_and_leaves_far_references_out(low, high):
     assert 3 <= len(log_ticks(low, high)) <= 12
-    axis, near, far = fit_axis("", [np.array([low, high])], True, [Line("r", [0.0], np.array([high * 100]))])
-    assert (near, len(far)) == ([], 1) or high / low > 1e4
+    far = Line("r", [0.0], np.array([high * 100]))
+    axis = fit_axis("", [np.array([low, high])], True, [far])
     assert axis.range[0] < low < high < axis.range[1]
+    assert axis.range[1] < high * 100 or high / low > 1e4
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 7, 200, 2000, 15_000])
@@ -58,25 +57,25 @@ def nine_curves():
 def test_curves_differ_without_colour():
     plot = nine_curves()
     assert len({(line.style.marker, line.style.dash) for line in plot.lines}) == len(LABELS)
-    assert len(set(plots.reference_dashes(["random", "random (b)", "custom", "best fixed", "other"]).values())) == 5
+    assert list(plot.visible_references()) == ["dot", "dash"], "reference lines differ, too"
     many = Palette()
     styles = [many[f"policy {i}"] for i in range(30)]
     assert len(set(styles)) == 30
     assert not set(styles) & set(plots.POLICY_STYLES.values())
 
 
-def test_names_stand_at_the_line_ends_and_far_references_in_words():
+def test_every_line_is_in_the_legend_and_far_references_in_words():
     figure = plots.draw(nine_curves(), "nine")
     axes = figure.axes[0]
-    names = {text.get_text(): text for text in axes.texts}
-    assert set(names) >= {"DFHPG-0", "ε-greedy", "custom", "random", "random (b)"}
+    (legend,) = figure.legends
+    names = {text.get_text() for text in legend.get_texts()}
+    assert names >= {"DFHPG-0", "ε-greedy", "custom", "random", "random (b)"}
+    figure.draw_without_rendering()
+    assert not legend.get_window_extent().overlaps(axes.xaxis.label.get_window_extent())
     assert "Outside the chart: clairvoyant 0.2, worst 900." in axes.get_xlabel()
-    places = sorted(text.xyann[1] for text in names.values())
-    assert min(np.diff(places)) * axes.bbox.height >= 6.5 * figure.dpi / 72, "no name covers another"
     low, high = axes.get_ylim()
     assert low > 5.0
     assert high < 60.0, "far references do not stretch the axis"
-    assert plots.spread_apart([0.2, 0.2], 0.1, 0.2, 1.0) == [0.2, 0.3]
 
 
 def test_a_sheet_has_one_legend_below_its_charts():
@@ -104,7 +103,7 @@ def test_both_libraries_draw_the_same_numbers():
 @pytest.mark.parametrize("form", ["points", "bars"])
 def test_points_and_bars_have_error_bars(form):
     lines = [Line(name, ["a", "b"], np.array([1.0, 2.0]), np.array([0.1, 0.2]), Palette()[name]) for name in "xy"]
-    plot = plots.Plot(form, lines, [], plots.Axis("", categories=True), plots.Axis("regret"), [])
+    plot = plots.Plot(form, lines, [], plots.Axis("", categories=True), plots.Axis("regret"))
     for trace in plotly_chart(plot)["data"]:
         assert trace["error_y"]["array"] == [0.1, 0.2]
         assert trace["x"] == ["a", "b"]
@@ -115,8 +114,7 @@ def test_a_heat_map_shows_every_number(tmp_path):
     grid = np.array([[1.0e5, 2.0e5], [3.0e5, np.nan]])
     heat_map = HeatMap(["r1", "r2"], ["c1", "c2"], grid, np.log10(grid))
     figure = plots.draw(heat_map, "map")
-    assert [text.get_text() for text in figure.axes[0].texts] == ["1.00", "2.00", "3.00", "–"]
-    assert r"10^{5}" in figure.axes[0].get_title()
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1.00e5", "2.00e5", "3.00e5", "–"]
     (trace,) = plotly_chart(heat_map)["data"]
     assert trace["text"] == [["1.00e5", "2.00e5"], ["3.00e5", "–"]]
     for suffix in (".png", ".pdf"):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from regretless.experiments.arena import NAME as ARENA
 from regretless.experiments.report import CellView, Page, PanelContext, Table, Value, read_page, to_markdown
-from regretless.experiments.report.content import count_text, mean_value, number_value, row
+from regretless.experiments.report.content import mean_value, number_value, row
 from regretless.experiments.report.page import make_sections, study_section
 from regretless.experiments.report.panels import (
     BENCHMARK_NAMES,
@@ -28,7 +28,7 @@ from regretless.experiments.report.panels import (
 from regretless.experiments.resolve import is_outdated
 from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Study
-from regretless.formatting import format_number
+from regretless.formatting import count_text, format_number
 from regretless.plots import draw, draw_sheet, save_figure
 from regretless_dfhpg.deviations import deviations_page
 from regretless_dfhpg.report import claims_text, page_claims, theory_charts

@@ -1,7 +1,7 @@
 """Numbers and names as text."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 POLICY_NAMES = {
@@ -102,3 +102,37 @@ def unique_name(name: str, taken: Iterable[str], form: str = " ({})") -> str:
         count += 1
         candidate = name + form.format(count)
     return candidate
+
+
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    Parameters
+    ----------
+    count : int
+        The number.
+    noun, plural : str
+        The noun; the plural form is only needed if it is irregular.
+
+    Examples
+    --------
+    >>> count_text(1, "study", "studies"), count_text(2000, "round")
+    ('1 study', '2,000 rounds')
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Join words for a sentence.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Parts of an enumeration.
+
+    Examples
+    --------
+    >>> join_words(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -5,6 +5,7 @@ Both libraries belong to the extra ``plots`` and are imported when something is 
 
 import contextlib
 import html
+import itertools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,8 +68,8 @@ DASHES: dict[str, Any] = {
     "dashdotdot": (0, (4, 1.5, 1, 1.5, 1, 1.5)),
 }
 """Plotly's dash names with matplotlib's patterns."""
-PLOTLY_DASHES = {"dashdotdot": "6px,3px,2px,3px,2px,3px"}
-"""Dashes for which plotly has no name."""
+PLOTLY_DASHES = {"dashdotdot": "6px,3px,2px,3px,2px,3px", "longdash": "11px,4px"}
+"""Dashes for which plotly has no name, or one that is too long for a legend."""
 
 POLICY_STYLES = {
     "adaptive": Style("#7f4fc9", "square", "longdash"),
@@ -87,11 +88,8 @@ POLICY_STYLES = {
 OTHER_COLOURS = ("#2f7d4f", "#8c5a1e", "#3d6f8e", "#c2558f", "#6b7a12", "#b03a2e", "#5c4b8a", "#188aa8", "#d07c5c")
 """Colours of labels without a style of their own, in the order in which they are first used."""
 _TAKEN = {(style.marker, style.dash) for style in POLICY_STYLES.values()}
-_OTHER_DASHES = ("dash", "dot", "dashdot", "longdash", "dashdotdot", "solid")
-_OTHER_PAIRS = [
-    pair for i in range(42) if (pair := (list(MARKERS)[i % len(MARKERS)], _OTHER_DASHES[i % 6])) not in _TAKEN
-]
-REFERENCE_DASHES = {"random": "dot", "best_fixed": "dash", "clairvoyant": "dashdot", "market_forecast": "longdash"}
+_OTHER_PAIRS = [pair for pair in itertools.product(MARKERS, DASHES) if pair not in _TAKEN]
+REFERENCE_DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot", "dashdotdot")
 
 
 class Palette:
@@ -110,23 +108,9 @@ class Palette:
             return POLICY_STYLES[label]
         if label not in self._assigned:
             index = len(self._assigned)
-            colour = OTHER_COLOURS[index % len(OTHER_COLOURS)]
-            self._assigned[label] = Style(colour, *_OTHER_PAIRS[index % len(_OTHER_PAIRS)])
+            pair = _OTHER_PAIRS[8 * index % len(_OTHER_PAIRS)]  # neighbours differ in marker and dashes
+            self._assigned[label] = Style(OTHER_COLOURS[index % len(OTHER_COLOURS)], *pair)
         return self._assigned[label]
-
-
-def reference_dashes(names: Iterable[str]) -> dict[str, str]:
-    """Return different dashes for the reference lines of a chart.
-
-    >>> reference_dashes(["random", "random (b)", "quota"])
-    {'random': 'dot', 'random (b)': 'longdashdot', 'quota': 'dashdotdot'}
-    """
-    assigned: dict[str, str] = {}
-    for name in names:
-        preferred = REFERENCE_DASHES.get(name.split(" (")[0].replace(" ", "_"), "longdashdot")
-        candidates = (preferred, "longdashdot", "dashdotdot", *DASHES)
-        assigned[name] = next((dash for dash in candidates if dash not in assigned.values()), preferred)
-    return assigned
 
 
 # --- Descriptions of charts -----------------------------------------------------------------------------------------
@@ -141,15 +125,17 @@ class Line(NamedTuple):
     error: np.ndarray | None = None
     style: Style | None = None
 
-    def low(self, log: bool) -> np.ndarray:
-        """Return the lower edge of the band, kept above zero on a logarithmic axis."""
-        assert self.error is not None
-        return np.maximum(self.y - self.error, 0.02 * self.y) if log else self.y - self.error
+    def band(self, log: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges of the band, kept above zero on a logarithmic axis."""
+        error = np.zeros_like(self.y) if self.error is None else self.error
+        return np.maximum(self.y - error, 0.02 * self.y) if log else self.y - error, self.y + error
 
-    def high(self) -> np.ndarray:
-        """Return the upper edge of the band."""
-        assert self.error is not None
-        return np.asarray(self.y + self.error)
+    def error_bars(self, log: bool) -> np.ndarray | None:
+        """Return how far the band extends below and above; None without errors."""
+        if self.error is None:
+            return None
+        low, high = self.band(log)
+        return np.maximum(np.nan_to_num(np.stack([self.y - low, high - self.y])), 0.0)
 
 
 class Axis(NamedTuple):
@@ -162,25 +148,31 @@ class Axis(NamedTuple):
 
 
 class Plot(NamedTuple):
-    """A chart; ``outside`` holds reference lines too far away to be drawn."""
+    """A chart; reference lines outside the range of the y axis are listed as text."""
 
     form: Literal["curves", "points", "bars"]
     lines: list[Line]
     references: list[Line]
     x: Axis
     y: Axis
-    outside: list[Line]
 
     def categories(self) -> list[float | str]:
         """Return the categories of the x axis from left to right."""
         return list(dict.fromkeys(place for line in [*self.lines, *self.references] for place in line.x))
 
+    def visible_references(self) -> dict[str, Line]:
+        """Return the reference lines in the range of the y axis by their dashes."""
+        low, high = self.y.range or (-math.inf, math.inf)
+        dashed = zip(itertools.cycle(REFERENCE_DASHES), self.references, strict=False)
+        return {dash: line for dash, line in dashed if low <= np.nanmin(line.y) <= np.nanmax(line.y) <= high}
+
     def outside_text(self) -> str:
         """Return the reference lines outside the chart with their values; empty if there are none."""
-        parts = []
-        for line in self.outside:
-            ends = dict.fromkeys(format_number(float(end)) for end in (np.nanmin(line.y), np.nanmax(line.y)))
-            parts.append(f"{display_name(line.label)} {' to '.join(ends)}")
+        visible, parts = [line.label for line in self.visible_references().values()], []
+        for line in self.references:
+            if line.label not in visible:
+                ends = dict.fromkeys(format_number(float(end)) for end in (np.nanmin(line.y), np.nanmax(line.y)))
+                parts.append(f"{display_name(line.label)} {' to '.join(ends)}")
         return f"Outside the chart: {', '.join(parts)}." if parts else ""
 
 
@@ -240,63 +232,35 @@ def curve_plot(
     title: str, lines: list[Line], levels: Sequence[tuple[str, float]], horizon: int, last: int, log: bool | None = None
 ) -> Plot:
     """Return curves up to round ``last`` with reference levels; ``log`` None: if all end above zero."""
-    settled = _between(lines, last // 10, last)  # the first rounds do not set the range
-    final = [values[-1] for values in settled if values.size]
+    # the first rounds do not set the range
+    settled = [line.y[(np.asarray(line.x) >= last // 10) & (np.asarray(line.x) <= last)] for line in lines]
     across: list[float] = [1, horizon] if horizon > 1 else [0.5, 1.5]
     references = [Line(name, across, np.full(2, level)) for name, level in levels]
-    log = all(value > 0 for value in final) if log is None else log
-    axis, near, far = fit_axis(title, settled, log, references, _between(lines, last // 2, last))
-    return Plot("curves", lines, near, Axis("round", range=(1, last) if last > 1 else (0.5, 1.5)), axis, far)
+    log = all(values[-1] > 0 for values in settled if values.size) if log is None else log
+    x = Axis("round", range=(1, last) if last > 1 else (0.5, 1.5))
+    return Plot("curves", lines, references, x, fit_axis(title, settled, log, references))
 
 
-def _between(lines: Sequence[Line], first: int, last: int) -> list[np.ndarray]:
-    return [line.y[(np.asarray(line.x) >= first) & (np.asarray(line.x) <= last)] for line in lines]
-
-
-def fit_axis(
-    title: str,
-    values: Sequence[np.ndarray],
-    log: bool,
-    references: Sequence[Line],
-    core: Sequence[np.ndarray] | None = None,
-) -> tuple[Axis, list[Line], list[Line]]:
-    """Return an axis that the values fill, the reference lines near enough to be drawn, and the others.
-
-    Whether a line is near is measured by the range of ``core`` if given, otherwise of all values.
-    """
-    ends = _ends(values, log)
-    if ends is None:
-        return Axis(title), [], list(references)
-    low, high = ends
+def fit_axis(title: str, values: Sequence[np.ndarray], log: bool, references: Sequence[Line] = ()) -> Axis:
+    """Return an axis that the values fill, widened for the reference lines that are near."""
+    numbers = np.concatenate([np.zeros(0), *map(np.ravel, values)])
+    numbers = numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))]
+    if not numbers.size:
+        return Axis(title)
+    places = np.log10(numbers) if log else numbers
+    low, high = float(places.min()), float(places.max())
     smallest = 0.1 if log else 0.1 * abs(high) or 1.0
-    first, last = (_ends(core, log) if core is not None else None) or ends
-    room = MAX_REFERENCE_GAP * max(last - first, smallest)
-    first, last = min(low, first - room), max(high, last + room)
-    near: list[Line] = []
-    far: list[Line] = []
+    room = MAX_REFERENCE_GAP * max(high - low, smallest)
+    first, last = low - room, high + room
     for line in references:
-        level = _positions(line.y, log)
-        inside = first <= np.nanmin(level) and np.nanmax(level) <= last
-        (near if inside else far).append(line)
-        if inside:
-            low, high = min(low, float(np.nanmin(level))), max(high, float(np.nanmax(level)))
+        ends = [float(np.nanmin(line.y)), float(np.nanmax(line.y))]
+        if log:
+            ends = [math.log10(end) if end > 0 else -math.inf for end in ends]
+        if first <= ends[0] <= ends[1] <= last:
+            low, high = min(low, ends[0]), max(high, ends[1])
     margin = 0.06 * (high - low) or 0.5 * smallest
-    low, high = low - margin, high + margin
-    return Axis(title, log, (10.0**low, 10.0**high) if log else (low, high)), near, far
-
-
-def _ends(values: Sequence[np.ndarray], log: bool) -> tuple[float, float] | None:
-    places = _positions(np.concatenate([np.ravel(part) for part in values]) if values else np.zeros(0), log)
-    places = places[np.isfinite(places)]
-    return (float(places.min()), float(places.max())) if places.size else None
-
-
-def _positions(values: np.ndarray, log: bool) -> np.ndarray:
-    """Return places along an axis: logarithms, -inf for values that a logarithmic axis cannot show, or the values."""
-    if not log:
-        return np.asarray(values, float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(values <= 0, -np.inf, np.log10(values))
+    low, high = (end + sign * margin if end or log else end for end, sign in ((low, -1), (high, 1)))  # bars start at 0
+    return Axis(title, log, (10.0**low, 10.0**high) if log else (low, high))
 
 
 def log_ticks(low: float, high: float) -> list[float]:
@@ -318,13 +282,6 @@ def log_ticks(low: float, high: float) -> list[float]:
         if 3 <= last - first + 1 <= MAX_TICKS:
             return [float(f"{index * spacing:.12g}") for index in range(first, last + 1)]
     return [low, high] if low < high else [low]
-
-
-def _positive_range(plot: Plot) -> tuple[float, float]:
-    """Return the lowest and highest positive value of all lines and of the y range."""
-    values = np.concatenate([*(line.y for line in [*plot.lines, *plot.references]), np.asarray(plot.y.range or ())])
-    positive = values[np.isfinite(values) & (values > 0)]
-    return (float(positive.min()), float(positive.max())) if positive.size else (0.0, 0.0)
 
 
 def regret_plot(
@@ -403,16 +360,16 @@ def plot_results(
     plot = regret_plot(results, references, quantity, log)
     if backend == "plotly":
         return plotly_figure(plot)
-    with _quiet_fonts():
+    with _style({}):
         if ax is None:
             figure = require("matplotlib.pyplot", extra="plots").figure(figsize=(7.2, 3.8), layout="constrained")
             ax = figure.add_subplot()
             draw_on(ax, plot)
-            label_lines(figure, [ax], [plot])
+            _add_legend(figure, [ax], points=8.5)
         else:
             draw_on(ax, plot)
             if plot.lines:
-                ax.legend(frameon=False, fontsize="small", handlelength=2.4)
+                ax.legend(frameon=False, fontsize="small", handlelength=3.4)
         ax.grid(alpha=0.25, linewidth=0.5)
     return ax
 
@@ -437,25 +394,14 @@ PRINT_STYLE: dict[str, Any] = {
 }
 PRINT_SIZE = (3.25, 2.3)
 """Inches of a chart of one column."""
-LABEL_POINTS = 6.5
-"""Font size of the labels at the line ends."""
-MAX_END_LABEL = 22
-"""Characters of a label that still fits at the end of its line; longer ones go into a legend."""
 HEAT_COLOURS = [[0.0, "#f6f1dc"], [0.3, "#b9d9c0"], [0.65, "#4f9d9a"], [1.0, "#123f52"]]
 
 
 @contextlib.contextmanager
-def _quiet_fonts() -> Iterator[None]:
-    """Suppress warnings about letters that a font lacks."""
-    with warnings.catch_warnings():
+def _style(settings: dict[str, Any]) -> Iterator[None]:
+    """Set matplotlib's settings, without warnings about letters that a font lacks."""
+    with require("matplotlib", extra="plots").rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        yield
-
-
-@contextlib.contextmanager
-def print_style() -> Iterator[None]:
-    """Set matplotlib's style for figures in print."""
-    with require("matplotlib", extra="plots").rc_context(PRINT_STYLE), _quiet_fonts():
         yield
 
 
@@ -463,7 +409,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure as PDF or PNG, chosen by the suffix; equal figures give equal bytes."""
     form = path.suffix[1:]
     metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
-    with replacing(path) as place, print_style():
+    with replacing(path) as place, _style(PRINT_STYLE):
         figure.savefig(place, format=form, dpi=200, metadata=metadata)
 
 
@@ -475,33 +421,25 @@ def draw(plot: Plot | HeatMap, title: str = "", size: tuple[float, float] = PRIN
 
 
 def draw_sheet(charts: Sequence[tuple[str, Plot | HeatMap]], size: tuple[float, float], columns: int) -> "Figure":
-    """Return a figure for print with titled charts in rows; names stand at the line ends or in one common legend."""
+    """Return a figure for print with titled charts in rows and one common legend below them."""
     backend = require("matplotlib.backends.backend_agg", extra="plots")
     figure: Figure = require("matplotlib.figure", extra="plots").Figure(figsize=size, layout="constrained")
     backend.FigureCanvasAgg(figure)
-    rows = -(-len(charts) // columns)
-    with print_style():
-        grid = figure.subplots(rows, columns, squeeze=False)
+    with _style(PRINT_STYLE):
+        grid = figure.subplots(-(-len(charts) // columns), columns, squeeze=False)
         for axes in grid.flat[len(charts) :]:
             axes.set_axis_off()
         drawn = list(grid.flat[: len(charts)])
         for axes, (title, plot) in zip(drawn, charts, strict=True):
+            axes.set_title(_plain(title, 60))
             if isinstance(plot, HeatMap):
                 draw_heat_map(axes, plot)
             else:
                 draw_on(axes, plot)
-            axes.set_title(_plain(title, 60) + axes.get_title())
-        same_x, same_y = (
-            len({axes.get_xlabel() for axes in drawn}) == 1,
-            len({axes.get_ylabel() for axes in drawn}) == 1,
-        )
-        for index, axes in enumerate(drawn):  # titles of axes that all share stand at the left and at the bottom only
-            if same_y and index % columns:
-                axes.set_ylabel("")
-            if same_x and index + columns < len(drawn):
-                axes.set_xlabel("")
-        lined = [(axes, plot) for axes, (_, plot) in zip(drawn, charts, strict=True) if isinstance(plot, Plot)]
-        label_lines(figure, [axes for axes, _ in lined], [plot for _, plot in lined])
+        if len({axes.get_ylabel() for axes in drawn}) == 1:  # a title that all share stands at the left only
+            for index, axes in enumerate(drawn):
+                axes.set_ylabel(axes.get_ylabel() if index % columns == 0 else "")
+        _add_legend(figure, drawn)
     return figure
 
 
@@ -515,9 +453,8 @@ def draw_on(axes: "Axes", plot: Plot) -> None:
     """Draw a chart without title and legend on matplotlib's axes."""
     for index, line in enumerate(plot.lines):
         {"curves": _draw_curve, "points": _draw_points, "bars": _draw_bar}[plot.form](axes, plot, line, index)
-    dashes = reference_dashes(line.label for line in [*plot.references, *plot.outside])
-    for line in plot.references:
-        look = {"color": QUIET_COLOUR, "linewidth": 0.9, "linestyle": DASHES[dashes[line.label]], "zorder": 1.5}
+    for dash, line in plot.visible_references().items():
+        look = {"color": QUIET_COLOUR, "linewidth": 0.9, "linestyle": DASHES[dash], "zorder": 1.5}
         axes.plot(_places(line, plot), line.y, label=_plain(display_name(line.label)), **look)
     _set_axes(axes, plot)
     if not plot.lines:
@@ -540,27 +477,23 @@ def _look(line: Line) -> dict[str, Any]:
 
 
 def _draw_curve(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
-    """Draw a curve with its band and five markers, placed differently from its neighbours' markers."""
-    look = _look(line)
-    first, last = plot.x.range or (float(line.x[0]), float(line.x[-1]))
-    wanted = first + (last - first) * np.arange(0.04 + 0.16 * ((index * 3) % 7) / 7, 1.0, 0.2)
-    marked = sorted({int(np.abs(np.asarray(line.x, float) - place).argmin()) for place in wanted})
-    axes.plot(line.x, line.y, markevery=marked, **look)
+    """Draw a curve with its band and a few markers, placed differently from its neighbours' markers."""
+    axes.plot(line.x, line.y, markevery=(0.03 * (index % 7), 0.21), **_look(line))
     if line.error is not None:
-        band = (line.low(plot.y.log), line.high())
-        axes.fill_between(line.x, *band, color=look["color"], alpha=BAND_OPACITY, linewidth=0)
+        low, high = line.band(plot.y.log)
+        axes.fill_between(line.x, low, high, color=_look(line)["color"], alpha=BAND_OPACITY, linewidth=0)
 
 
 def _draw_points(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
     places = [float(place) for other in plot.lines for place in _places(other, plot)]
     shift = 0.012 * (max(places) - min(places)) * (index - (len(plot.lines) - 1) / 2)  # error bars stand side by side
     x = [place + shift for place in _places(line, plot)]
-    axes.errorbar(x, line.y, _error_bars(line, plot), capsize=1.5, elinewidth=0.7, **_look(line))
+    axes.errorbar(x, line.y, line.error_bars(plot.y.log), capsize=1.5, elinewidth=0.7, **_look(line))
 
 
 def _draw_bar(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
     look = {"color": _look(line)["color"], "width": 0.7, "capsize": 2, "error_kw": {"linewidth": 0.8}}
-    axes.bar(_places(line, plot), line.y, yerr=_error_bars(line, plot), **look)
+    axes.bar(_places(line, plot), line.y, yerr=line.error_bars(plot.y.log), **look)
     axes.grid(False, axis="x")
 
 
@@ -569,14 +502,8 @@ def _places(line: Line, plot: Plot) -> list[Any]:
     return [plot.categories().index(place) for place in line.x] if plot.x.categories else list(line.x)
 
 
-def _error_bars(line: Line, plot: Plot) -> np.ndarray | None:
-    if line.error is None:
-        return None
-    both = np.stack([line.y - line.low(plot.y.log), line.error])
-    return np.maximum(np.nan_to_num(both, nan=0.0), 0.0)
-
-
 def _set_axes(axes: "Axes", plot: Plot) -> None:
+    axes.set(xscale="log" if plot.x.log else "linear", yscale="log" if plot.y.log else "linear")
     axes.set(xlabel="\n".join(filter(None, (_plain(plot.x.title), plot.outside_text()))), ylabel=_plain(plot.y.title))
     if plot.x.categories:
         names = [_plain(display_name(str(name)), 20) for name in plot.categories()]
@@ -584,27 +511,13 @@ def _set_axes(axes: "Axes", plot: Plot) -> None:
         axes.set_xticks(range(len(names)), names, rotation=30 * aslant, ha="right" if aslant else "center")
     elif plot.form == "curves":
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    elif plot.lines and len(plot.lines[0].x) <= 8:
-        axes.set_xticks([float(place) for place in plot.lines[0].x])
-    if plot.x.log:
-        axes.set_xscale("log")
-    if plot.x.range is not None:
-        axes.set_xlim(*plot.x.range)
-    if plot.y.range is not None:
-        axes.set_ylim(*plot.y.range)
+    axes.set(xlim=plot.x.range, ylim=plot.y.range)
     if plot.y.log:
-        axes.set_yscale("log")
-        ticks = log_ticks(*(plot.y.range or _positive_range(plot)))
+        ticks = log_ticks(*axes.get_ylim())
         axes.set_yticks(ticks, [power_text(tick) for tick in ticks])
         axes.set_yticks([], minor=True)
-        return
-    largest = max(map(abs, axes.get_ylim()))
-    exponent = math.floor(math.log10(largest)) if largest > 0 and math.isfinite(largest) else 0
-    if -3 < exponent < 4:
-        exponent = 0
-    else:  # one power of ten for all ticks, in the title
-        axes.set_ylabel(rf"{_plain(plot.y.title)} ($\times 10^{{{exponent}}}$)")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 10.0**exponent:.6g}")
+    else:
+        axes.ticklabel_format(axis="y", scilimits=(-3, 4), useMathText=True)
 
 
 def power_text(value: float) -> str:
@@ -621,7 +534,7 @@ def power_text(value: float) -> str:
 
 
 def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
-    """Draw numbers with colours behind them; a power of ten that all share stands in the title."""
+    """Draw numbers with colours behind them."""
     colors = require("matplotlib.colors", extra="plots")
     grid, shades = heat_map.grid, heat_map.shades
     finite = shades[np.isfinite(shades)]
@@ -633,100 +546,30 @@ def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
         axes.imshow(shades, aspect="auto", cmap=colours, vmin=low, vmax=high)
     else:
         axes.set(xlim=(-0.5, len(heat_map.columns) - 0.5), ylim=(len(heat_map.rows) - 0.5, -0.5))
-    sizes = np.abs(grid[np.isfinite(grid) & (grid != 0)])
-    shared = bool(sizes.size) and sizes.max() < 1000 * sizes.min()
-    exponent = math.floor(math.log10(sizes.min())) if shared else 0
     for i, j in np.ndindex(*grid.shape):
-        value, shade = float(grid[i, j]), float(shades[i, j])
-        dark = math.isfinite(shade) and high > low and (shade - low) / (high - low) > 0.5
-        text = f"{value / 10.0**exponent:.2f}" if shared and math.isfinite(value) else format_number(value)
+        dark = high > low and shades[i, j] > (low + high) / 2
+        text = format_number(float(grid[i, j]))
         axes.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
     axes.set_xticks(range(len(heat_map.columns)), [_plain(display_name(name), 20) for name in heat_map.columns])
     axes.set_yticks(range(len(heat_map.rows)), [_plain(display_name(name), 24) for name in heat_map.rows], fontsize=6)
     axes.tick_params(length=0)
     axes.grid(False)
-    axes.set_title(rf" ($\times 10^{{{exponent}}}$)" if exponent else "")
 
 
-def label_lines(figure: "Figure", axes: "Sequence[Axes]", plots: Sequence[Plot]) -> None:
-    """Name the lines of charts: at their right ends if there is one chart and the names fit, otherwise in a legend."""
-    if len(plots) == 1 and _fits_at_ends(plots[0], axes[0].get_window_extent().height * 72.0 / figure.dpi):
-        _label_ends(figure, axes[0], plots[0])
-    elif plots:
-        _add_legend(figure, axes, [line.label for plot in plots for line in [*plot.lines, *plot.references]])
-
-
-def _fits_at_ends(plot: Plot, points: float) -> bool:
-    """Return whether all lines reach the right end of a chart of this height and their names fit next to it."""
-    names = [display_name(line.label) for line in [*plot.lines, *plot.references]]
-    reaching = all(np.isfinite(line.y[-1]) and len(line.x) == len(plot.lines[0].x) for line in plot.lines)
-    fitting = len(names) <= points / (1.25 * LABEL_POINTS) and all(len(name) <= MAX_END_LABEL for name in names)
-    return plot.form in ("curves", "points") and bool(plot.lines) and reaching and fitting
-
-
-def _label_ends(figure: "Figure", axes: "Axes", plot: Plot) -> None:
-    """Write every name at the end of its line, joined to it by a thin line; names that would overlap move apart."""
-    transforms = require("matplotlib.transforms", extra="plots")
-    right = math.inf if plot.x.categories or plot.x.range is None else plot.x.range[1]
-    offset = transforms.offset_copy(axes.transAxes, figure, x=9.0, units="points")
-    ends = []
-    for line in [*plot.lines, *plot.references]:
-        places = np.zeros(len(line.x)) if plot.x.categories else np.asarray(line.x, float)
-        shown = line.y[(places <= right) & np.isfinite(line.y)]
-        if not len(shown):
-            continue
-        height = axes.transAxes.inverted().transform(axes.transData.transform((1.0, shown[-1])))[1]
-        height = float(np.clip(np.nan_to_num(height), 0.0, 1.0))
-        colour = QUIET_COLOUR if line.style is None else line.style.colour
-        dark = "#" + "".join(f"{int(0.72 * int(colour[i : i + 2], 16)):02x}" for i in (1, 3, 5))
-        joint = {"arrowstyle": "-", "linewidth": 0.5, "color": colour, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
-        look: dict[str, Any] = {"fontsize": LABEL_POINTS, "color": dark, "va": "center", "arrowprops": joint}
-        look |= {"xytext": (1.0, height), "textcoords": offset, "annotation_clip": False}
-        name = _plain(display_name(line.label))
-        ends.append((height, axes.annotate(name, (1.0, height), xycoords="axes fraction", **look)))
-    ends.sort(key=lambda end: end[0])
-    for _ in range(2):  # the names narrow the chart; then its height is settled
-        figure.draw_without_rendering()
-        gap = 1.18 * LABEL_POINTS * figure.dpi / 72.0 / axes.get_window_extent().height
-        for (_, label), place in zip(ends, spread_apart([height for height, _ in ends], gap, 0.0, 1.0), strict=True):
-            label.xyann = (1.0, place)
-
-
-def spread_apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Return places near the wanted ones, ``gap`` apart and within the ends, with the least sum of squared moves.
-
-    >>> spread_apart([0.5, 0.5, 0.9], 0.25, 0.0, 1.0)
-    [0.375, 0.625, 0.9]
-    """
-    blocks: list[tuple[float, int]] = []  # sum and number of the shifted places of neighbours that touch
-    for index, place in enumerate(wanted):
-        blocks.append((place - index * gap, 1))
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
-            total, count = blocks.pop()
-            blocks[-1] = (blocks[-1][0] + total, blocks[-1][1] + count)
-    last = max(high - (len(wanted) - 1) * gap, low)
-    free = [min(max(total / count, low), last) for total, count in blocks for _ in range(count)]
-    return [round(place + index * gap, 12) for index, place in enumerate(free)]
-
-
-def _add_legend(figure: "Figure", charts: "Sequence[Axes]", order: Iterable[str]) -> None:
+def _add_legend(figure: "Figure", charts: "Sequence[Axes]", points: float = 7.0) -> None:
     """Add one legend below all charts; the figure grows by its height."""
     handles: dict[str, Any] = {}
     for axes in charts:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    labels = [label for label in dict.fromkeys(_plain(display_name(name)) for name in order) if label in handles]
-    if not labels:
-        return
-    width, height = figure.get_size_inches()
-    column = 0.06 * max(map(len, labels)) + 0.55  # inches of the handle and the longest name
-    rows = -(-len(labels) // max(int(width / column), 1))
-    columns = -(-len(labels) // rows)
-    look = {"frameon": False, "handlelength": 3.4, "handletextpad": 0.6, "borderaxespad": 0.2, "columnspacing": 1.2}
-    figure.legend(
-        [handles[label] for label in labels], labels, loc="outside lower center", ncols=columns, fontsize=7.0, **look
-    )
-    figure.set_size_inches(width, height + 0.14 * rows)
+    if handles:
+        width, height = figure.get_size_inches()
+        column = 0.0085 * points * max(map(len, handles)) + 0.08 * points  # inches of the handle and the longest name
+        rows = -(-len(handles) // max(int(width / column), 1))
+        look = {"frameon": False, "handlelength": 3.4, "borderaxespad": 0.2, "columnspacing": 1.2, "fontsize": points}
+        columns = -(-len(handles) // rows)
+        figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, **look)
+        figure.set_size_inches(width, height + 0.02 * points * rows)
 
 
 # --- Drawing with plotly --------------------------------------------------------------------------------------------
@@ -753,39 +596,16 @@ def category_labels(names: Iterable[str]) -> list[str]:
     return labels
 
 
-def log_axis(low: float, high: float, beyond: tuple[float, float] = (0.0, 0.0)) -> Chart:
-    """Return a logarithmic plotly axis with written ticks; ``beyond`` adds ticks for ranges reached by zooming."""
-    ticks = log_ticks(low, high)
-    ticks = sorted([*ticks, *(tick for tick in log_ticks(*beyond) if not low <= tick <= high)])
-    return {"type": "log", "tickvals": ticks, "ticktext": [tick_text(tick) for tick in ticks]}
-
-
-def tick_text(value: float) -> str:
-    """Format a round number on an axis.
-
-    >>> tick_text(500.0), tick_text(20000.0), tick_text(0.0)
-    ('500', '2e4', '0')
-    """
-    if value == 0 or 0.001 <= abs(value) < 10_000:
-        return f"{value:.6g}"
-    mantissa, exponent = f"{value:.5e}".split("e")
-    return f"{float(mantissa):g}e{int(exponent)}"
-
-
 def plotly_chart(plot: Plot | HeatMap) -> Chart:
     """Return a chart as plotly data for the page."""
     if isinstance(plot, HeatMap):
         return _heat_chart(plot)
     traces = [trace for line in plot.lines for trace in _line_traces(line, plot)]
-    dashes = reference_dashes(line.label for line in [*plot.references, *plot.outside])
-    for line in plot.references:
-        look = {"dash": _plotly_dash(dashes[line.label]), "width": 1.3}
+    for dash, line in plot.visible_references().items():
         label, hover = plain_label(display_name(line.label)), "%{y:.4g}<extra>%{fullData.name}</extra>"
-        traces.append(_trace(line, plot, "lines", name=label, line=look, meta="reference", hovertemplate=hover))
-    x, y = _plotly_axis(plot.x), _plotly_axis(plot.y)
-    if plot.y.log:
-        y |= log_axis(*(plot.y.range or _positive_range(plot)), beyond=_positive_range(plot))
-    return {"data": traces, "layout": {"xaxis": x, "yaxis": y}, "kind": plot.form}
+        look = {"dash": _plotly_dash(dash), "width": 1.3}
+        traces.append(_trace(line, plot, mode="lines", name=label, line=look, meta="reference", hovertemplate=hover))
+    return {"data": traces, "layout": {"xaxis": _plotly_axis(plot.x), "yaxis": _plotly_axis(plot.y)}, "kind": plot.form}
 
 
 def _plotly_dash(dash: str) -> str:
@@ -798,48 +618,47 @@ def _plotly_axis(axis: Axis) -> Chart:
         layout["type"] = "category" if axis.categories else "log"
     if axis.range is not None:
         layout["range"] = rounded(np.log10(axis.range) if axis.log else axis.range)
+        layout |= {"tickvals": log_ticks(*axis.range)} if axis.log else {}
     return layout
 
 
-def _trace(line: Line, plot: Plot, mode: str, /, **more: Any) -> Chart:
+def _trace(line: Line, plot: Plot, /, **more: Any) -> Chart:
     x: list[Any] = list(line.x)
     if plot.x.categories:
         names = [str(name) for name in plot.categories()]
         shown = dict(zip(names, category_labels(names), strict=True))
         x = [shown[str(place)] for place in line.x]
-    return {"type": "scatter", "mode": mode, "x": x, "y": rounded(line.y), **more}
+    return {"type": "scatter", "x": x, "y": rounded(line.y), **more}
 
 
 def _line_traces(line: Line, plot: Plot) -> list[Chart]:
     """Return the traces of a curve with its band, of points with error bars, or of a bar."""
     assert line.style is not None
     colour, name = line.style.colour, plain_label(display_name(line.label))
-    group = {"name": name, "legendgroup": line.label}
-    bars = _error_bars(line, plot)
+    bars = line.error_bars(plot.y.log)
     error: Chart = {}
     if bars is not None and plot.form != "curves":
         sizes = {"array": rounded(bars[1]), "arrayminus": rounded(bars[0]), "symmetric": False}
-        error = {"error_y": {"type": "data", **sizes, "thickness": 1.2, "width": 3, "color": "#667085"}}
+        error = {"error_y": {"type": "data", **sizes, "thickness": 1.2, "width": 3, "color": QUIET_COLOUR}}
     if plot.form == "bars":
-        hover = "%{x}: %{y:.4g}<extra></extra>"
-        bar = _trace(
-            line, plot, "", name=name, marker={"color": colour}, showlegend=False, hovertemplate=hover, **error
-        )
-        return [{key: value for key, value in bar.items() if key != "mode"} | {"type": "bar"}]
-    marker = {"color": colour, "symbol": line.style.marker, "size": 8}
-    look = {"color": colour, "width": 2, "dash": _plotly_dash(line.style.dash)}
-    if plot.form != "curves":
-        hover = "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>"
-        return [_trace(line, plot, "lines+markers", **group, marker=marker, line=look, hovertemplate=hover, **error)]
-    hover = "%{x:,} rounds: %{y:.4g}<extra>%{fullData.name}</extra>"
+        hover = {"showlegend": False, "hovertemplate": "%{x}: %{y:.4g}<extra></extra>"}
+        return [_trace(line, plot, name=name, marker={"color": colour}, **hover, **error) | {"type": "bar"}]
+    look: Chart = {"name": name, "legendgroup": line.label}
+    look["marker"] = {"color": colour, "symbol": line.style.marker, "size": 8}
+    look["line"] = {"color": colour, "width": 2, "dash": _plotly_dash(line.style.dash)}
+    if plot.form == "points":
+        hovertemplate = "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>"
+        return [_trace(line, plot, mode="lines+markers", hovertemplate=hovertemplate, **look, **error)]
+    hovertemplate = "%{x:,} rounds: %{y:.4g}<extra>%{fullData.name}</extra>"
     mode = "lines" if len(line.x) > 1 else "markers"
-    curve = _trace(line, plot, mode, **group, line=look, marker=marker, hovertemplate=hover)
+    curve = _trace(line, plot, mode=mode, hovertemplate=hovertemplate, **look)
     if line.error is None:
         return [curve]
-    edge = [*line.x, *line.x[::-1]], np.concatenate([line.high(), line.low(plot.y.log)[::-1]])
+    low, high = line.band(plot.y.log)
+    edge = Line(line.label, [*line.x, *line.x[::-1]], np.concatenate([high, low[::-1]]))
     fill = {"fill": "toself", "fillcolor": translucent(colour), "line": {"width": 0}}
     quiet = {"legendgroup": line.label, "showlegend": False, "hoverinfo": "skip"}
-    return [_trace(Line(line.label, *edge), plot, "lines", **quiet, **fill), curve]
+    return [_trace(edge, plot, mode="lines", **quiet, **fill), curve]
 
 
 def translucent(colour: str, opacity: float = BAND_OPACITY) -> str:

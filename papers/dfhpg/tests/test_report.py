@@ -7,8 +7,7 @@ import pytest
 
 import latex_syntax
 from regretless.experiments import Scale
-from regretless.experiments.report import read_page, write_report
-from regretless.experiments.report.page import make_sections, render_page
+from regretless.experiments.report import make_sections, read_page, render_page, write_report
 from regretless.experiments.store import ResultStore
 from regretless.plots import HeatMap
 from regretless.results import Result

@@ -12,15 +12,13 @@ from regretless.experiments.report import (
     Chart,
     Page,
     PanelContext,
-    count_text,
     file_names,
-    join_words,
     panel_curves,
     panel_function,
     scale_text,
 )
 from regretless.files import write_text
-from regretless.formatting import display_name, one_line
+from regretless.formatting import count_text, display_name, join_words, one_line
 from regretless.plots import HeatMap, Plot, draw_sheet, save_figure
 from regretless_dfhpg.latex import SEPARATED, TableBlock, latex_text, result_table
 from regretless_dfhpg.report import CONFIGURATION_TABLES, configuration_rows

@@ -18,17 +18,13 @@ from regretless.experiments.report import (
     Note,
     Page,
     PanelContext,
-    PanelFunction,
     Section,
-    SummaryPart,
     Table,
     TableRow,
     Value,
-    count_text,
-    join_words,
 )
 from regretless.files import write_text
-from regretless.formatting import format_number
+from regretless.formatting import count_text, format_number, join_words
 from regretless.plots import POLICY_STYLES, Axis, HeatMap, Line, Plot, Style, fit_axis
 from regretless_dfhpg.claims.evaluate import ClaimOutcome, evaluate_claims, tally
 from regretless_dfhpg.claims.statistics import AGREES, DISAGREES, INCONCLUSIVE, NOT_RUN
@@ -73,21 +69,21 @@ def sections(page: Page) -> list[Section]:
     return [scores, *shown] if scores is not None else shown
 
 
-def summary(page: Page) -> list[list[SummaryPart]]:
+def summary(page: Page) -> list[list[Value]]:
     """Return sentences about claims, theorems and contradictions."""
     if not has_paper(page):
         return []
     outcomes = page_claims(page)
     verbs = {AGREES: "agree", DISAGREES: "disagree", INCONCLUSIVE: "are inconclusive", NOT_RUN: "wait for results"}
     counts = [f"{number} {verbs[verdict]}" for verdict, number in tally(outcomes).items() if number]
-    claims = [SummaryPart("Of "), SummaryPart(count_text(len(outcomes), "claim"), "claims")]
-    sentences = [[*claims, SummaryPart(f" in the paper's text {join_words(counts)}.")]]
+    claims = [Value("Of "), Value(count_text(len(outcomes), "claim"), link="claims")]
+    sentences = [[*claims, Value(f" in the paper's text {join_words(counts)}.")]]
     for document in _theory_documents(page):
         if not document.get("short"):
             holding = sum(claim["verdict"] == "holds" for claim in document["claims"])
             words = f" of the theorems {holding} hold."
-            link = SummaryPart(count_text(len(document["claims"]), "measured statement"), page.places()["theory"])
-            sentences.append([SummaryPart("Of "), link, SummaryPart(words)])
+            link = Value(count_text(len(document["claims"]), "measured statement"), link=page.places()["theory"])
+            sentences.append([Value("Of "), link, Value(words)])
     places = page.places()
     missed = {
         f"{label} on {panel.title} ({study.name}, z = {comparison.z:+.1f})": study.name
@@ -98,23 +94,23 @@ def summary(page: Page) -> list[list[SummaryPart]]:
     contradicted = [f"“{outcome.claim.text}”" for outcome in outcomes if outcome.verdict == DISAGREES]
     if missed:
         sentences.append(
-            [SummaryPart("Not reproduced: "), *_link_list([(text, places[name]) for text, name in missed.items()])]
+            [Value("Not reproduced: "), *_link_list([(text, places[name]) for text, name in missed.items()])]
         )
     if contradicted:
         sentences.append(
-            [SummaryPart("Claims that the runs contradict: "), *_link_list([(text, "claims") for text in contradicted])]
+            [Value("Claims that the runs contradict: "), *_link_list([(text, "claims") for text in contradicted])]
         )
     return sentences
 
 
-def _link_list(items: Sequence[tuple[str, str]]) -> list[SummaryPart]:
+def _link_list(items: Sequence[tuple[str, str]]) -> list[Value]:
     """Return links with commas between them; many are counted."""
-    parts: list[SummaryPart] = []
+    parts: list[Value] = []
     for index, (text, link) in enumerate(items[:MAX_NAMED]):
-        parts += [SummaryPart(", ")] if index else []
-        parts.append(SummaryPart(text, link))
+        parts += [Value(", ")] if index else []
+        parts.append(Value(text, link=link))
     more = f" and {len(items) - MAX_NAMED} more" if len(items) > MAX_NAMED else ""
-    return [*parts, SummaryPart(f"{more}.")]
+    return [*parts, Value(f"{more}.")]
 
 
 def z_section(page: Page) -> Section | None:
@@ -215,7 +211,16 @@ QUANTITIES = {
     "bias": "Squared gradient of the bias",
     "stationarity": "Squared gradient norm of the policy",
 }
-THEORY_HEAD = ("in the paper", "quantity", "setting", "measured, low to high", "paper", "share of the bound", "verdict")
+THEORY_HEAD = (
+    "in the paper",
+    "quantity",
+    "setting",
+    "measured",
+    "low to high",
+    "paper",
+    "share of the bound",
+    "verdict",
+)
 
 
 def _theory_documents(page: Page) -> list[dict[str, Any]]:
@@ -254,12 +259,12 @@ def statement_table(claims: Sequence[Mapping[str, Any]], name: str) -> Table:
     rows = []
     for claim in claims:
         share = claim.get("bound_share")
-        numbers = (claim["measured"], claim["low"], claim["high"])
         cells = (
             Value(claim["statement"]),
             Value(claim["quantity"]),
             Value(claim["setting"]),
-            Value("{:.4f} ({:.4f} to {:.4f})".format(*numbers), numbers),
+            Value(f"{claim['measured']:.4f}", (claim["measured"],)),
+            Value(f"{claim['low']:.4f} to {claim['high']:.4f}", (claim["low"], claim["high"])),
             Value(f"{claim['relation']} {claim['expected']:g}"),
             Value("–" if share is None else f"{100 * share:.2g} %"),
             Value(claim["verdict"], chip=CHIPS[claim["verdict"]]),
@@ -278,7 +283,7 @@ def theory_charts(document: Mapping[str, Any]) -> dict[str, tuple[str, Plot]]:
         error = np.array([0.5 * (claim["high"] - claim["low"]) for claim in equalities])
         line = Line("measured minus theorem", x, difference, error, Style("#4a86c5", "circle", "dot"))
         zero = Line("theorem", x, np.zeros(len(x)))
-        plot = Plot("points", [line], [zero], Axis("", categories=True), Axis("difference"), [])
+        plot = Plot("points", [line], [zero], Axis("", categories=True), Axis("difference"))
         charts["estimators"] = "Gradient estimators", plot
     for quantity in dict.fromkeys(curve["quantity"] for curve in document["curves"]):
         curves = [curve for curve in document["curves"] if curve["quantity"] == quantity]
@@ -296,11 +301,11 @@ def rate_plot(curves: Sequence[Mapping[str, Any]]) -> Plot:
         averages = {name: np.asarray(values, float) for name, values in curve["averages"].items()}
         error = 0.5 * (averages["high"] - averages["low"])
         lines.append(Line(label, list(map(float, curve["horizons"])), averages["value"], error, style))
-    axis, _, _ = fit_axis("average", [line.y for line in lines], True, [])
-    return Plot("points", lines, [], Axis("horizon T", log=True), axis, [])
+    axis = fit_axis("average", [line.y for line in lines], True)
+    return Plot("points", lines, [], Axis("horizon T", log=True), axis)
 
 
-panels: dict[str, PanelFunction] = {"theory": show_theory}
+panels = {"theory": show_theory}
 
 
 def write(page: Page, folder: Path) -> list[str]:

@@ -5,34 +5,21 @@ Packages extend it through the entry point ``regretless.report``, see ``ReportEx
 
 from regretless.experiments.report.content import (
     Card,
+    CellView,
     Chart,
     Note,
+    Page,
+    PublishedComparison,
     Section,
     Table,
     TableRow,
     Value,
-    count_text,
     file_names,
-    join_words,
+    read_page,
     to_markdown,
 )
-from regretless.experiments.report.gather import CellView, Page, PublishedComparison, read_page
-from regretless.experiments.report.page import (
-    ReportExtension,
-    SummaryPart,
-    make_sections,
-    render_page,
-    scale_text,
-    write_report,
-)
-from regretless.experiments.report.panels import (
-    BENCHMARK_NAMES,
-    PANELS,
-    PanelContext,
-    PanelFunction,
-    panel_curves,
-    panel_function,
-)
+from regretless.experiments.report.page import ReportExtension, make_sections, render_page, scale_text, write_report
+from regretless.experiments.report.panels import BENCHMARK_NAMES, PANELS, PanelContext, panel_curves, panel_function
 
 __all__ = [
     "BENCHMARK_NAMES",
@@ -43,17 +30,13 @@ __all__ = [
     "Note",
     "Page",
     "PanelContext",
-    "PanelFunction",
     "PublishedComparison",
     "ReportExtension",
     "Section",
-    "SummaryPart",
     "Table",
     "TableRow",
     "Value",
-    "count_text",
     "file_names",
-    "join_words",
     "make_sections",
     "panel_curves",
     "panel_function",

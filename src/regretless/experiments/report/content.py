@@ -1,14 +1,32 @@
-"""Sections of cards with tables, charts and notes as data, rendered as HTML, Markdown and CSV."""
+"""What a report shows: the newest results of a store, and sections of cards with tables, charts and notes as data."""
 
 import csv
 import dataclasses
 import io
+import itertools
+import json
+import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
+from regretless.errors import DamagedError, SettingsError
+from regretless.experiments.campaign import Z_LIMIT
+from regretless.experiments.extension import Published, find_published
+from regretless.experiments.store import Campaign, ResultStore
+from regretless.experiments.study import Cell, Panel, Study
 from regretless.formatting import format_mean, format_number, one_line, printable, unique_name
-from regretless.plots import HeatMap, Plot
+from regretless.plots import HeatMap, Palette, Plot, RegretCurve, regret_curve
+from regretless.results import Result, Results
+
+SIMPLE_BASELINE = "linear_thompson"
+"""The strong simple policy that charts show in addition to their own arms."""
+MIN_REPLICATIONS = 10
+"""Replications from which on the lowest mean of a table is marked."""
+
+
+# --- Tables, charts and notes ---
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,24 +122,12 @@ class Table:
         """Return the table as CSV, with all digits."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
-        parts = [re.split(" ± | to ", title) for title in self.head]
-        widths = [max((len(row.cells[i].exact) for row in self.rows), default=1) for i in range(len(parts))]
-        writer.writerow(
-            [
-                name
-                for title, names, width in zip(self.head, parts, widths, strict=True)
-                for name in (
-                    names if len(names) == width else [title, *[f"{title}, {n + 2}" for n in range(width - 1)]]
-                )
-            ]
-        )
+        names = [re.split(" ± | to ", title) for title in self.head]
+        writer.writerow(itertools.chain(*names))
         for row in self.rows:
-            cells: list[Any] = []
-            for cell, width in zip(row.cells, widths, strict=True):
-                width = max(width, 1)
-                entries = list(cell.exact or ("" if cell.text == "–" else cell.text,))
-                cells += ["" if entry is None else entry for entry in entries] + [""] * (width - len(entries))
-            writer.writerow(cells)
+            entries = [cell.exact or ("" if cell.text == "–" else cell.text,) for cell in row.cells]
+            padded = [(*entry, *[""] * len(name))[: len(name)] for entry, name in zip(entries, names, strict=True)]
+            writer.writerow(itertools.chain(*padded))
         return printable(text.getvalue())
 
     def to_markdown(self) -> list[str]:
@@ -287,46 +293,246 @@ def file_names(titles: Iterable[str], default: str) -> list[str]:
     return names
 
 
-def count_text(count: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun.
+# --- The results of a store ---
+
+
+class PublishedComparison(NamedTuple):
+    """An arm compared with its published value.
 
     Parameters
     ----------
-    count : int
-        The number.
-    noun, plural : str
-        The noun; the plural form is only needed if it is irregular.
-
-    Examples
-    --------
-    >>> count_text(1, "study", "studies"), count_text(2000, "round")
-    ('1 study', '2,000 rounds')
+    published : Published
+        The published mean and standard error.
+    z : float
+        Standard errors of the difference.
+    second : tuple of float, optional
+        Mean and standard error on a second range of seeds, where the first is too far away.
+    second_z : float, optional
+        Standard errors of the difference on the second range.
     """
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+    published: Published
+    z: float
+    second: tuple[float, float] | None = None  # mean and standard error
+    second_z: float | None = None
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether one of the ranges is within three standard errors of the difference."""
+        return abs(self.z) <= Z_LIMIT or (self.second_z is not None and abs(self.second_z) <= Z_LIMIT)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        if abs(self.z) <= Z_LIMIT:
+            return "reproduced"
+        if self.second_z is None:
+            return "second range of seeds missing"
+        return "reproduced on the second range" if self.reproduced else "not reproduced"
 
 
-def join_words(words: Sequence[str]) -> str:
-    """Join words for a sentence.
+@dataclasses.dataclass(frozen=True)
+class CellView:
+    """A cell of a panel with its stored results.
 
     Parameters
     ----------
-    words : sequence of str
-        Parts of an enumeration.
-
-    Examples
-    --------
-    >>> join_words(["a", "b", "c"])
-    'a, b and c'
+    label : str
+        Its name in the panel.
+    results : Results
+        The results that are there, by arm.
+    curves : dict of str to RegretCurve
+        Average regret per round.
+    published : dict of str to PublishedComparison
+        Arms with a published value for exactly this configuration.
+    addresses : dict of str to str
+        Where the results are stored.
     """
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+    label: str
+    results: Results
+    curves: dict[str, RegretCurve]
+    published: dict[str, PublishedComparison]
+    addresses: dict[str, str]
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of its longest run."""
+        return max((result.regret.shape[1] for result in self.results.values()), default=0)
+
+    @property
+    def replications(self) -> int:
+        """The largest number of replications of an arm."""
+        return max((len(result.seeds) for result in self.results.values()), default=0)
+
+    @property
+    def seeds(self) -> list[int]:
+        """All seeds."""
+        return sorted({seed for result in self.results.values() for seed in result.seeds})
+
+    def best(self) -> str | None:
+        """Return the arm with the lowest mean; None if there are no finite means."""
+        means = {label: result.mean() for label, result in self.results.items() if math.isfinite(result.mean())}
+        return min(means, key=means.__getitem__) if means else None
 
 
-def format_duration(seconds: float) -> str:
-    """Format seconds.
+@dataclasses.dataclass
+class Page:
+    """Everything that a report shows.
 
-    >>> format_duration(75), format_duration(600), format_duration(9000)
-    ('75 s', '10 min', '2.5 h')
+    Parameters
+    ----------
+    store : ResultStore
+        Where the results are.
+    campaigns : dict of str to Campaign
+        The campaign that is shown for every study, by the study's name.
+    studies : list of Study
+        The studies, those of a publication first.
     """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+    store: ResultStore
+    campaigns: dict[str, Campaign]
+    studies: list[Study]
+    written: float = dataclasses.field(default_factory=time.time)
+    palette: Palette = dataclasses.field(default_factory=Palette)
+    _known: dict[str, Result | None] = dataclasses.field(default_factory=dict)
+
+    def load(self, address: str) -> Result | None:
+        """Return a stored result; None if it is missing or damaged."""
+        if address not in self._known:
+            try:
+                self._known[address] = self.store.load(address)
+            except (FileNotFoundError, DamagedError):
+                self._known[address] = None
+        return self._known[address]
+
+    def view(self, cell: Cell) -> CellView | None:
+        """Return a cell with the results that are there; None if there are none."""
+        results = {label: result for label, address in cell.arms if (result := self.load(address)) is not None}
+        if not results:
+            return None
+        second = {label: result for label, address in cell.second if (result := self.load(address)) is not None}
+        curves = {label: c for label, r in results.items() if r.regret.size and (c := regret_curve(r)) is not None}
+        compared = {label: _compare_published(result, second.get(label)) for label, result in results.items()}
+        return CellView(
+            cell.label,
+            Results([dataclasses.replace(result, label=label) for label, result in results.items()]),
+            curves,
+            {label: comparison for label, comparison in compared.items() if comparison is not None},
+            {label: address for label, address in cell.arms if label in results},
+        )
+
+    def views(self, panel: Panel) -> list[CellView]:
+        """Return the cells of a panel that have results."""
+        return [view for cell in panel.cells if (view := self.view(cell)) is not None]
+
+    def all_views(self) -> Iterator[tuple[Study, Panel, CellView]]:
+        """Iterate over all cells with results."""
+        for study in self.studies:
+            for panel in study.panels:
+                for view in self.views(panel):
+                    yield study, panel, view
+
+    def shown(self) -> dict[str, Result]:
+        """Return every result that is shown, by address."""
+        addresses = dict.fromkeys(a for study in self.studies for cell in study.cells() for _, a in cell.arms)
+        return {address: result for address in addresses if (result := self.load(address)) is not None}
+
+    def missing(self, study: Study) -> list[str]:
+        """Return the names of results of a study that are not there."""
+        names = self.campaigns[study.name].names
+        addresses = dict.fromkeys(address for cell in study.cells() for _, address in cell.arms)
+        return [names.get(address, address[:12]) for address in addresses if self.load(address) is None]
+
+    def places(self) -> dict[str, str]:
+        """Return a name of every study that is safe in file names and addresses."""
+        names = [study.name for study in self.studies]
+        return dict(zip(names, file_names(names, "study"), strict=True))
+
+    def tally(self) -> tuple[int, int]:
+        """Return how many published values are reproduced, and how many were compared."""
+        compared = {view.addresses[label]: c for _, _, view in self.all_views() for label, c in view.published.items()}
+        return sum(comparison.reproduced for comparison in compared.values()), len(compared)
+
+    def tunings(self) -> list[dict[str, Any]]:
+        """Return the records of finished tunings in the store; unreadable ones are left out."""
+        records = []
+        for path in sorted(self.store.folder.glob("tuning/*.json")):
+            try:
+                record = json.loads(path.read_text(encoding="utf-8"))
+                record["trials"], record["best"]["value"], record["benchmark"]  # what is shown
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+                continue
+            records.append(record)
+        return records
+
+
+def _compare_published(result: Result, second: Result | None) -> PublishedComparison | None:
+    """Return the comparison with a published value of exactly this configuration; None without one."""
+    policy, benchmark = result.config.get("policy"), result.config.get("benchmark")
+    if not result.extra.get("standard") or not isinstance(policy, Mapping) or not isinstance(benchmark, Mapping):
+        return None
+    known = find_published(str(benchmark.get("name")), str(result.config.get("feedback")), str(policy.get("name")))
+    mean, error = result.mean(), result.standard_error()
+    if known is None or not math.isfinite(mean) or not math.isfinite(error):
+        return None
+    comparison = PublishedComparison(known, known.z(mean, error))
+    if second is None or abs(comparison.z) <= Z_LIMIT:
+        return comparison
+    again = second.mean(), second.standard_error()
+    return comparison._replace(second=again, second_z=known.z(*again))
+
+
+def panel_arms(views: list[CellView]) -> dict[str, tuple[CellView, str]]:
+    """Return the arms of all cells by label; with several cells the labels name the cell."""
+    if len(views) == 1:
+        return {label: (views[0], label) for label in views[0].results}
+    shared = set.intersection(*(set(view.results) for view in views)) if views else set()
+    alone = {SIMPLE_BASELINE} if sum(SIMPLE_BASELINE in view.results for view in views) == 1 else set()
+    arms: dict[str, tuple[CellView, str]] = {}
+    for view in views:
+        for label in view.results:
+            qualified = view.label if shared == {label} else f"{view.label}, {label}"
+            name = label if label in alone or not view.label else qualified
+            arms[unique_name(name, arms)] = (view, label)
+    return arms
+
+
+def read_page(store: ResultStore) -> Page:
+    """Read a store.
+
+    Parameters
+    ----------
+    store : ResultStore
+        A folder of results.
+
+    Returns
+    -------
+    Page
+        All studies of its campaigns; of a study in several campaigns the newest code, then full runs rather than short
+        ones, then the latest.
+
+    Raises
+    ------
+    SettingsError
+        If the store has no campaign.
+    """
+    campaigns = store.read_campaigns()
+    chosen: dict[str, tuple[Campaign, Study]] = {}
+    latest = {study.name: campaign.code for campaign in campaigns for study in campaign.studies}
+
+    def rank(campaign: Campaign, name: str) -> tuple[bool, bool, float]:
+        return campaign.code == latest[name], campaign.scale.horizon is None, campaign.written
+
+    for campaign in campaigns:
+        for study in campaign.studies:
+            known = chosen.get(study.name)
+            if study.panels and (known is None or rank(campaign, study.name) >= rank(known[0], study.name)):
+                chosen[study.name] = campaign, study
+    if not chosen:
+        raise SettingsError(
+            f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' "
+            "and give DIR as --store; campaigns of other versions are not read, the same command writes them again"
+        )
+    ordered = sorted(chosen.values(), key=lambda pair: (not pair[1].collection, pair[1].order, pair[0].written))
+    return Page(store, {study.name: campaign for campaign, study in ordered}, [study for _, study in ordered])

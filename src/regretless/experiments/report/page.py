@@ -6,40 +6,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from regretless.experiments.extension import REPORT
-from regretless.experiments.report.content import (
-    Card,
-    Chart,
-    Note,
-    Section,
-    Table,
-    Value,
-    count_text,
-    escape_markdown,
-    file_names,
-    format_duration,
-    join_words,
-    row,
-    to_markdown,
-)
-from regretless.experiments.report.gather import MIN_REPLICATIONS, CellView, Page, read_page
-from regretless.experiments.report.panels import (
-    BENCHMARK_NAMES,
-    PanelContext,
-    PanelFunction,
-    arena_scores,
-    arena_totals,
-    panel_function,
-)
+from regretless.experiments.report import content, panels
+from regretless.experiments.report.content import Card, CellView, Chart, Note, Page, Section, Table, Value, row
 from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Study
 from regretless.extras import require
 from regretless.files import write_text
-from regretless.formatting import format_mean, format_number
+from regretless.formatting import count_text, format_mean, format_number, join_words
 from regretless.plots import POLICY_STYLES, Axis, HeatMap, Line, Plot, draw, fit_axis, plotly_chart, save_figure
 
 MAX_SENTENCES = 8
@@ -49,35 +27,21 @@ MAX_SENTENCES = 8
 class ReportExtension(Protocol):
     """What a package can add to the report; an entry point of ``regretless.report``. Every part is optional."""
 
-    panels: Mapping[str, PanelFunction]
+    panels: Mapping[str, panels.PanelFunction]
     """Kinds of panels by name."""
 
     def sections(self, page: Page) -> Sequence[Section]:
         """Return sections that follow the studies; none if the page has nothing to do with the package."""
 
-    def summary(self, page: Page) -> "Sequence[Sequence[SummaryPart]]":
+    def summary(self, page: Page) -> "Sequence[Sentence]":
         """Return sentences for the top of the page."""
 
     def write(self, page: Page, folder: Path) -> Sequence[str]:
         """Write the figures and tables of ``report --paper``; return messages for the terminal."""
 
 
-class SummaryPart(NamedTuple):
-    """A part of a sentence.
-
-    Parameters
-    ----------
-    text : str
-        The words.
-    link : str, optional
-        Id of the section that they link to.
-    """
-
-    text: str
-    link: str = ""
-
-
-Sentence = Sequence[SummaryPart]
+Sentence = Sequence[Value]
+"""Parts of a sentence; each may link to a section."""
 
 
 def write_report(store: ResultStore, folder: Path) -> Page:
@@ -102,21 +66,21 @@ def write_report(store: ResultStore, folder: Path) -> Page:
     MissingExtraError
         If Jinja2, matplotlib or plotly is not installed: ``pip install 'regretless[report]'``.
     """
-    page = read_page(store)
+    page = content.read_page(store)
     sections = make_sections(page)
-    (folder / "tables").mkdir(parents=True, exist_ok=True)
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    tables, figures = folder / "tables", folder / "figures"
+    tables.mkdir(parents=True, exist_ok=True)
+    figures.mkdir(parents=True, exist_ok=True)
     write_text(folder / "report.html", render_page(page, sections))
     write_text(folder / "report.md", render_markdown(page, sections))
-    for section in sections:
-        for block in section.blocks():
-            if isinstance(block, Table):
-                write_text(folder / "tables" / f"{block.name}.csv", block.to_csv())
-            elif isinstance(block, Chart) and (isinstance(block.plot, HeatMap) or block.plot.lines):
-                figure = draw(block.plot, block.title)
-                for suffix in (".pdf", ".png"):
-                    save_figure(figure, folder / "figures" / f"{block.id.removeprefix('chart-')}{suffix}")
-    write_text(folder / "tables" / "cells.csv", results_table(page).to_csv())
+    write_text(tables / "cells.csv", results_table(page).to_csv())
+    for block in (block for section in sections for block in section.blocks()):
+        if isinstance(block, Table):
+            write_text(tables / f"{block.name}.csv", block.to_csv())
+        elif isinstance(block, Chart) and (isinstance(block.plot, HeatMap) or block.plot.lines):
+            figure = draw(block.plot, block.title)
+            for suffix in (".pdf", ".png"):
+                save_figure(figure, figures / f"{block.id.removeprefix('chart-')}{suffix}")
     return page
 
 
@@ -146,20 +110,18 @@ def _from_extensions(method: str, page: Page) -> list[Any]:
 
 def study_section(page: Page, study: Study, place: str) -> Section:
     """Return the section of a study: a card or several for every panel with results."""
-    names = file_names((panel.title for panel in study.panels), place)
+    names = content.file_names((panel.title for panel in study.panels), place)
     cards: list[Card] = []
     empty: list[str] = []
     for panel, name in zip(study.panels, names, strict=True):
         views = page.views(panel)
         if views:
-            name = place if name == place else f"{place}_{name}"
-            context = PanelContext(page, study, panel, views, name)
-            cards += panel_function(context.kind)(context)
+            context = panels.PanelContext(page, study, panel, views, name if name == place else f"{place}_{name}")
+            cards += panels.panel_function(context.kind)(context)
         elif panel.title:
-            empty.append(BENCHMARK_NAMES.get(panel.title, panel.title))
-    missing = page.missing(study)
+            empty.append(panels.BENCHMARK_NAMES.get(panel.title, panel.title))
     notes: tuple[Note, ...] = ()
-    if missing:
+    if missing := page.missing(study):
         which = f" ({join_words(empty)})" if empty else ""
         words = f"{count_text(len(missing), 'result')} not computed yet{which}; resume with:"
         notes = (Note(words, page.campaigns[study.name].command),)
@@ -178,47 +140,42 @@ def scale_text(views: Sequence[CellView]) -> str:
     played = [view for view in views if view.rounds and view.seeds]
     if not played:
         return ""
-    counts = sorted({view.replications for view in played})
-    rounds = sorted({view.rounds for view in played})
     seeds = sorted({seed for view in played for seed in view.seeds})
     which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-    number = count_text(counts[0], "replication") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} replications"
-    length = count_text(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]:,} to {rounds[-1]:,} rounds"
-    return f"{number} ({which}) of {length}."
+    replications = _span_text([view.replications for view in played], "replication")
+    return f"{replications} ({which}) of {_span_text([view.rounds for view in played], 'round')}."
+
+
+def _span_text(counts: Sequence[int], noun: str) -> str:
+    low, high = min(counts), max(counts)
+    return f"{low:,} to {high:,} {noun}s" if low < high else count_text(low, noun)
 
 
 def tuning_section(record: Mapping[str, Any]) -> Section:
     """Return the section of a tuning: what every trial reached, and which settings mattered."""
     about = [str(record.get(name, "")) for name in ("benchmark", "model", "feedback")]
-    place = "-".join(["tuning", *file_names(about, "other")])
-    trials = sorted((t["number"], t["value"]) for t in record["trials"] if t["value"] is not None)
-    numbers, values = [float(n) for n, _ in trials], np.array([value for _, value in trials], float)
-    best = format_number(record["best"]["value"])
+    place = "-".join(["tuning", *content.file_names(about, "other")])
     words = (
         f"{len(record['trials'])} random configurations of {record.get('policy', 'a policy')} with {about[1]}, "
-        f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches {best} "
-        f"(trial {record['best']['number']})."
+        f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches "
+        f"{format_number(record['best']['value'])} (trial {record['best']['number']})."
     )
-    cards = []
-    if len(trials):
+    plots: dict[str, Plot] = {}
+    trials = sorted((trial["number"], trial["value"]) for trial in record["trials"] if trial["value"] is not None)
+    if trials:
+        numbers, values = [float(number) for number, _ in trials], np.array([value for _, value in trials], float)
         lowest = np.minimum.accumulate(values)
-        log = bool(np.all(values > 0))
-        axis, _, _ = fit_axis("mean final regret", [values], log, [])
-        lines = [
-            Line("trial", numbers, values, None, POLICY_STYLES["dfhpg_1"]),
-            Line("lowest so far", numbers, lowest, None, POLICY_STYLES["dfhpg"]),
-        ]
-        cards.append(
-            Card("Trials", (Chart(f"{place}-history", "Trials", Plot("points", lines, [], Axis("trial"), axis, [])),))
-        )
+        series = {"trial": (values, "dfhpg_1"), "lowest so far": (lowest, "dfhpg")}
+        lines = [Line(label, numbers, y, None, POLICY_STYLES[style]) for label, (y, style) in series.items()]
+        axis = fit_axis("mean final regret", [values], bool(np.all(values > 0)))
+        plots["Trials"] = Plot("points", lines, [], Axis("trial"), axis)
     importances = sorted((record.get("importances") or {}).items(), key=lambda pair: -pair[1])
     if importances:
-        style = POLICY_STYLES["dfhpg_0"]
-        bars = [Line(name, [name], np.array([share]), None, style) for name, share in importances]
-        plot = Plot("bars", bars, [], Axis("", categories=True), Axis("importance (sums to 1)"), [])
-        chart = Chart(f"{place}-importance", "Importance of the settings", plot)
-        cards.append(Card("Importance of the settings", (chart,)))
-    title = f"Tuning: {BENCHMARK_NAMES.get(about[0], about[0])}"
+        bars = [Line(name, [name], np.array([share]), None, POLICY_STYLES["dfhpg_0"]) for name, share in importances]
+        axes = Axis("", categories=True), Axis("importance (sums to 1)")
+        plots["Importance of the settings"] = Plot("bars", bars, [], *axes)
+    cards = [Card(title, (Chart(f"{place}-{title.split()[0].lower()}", title, plot),)) for title, plot in plots.items()]
+    title = f"Tuning: {panels.BENCHMARK_NAMES.get(about[0], about[0])}"
     return Section(place, title, words, tuple(cards))
 
 
@@ -269,10 +226,10 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
 def render_markdown(page: Page, sections: Sequence[Section]) -> str:
     """Return all numbers as Markdown."""
     titles = " · ".join(dict.fromkeys(study.title or study.name for study in page.studies))
-    lines = [f"# {escape_markdown(titles)}", ""]
-    lines += [f"- {escape_markdown(''.join(part.text for part in sentence))}" for sentence in summarise(page)]
+    lines = [f"# {content.escape_markdown(titles)}", ""]
+    lines += [f"- {content.escape_markdown(''.join(part.text for part in sentence))}" for sentence in summarise(page)]
     for section in sections:
-        lines += ["", *to_markdown(section)]
+        lines += ["", *content.to_markdown(section)]
     lines += ["", "## Environment", ""]
     lines += [f"- {name}: {' · '.join(values)}" for name, values in describe_environment(page)]
     return "\n".join([*lines, ""])
@@ -283,81 +240,81 @@ def headline_numbers(page: Page) -> list[tuple[str, str]]:
     shown = page.shown()
     reproduced, compared = page.tally()
     seconds = sum(sum(result.seconds.values()) for result in shown.values())
-    numbers = [
-        (str(len(shown)), "result" if len(shown) == 1 else "results"),
-        (format_duration(seconds), "of computing"),
-    ]
-    return [(f"{reproduced} of {compared}", "published values reproduced (|z| ≤ 3)"), *numbers] if compared else numbers
+    first = [(f"{reproduced} of {compared}", "published values reproduced (|z| ≤ 3)")] if compared else []
+    results = (str(len(shown)), "result" if len(shown) == 1 else "results")
+    return [*first, results, (format_duration(seconds), "of computing")]
+
+
+def format_duration(seconds: float) -> str:
+    """Format seconds.
+
+    >>> format_duration(75), format_duration(600), format_duration(9000)
+    ('75 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def summarise(page: Page) -> list[Sentence]:
     """Return the sentences at the top of the page."""
-    shown = page.shown()
-    missing = {name for study in page.studies for name in page.missing(study)}
-    count = f"{len(shown)} of {len(shown) + len(missing)} results" if missing else count_text(len(shown), "result")
-    studies = count_text(len(page.studies), "study", "studies")
+    shown, places = page.shown(), page.places()
+    missing = {study.name: page.missing(study) for study in page.studies}
+    absent = {name for names in missing.values() for name in names}
+    count = f"{len(shown)} of {len(shown) + len(absent)} results" if absent else count_text(len(shown), "result")
     scale = scale_text([view for _, _, view in page.all_views()]).removesuffix(".")
     environment = dict(describe_environment(page))
     by = f"on {join_words(environment.get('devices', []))} with code {join_words(environment.get('code', []))}"
-    sentences: list[Sentence] = [[SummaryPart(f"{', '.join(filter(None, (studies, count, scale)))}; computed {by}.")]]
+    about = ", ".join(filter(None, (count_text(len(page.studies), "study", "studies"), count, scale)))
+    sentences: list[Sentence] = [[Value(f"{about}; computed {by}.")]]
     reproduced, compared = page.tally()
     if compared:
-        words = f"{reproduced} of {count_text(compared, 'published value')} are within three standard errors."
-        sentences.append([SummaryPart(words)])
+        values = count_text(compared, "published value")
+        sentences.append([Value(f"{reproduced} of {values} are within three standard errors.")])
     elif any(study.collection for study in page.studies):
-        sentences.append([SummaryPart("These runs are not comparable with published values, which are left out.")])
+        sentences.append([Value("These runs are not comparable with published values, which are left out.")])
     for added in _from_extensions("summary", page):
         sentences += added
     lowest = [sentence for study in page.studies if not study.collection for sentence in _lowest_means(page, study)]
     sentences += lowest[:MAX_SENTENCES]
     if len(lowest) > MAX_SENTENCES:
-        sentences.append([SummaryPart(f"{count_text(len(lowest) - MAX_SENTENCES, 'more cell')} below.")])
-    places = page.places()
-    unfinished = [study for study in page.studies if page.missing(study)]
-    if unfinished:
-        parts = [SummaryPart("Not computed yet: ")]
-        for study in unfinished:
-            words = f"{(study.title or study.name).split(':')[0]} ({count_text(len(page.missing(study)), 'result')})"
-            parts += [SummaryPart(words, places[study.name]), SummaryPart(". " if study is unfinished[-1] else ", ")]
-        sentences.append(parts)
-    return sentences
+        sentences.append([Value(f"{count_text(len(lowest) - MAX_SENTENCES, 'more cell')} below.")])
+    parts: list[Value] = []
+    for study in page.studies:
+        if missing[study.name]:
+            words = f"{(study.title or study.name).split(':')[0]} ({count_text(len(missing[study.name]), 'result')})"
+            parts += [Value(", " if parts else "Not computed yet: "), Value(words, link=places[study.name])]
+    return [*sentences, [*parts, Value(". ")]] if parts else sentences
 
 
 def _lowest_means(page: Page, study: Study) -> list[Sentence]:
     """Return a sentence per cell of a study about its lowest mean, or one about the arena."""
     place = page.places()[study.name]
-    sentences: list[Sentence] = []
-    arena = arena_scores(
-        v for panel in study.panels if (panel.kind or study.kind) == "arena" for v in page.views(panel)
-    )
+    kinds = {panel.kind or study.kind for panel in study.panels}
+    views = [(panel.title, view) for panel in study.panels for view in page.views(panel)]
+    arena = panels.arena_scores(view for _, view in views) if kinds == {"arena"} else {}
     if arena:
-        best, *others = sorted(arena_totals(arena), key=lambda each: each.relative)
+        best, *others = sorted(panels.arena_totals(arena), key=lambda total: total.relative)
         interval = f"95 % interval {format_number(best.interval[0])} to {format_number(best.interval[1])}"
         then = f"; then {join_words([f'{o.policy} {format_number(o.relative)}' for o in others])}" if others else ""
         where = f"of random's regret over {count_text(len(arena), 'world')}"
         words = f" has the lowest regret: {format_number(best.relative)} {where}, {interval}{then}."
-        return [[SummaryPart(best.policy, place), SummaryPart(words)]]
-    seen: set[tuple[str, ...]] = set()
-    for panel in study.panels:
-        for view in page.views(panel):
-            ranked = sorted((r.mean(), label) for label, r in view.results.items() if math.isfinite(r.mean()))
-            if len(ranked) < 2 or tuple(view.addresses.values()) in seen:
-                continue
-            seen.add(tuple(view.addresses.values()))
-            first, second = (view.results[label] for _, label in ranked[:2])
-            where = ", ".join(filter(None, (study.title or study.name, panel.title, view.label)))
-            few = (
-                ""
-                if view.replications >= MIN_REPLICATIONS
-                else f", from {count_text(view.replications, 'replication')} only"
-            )
-            lowest, second_lowest = (format_mean(r.mean(), r.standard_error()) for r in (first, second))
-            words = (
-                f": {first.label} has the lowest mean final regret, {lowest}, before {second.label} with "
-                f"{second_lowest}{few}."
-            )
-            sentences.append([SummaryPart(where, place), SummaryPart(words)])
-    return sentences
+        return [[Value(best.policy, link=place), Value(words)]]
+    sentences: dict[tuple[str, ...], Sentence] = {}
+    for panel, view in views:
+        finite = [result for result in view.results.values() if math.isfinite(result.mean())]
+        key = tuple(view.addresses.values())
+        if len(finite) < 2 or key in sentences:
+            continue
+        texts = [
+            f"{r.label} {format_mean(r.mean(), r.standard_error())}" for r in sorted(finite, key=lambda r: r.mean())
+        ]
+        few = view.replications < content.MIN_REPLICATIONS
+        only = f", from {count_text(view.replications, 'replication')} only" if few else ""
+        where = ", ".join(filter(None, (study.title or study.name, panel, view.label)))
+        words = f": the lowest mean final regret is that of {texts[0]}, before {texts[1]}{only}."
+        sentences[key] = [Value(where, link=place), Value(words)]
+    return list(sentences.values())
 
 
 def describe_environment(page: Page) -> list[tuple[str, list[str]]]:
@@ -365,19 +322,18 @@ def describe_environment(page: Page) -> list[tuple[str, list[str]]]:
     values: dict[str, list[str]] = {}
     for result in page.shown().values():
         about = result.environment
-        code = result.extra.get("code") or {}
-        packages = about.get("packages") or {}
+        packages = (about.get("packages") or {}).items()
         facts = {
             "python": [about.get("python", "")],
             "platform": [about.get("platform", "")],
-            "packages": [", ".join(f"{name} {version}" for name, version in packages.items())],
+            "packages": [", ".join(f"{name} {version}" for name, version in packages)],
             "devices": [" ".join(dict.fromkeys(str(device).split())) for device in about.get("devices", [])],
-            "code": [str(code.get("regretless", ""))],
+            "code": [str((result.extra.get("code") or {}).get("regretless", ""))],
         }
-        for name, found in facts.items():
-            values.setdefault(name, []).extend(value for value in found if value and value not in values.get(name, []))
-    values["commands"] = list(dict.fromkeys(campaign.command for campaign in page.campaigns.values()))
-    return [(name, list(dict.fromkeys(found))) for name, found in values.items() if found]
+        for name, texts in facts.items():
+            values.setdefault(name, []).extend(filter(None, texts))
+    values["commands"] = [campaign.command for campaign in page.campaigns.values()]
+    return [(name, list(dict.fromkeys(texts))) for name, texts in values.items() if texts]
 
 
 def results_table(page: Page) -> Table:
@@ -385,18 +341,13 @@ def results_table(page: Page) -> Table:
     head = ("result", "mean ± s.e.", "median", "replications", "rounds", "seconds", "of these compiling", "address")
     rows = []
     for address, result in page.shown().items():
-        seconds = result.seconds
-        numbers = (result.mean(), result.standard_error()) if result.regret.size else (None, None)
-        rows.append(
-            row(
-                str(result.extra.get("name") or result.label),
-                Value(format_mean(*numbers) if result.regret.size else "–", numbers),
-                Value(format_number(result.median()) if result.regret.size else "–"),
-                str(len(result.seeds) or "–"),
-                f"{result.regret.shape[1]:,}" if result.regret.size else "–",
-                Value(f"{sum(seconds.values()):.1f}", (round(sum(seconds.values()), 3),)),
-                f"{seconds.get('compile', 0.0):.1f}",
-                Value(address[:12], (address,), code=True),
-            )
-        )
+        total, compiling = sum(result.seconds.values()), result.seconds.get("compile", 0.0)
+        numbers: list[Value | str] = [Value("–", (None, None)), "–", "–", "–"]
+        if result.regret.size:
+            numbers = [panels.result_value(result), content.number_value(result.median())]
+            numbers += [str(len(result.seeds)), Value(f"{result.regret.shape[1]:,}", (result.regret.shape[1],))]
+        seconds = Value(f"{total:.1f}", (round(total, 3),))
+        place = Value(address[:12], (address,), code=True)
+        name = str(result.extra.get("name") or result.label)
+        rows.append(row(name, *numbers, seconds, f"{compiling:.1f}", place))
     return Table("results", head, tuple(rows), folded=f"All {len(rows)} results")

@@ -2,31 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from regretless.experiments.arena import OverallScore, Score, overall_scores, score
 from regretless.experiments.extension import REPORT
-from regretless.experiments.report.content import (
-    Block,
-    Card,
-    Chart,
-    Note,
-    Table,
-    Value,
-    mean_value,
-    number_value,
-    row,
-)
-from regretless.experiments.report.gather import (
-    MIN_REPLICATIONS,
-    SIMPLE_BASELINE,
-    CellView,
-    Page,
-    PublishedComparison,
-    panel_arms,
-)
+from regretless.experiments.report import content
+from regretless.experiments.report.content import Block, Card, CellView, Chart, Note, Page, Table, Value, row
 from regretless.experiments.study import Panel, Study
 from regretless.formatting import display_name, format_mean, format_number, unique_name
 from regretless.plots import EMPTY, Axis, HeatMap, Line, Plot, curve_plot, fit_axis
@@ -75,12 +58,17 @@ class PanelContext:
 
     def arms(self) -> dict[str, tuple[CellView, str]]:
         """Return the arms of all cells by label, and the simple baseline from companion cells."""
-        arms = panel_arms(self.views)
+        baseline = content.SIMPLE_BASELINE
+        arms = content.panel_arms(self.views)
         companions = (self.page.view(cell) for cell in self.panel.companions)
         for view in (*self.views, *companions):
-            if view is not None and SIMPLE_BASELINE in view.results:
-                arms.setdefault(SIMPLE_BASELINE, (view, SIMPLE_BASELINE))
+            if view is not None and baseline in view.results:
+                arms.setdefault(baseline, (view, baseline))
         return arms
+
+    def results(self) -> dict[str, Result]:
+        """Return the results of all arms by label."""
+        return {label: view.results[arm] for label, (view, arm) in self.arms().items()}
 
     def chart(self, plot: Plot | HeatMap, part: str = "") -> list[Block]:
         """Return a chart with a note on what it leaves out; a note alone if there is nothing to draw."""
@@ -106,17 +94,30 @@ PanelFunction = Callable[[PanelContext], list[Card]]
 """A function that turns a panel with its results into cards."""
 
 
+def result_value(result: Result | None) -> Value:
+    """Return the mean final regret with its standard error; a dash without a result."""
+    if result is None:
+        return Value("–", (None, None))
+    return content.mean_value(result.mean(), result.standard_error())
+
+
 def best_note(marked: bool) -> Note:
     """Return what a bold row means, or why there is none."""
     if marked:
-        return Note(f"Bold: the lowest mean, of {MIN_REPLICATIONS} replications or more.")
-    return Note(f"Nothing is bold: the lowest mean is marked from {MIN_REPLICATIONS} replications on.")
+        return Note(f"Bold: the lowest mean, of {content.MIN_REPLICATIONS} replications or more.")
+    return Note(f"Nothing is bold: the lowest mean is marked from {content.MIN_REPLICATIONS} replications on.")
+
+
+def final_table(context: PanelContext) -> Table:
+    """Return a folded table of the final regret of every arm."""
+    rows = tuple(row(label, result_value(result)) for label, result in context.results().items())
+    return Table(context.name, ("policy", "mean ± s.e."), rows, folded="Final regrets")
 
 
 def show_table(context: PanelContext) -> list[Card]:
     """Show final regrets with published values where there are any, paired differences, and regret curves."""
     views = context.views
-    marked = any(view.replications >= MIN_REPLICATIONS for view in views)
+    marked = any(view.replications >= content.MIN_REPLICATIONS for view in views)
     blocks: list[Block] = [result_table(context), best_note(marked), *paired_tables(context)]
     cards = [context.card(blocks)]
     drawn = {
@@ -135,42 +136,38 @@ def show_table(context: PanelContext) -> list[Card]:
 
 def result_table(context: PanelContext) -> Table:
     """Return the table of final regrets with reference lines at the end."""
-    views = context.views
-    comparing = any(view.published for view in views)
+    comparing = any(view.published for view in context.views)
     head = ("policy", "mean ± s.e.", "median", *(("published ± s.e.", "z", "verdict") if comparing else ()))
-    rows = []
-    for view in views:
-        prefix = f"{view.label}: " if view.label and len(views) > 1 else ""
-        best = view.best() if view.replications >= MIN_REPLICATIONS else None
+    rows, references = [], []
+    for view in context.views:
+        prefix = f"{view.label}: " if view.label and len(context.views) > 1 else ""
+        best = view.best() if view.replications >= content.MIN_REPLICATIONS else None
         for label, result in view.results.items():
-            cells = _result_cells(prefix + label, context.page.palette[label].colour, result, view.published.get(label))
+            name = Value(
+                prefix + label,
+                swatch=context.page.palette[label].colour,
+                detail=f"{result.diverged} diverged" if result.diverged else "",
+            )
+            cells = [name, *_result_cells(result, view.published.get(label))]
             rows.append(row(*cells[: len(head)], style="best" if label == best else ""))
-    for view in views:
-        prefix = f"{view.label}: " if view.label and len(views) > 1 else ""
         for line in view.results.references:
-            dashes = ["–"] * (len(head) - 2)
-            rows.append(row(prefix + line.name, mean_value(line.mean, line.standard_error), *dashes, style="reference"))
-    return Table(context.name, head, tuple(rows))
+            cells = [Value(prefix + line.name), content.mean_value(line.mean, line.standard_error)]
+            references.append(row(*cells, *["–"] * (len(head) - 2), style="reference"))
+    return Table(context.name, head, (*rows, *references))
 
 
-def _result_cells(name: str, colour: str, result: Result, compared: PublishedComparison | None) -> list[Value]:
-    detail = f"{result.diverged} diverged" if result.diverged else ""
-    ours = mean_value(result.mean(), result.standard_error())
-    cells = [Value(name, swatch=colour, detail=detail), ours, number_value(result.median())]
+def _result_cells(result: Result, compared: content.PublishedComparison | None) -> list[Value]:
+    ours, median = result_value(result), content.number_value(result.median())
     if compared is None:
-        return [*cells, Value("–"), Value("–"), Value("–")]
+        return [ours, median, Value("–"), Value("–"), Value("–")]
     z = f"{compared.z:+.2f}"
     if compared.second is not None and compared.second_z is not None:
         z += f", then {compared.second_z:+.2f}"
-        cells[1] = dataclasses.replace(ours, detail=f"second range: {format_mean(*compared.second)}")
+        ours = dataclasses.replace(ours, detail=f"second range: {format_mean(*compared.second)}")
     close = compared.verdict == "reproduced"
     chip = "good" if close else "warn" if compared.reproduced or compared.second_z is None else "bad"
-    return [
-        *cells,
-        mean_value(compared.published.mean, compared.published.standard_error),
-        Value(z, (compared.z,)),
-        Value(compared.verdict, chip=chip),
-    ]
+    published = content.mean_value(compared.published.mean, compared.published.standard_error)
+    return [ours, median, published, Value(z, (compared.z,)), Value(compared.verdict, chip=chip)]
 
 
 def paired_tables(context: PanelContext) -> list[Table]:
@@ -181,20 +178,25 @@ def paired_tables(context: PanelContext) -> list[Table]:
         if not rows:
             continue
         base = rows[0]["against"]
-        body = [
+        body = tuple(
             row(
                 each["policy"],
-                number_value(each["difference"]),
-                Value(f"{format_number(each['low'])} to {format_number(each['high'])}", (each["low"], each["high"])),
-                Value(str(each["pairs"])),
+                content.number_value(each["difference"]),
+                range_value(each["low"], each["high"]),
+                str(each["pairs"]),
             )
             for each in rows
-        ]
-        several = f"{view.label}: " if view.label and len(context.views) > 1 else ""
-        name = "_".join(filter(None, (context.name, view.label if several else "", "paired")))
-        head = ("policy", f"minus {base}", "95 % interval", "pairs")
-        tables.append(Table(name, head, tuple(body), folded=f"{several}Paired differences from {base}"))
+        )
+        several = view.label if len(context.views) > 1 else ""
+        title = ": ".join(filter(None, (several, f"Paired differences from {base}")))
+        name = "_".join(filter(None, (context.name, several, "paired")))
+        tables.append(Table(name, ("policy", f"minus {base}", "95 % low to high", "pairs"), body, folded=title))
     return tables
+
+
+def range_value(low: float, high: float) -> Value:
+    """Return the ends of an interval as a table cell with two exact numbers."""
+    return Value(f"{format_number(low)} to {format_number(high)}", (low, high))
 
 
 def panel_curves(context: PanelContext, zoom: int | None = None) -> Plot:
@@ -223,32 +225,23 @@ def show_curves(context: PanelContext) -> list[Card]:
     blocks = context.chart(panel_curves(context))
     if zoom is not None and zoom < horizon:
         blocks.append(Note(f"The first {zoom} rounds; a double click shows all {horizon:,}."))
-    rows = [row(label, mean_value(*_mean_error(view.results[arm]))) for label, (view, arm) in context.arms().items()]
-    table = Table(context.name, ("policy", "mean ± s.e."), tuple(rows), folded="Final regrets")
-    return [context.card([*blocks, table])]
-
-
-def _mean_error(result: Result) -> tuple[float, float]:
-    return result.mean(), result.standard_error()
+    return [context.card([*blocks, final_table(context)])]
 
 
 def show_bars(context: PanelContext) -> list[Card]:
     """Show the final regrets of all arms as bars with the reference lines that are near."""
-    arms = {label: view.results[arm] for label, (view, arm) in context.arms().items()}
-    finite = {label: result for label, result in arms.items() if math.isfinite(result.mean())}
     lines = []
-    for label, result in finite.items():
-        error = result.standard_error()
-        errors = np.array([error]) if math.isfinite(error) else None
-        lines.append(Line(label, [label], np.array([result.mean()]), errors, context.page.palette[label]))
-    tips = [0.0, *(float(line.y[0]) for line in lines)]
-    levels = [Line(line.name, list(finite), np.full(len(finite), line.mean)) for line in context.references if finite]
-    near = [line for line in levels if 2 * min(tips) <= line.y[0] <= 2 * max(tips)]
-    far = [line for line in levels if line not in near]
-    plot = Plot("bars", lines, near, Axis("", categories=True), Axis("final regret"), far)
-    rows = [row(label, mean_value(*_mean_error(result))) for label, result in arms.items()]
-    table = Table(context.name, ("policy", "mean ± s.e."), tuple(rows), folded="Final regrets")
-    return [context.card([*context.chart(plot), table, *paired_tables(context)])]
+    for label, result in context.results().items():
+        if math.isfinite(mean := result.mean()):
+            error = result.standard_error()
+            errors = np.array([error]) if math.isfinite(error) else None
+            lines.append(Line(label, [label], np.array([mean]), errors, context.page.palette[label]))
+    names = [line.label for line in lines]
+    references = [Line(line.name, names, np.full(len(names), line.mean)) for line in context.references if names]
+    tips = [np.zeros(1), *(edge for line in lines for edge in line.band(False))]
+    axis = fit_axis("final regret", tips, False, references)
+    plot = Plot("bars", lines, references, Axis("", categories=True), axis)
+    return [context.card([*context.chart(plot), final_table(context), *paired_tables(context)])]
 
 
 def parse_numbers(labels: Sequence[str]) -> list[float] | None:
@@ -266,45 +259,36 @@ def parse_numbers(labels: Sequence[str]) -> list[float] | None:
 
 def show_lines(context: PanelContext) -> list[Card]:
     """Show the final regret of every policy across the cells, whose labels are the x axis."""
-    labels: list[str] = []
+    cells: dict[str, CellView] = {}
     for view in context.views:
-        labels.append(unique_name(view.label, labels))
-    values = parse_numbers(labels)
-    order = list(range(len(labels))) if values is None else list(np.argsort(values))
-    views = [context.views[index] for index in order]
-    x: list[float] | list[str] = labels if values is None else [values[index] for index in order]
-    policies = list(dict.fromkeys(label for view in views for label in view.results))
+        cells[unique_name(view.label, cells)] = view
+    values = parse_numbers(list(cells))
+    if values is not None:
+        cells = dict(sorted(cells.items(), key=lambda pair: float(pair[0])))
+    x: list[float] | list[str] = list(cells) if values is None else sorted(values)
+    columns = {label: dict(view.results) for label, view in cells.items()}
+    policies = list(dict.fromkeys(label for results in columns.values() for label in results))
     lines = []
     for policy in policies:
-        pairs = [_mean_error(view.results[policy]) if policy in view.results else (np.nan, np.nan) for view in views]
-        means, errors = (np.array(column, float) for column in zip(*pairs, strict=True))
-        shown = np.nan_to_num(errors, nan=0.0) if np.isfinite(errors).any() else None
+        results = [column.get(policy) for column in columns.values()]
+        means = np.array([math.nan if result is None else result.mean() for result in results])
+        errors = np.array([math.nan if result is None else result.standard_error() for result in results])
         if np.isfinite(means).any():
+            shown = np.nan_to_num(errors) if np.isfinite(errors).any() else None
             lines.append(Line(policy, x, means, shown, context.page.palette[policy]))
-    levels = [{line.name: line.mean for line in view.results.references} for view in views]
-    references = []
-    for name in dict.fromkeys(name for level in levels for name in level):
-        means = np.array([level.get(name, np.nan) for level in levels], float)
-        if np.isfinite(means).any():
-            references.append(Line(name, x, means))
-    log = bool(lines) and all(np.nanmin(line.y) > 0 for line in lines)
-    edges = [line.y for line in lines]
-    edges += [edge for line in lines if line.error is not None for edge in (line.low(log), line.high())]
-    axis, near, far = fit_axis("final regret", edges, log, references)
-    plot = Plot("points", lines, near, Axis(context.study.axis or "", categories=values is None), axis, far)
-    columns = dict(zip([labels[index] for index in order], (dict(view.results) for view in views), strict=True))
-    table = grid_table(context.name, "policy", policies, columns)
-    return [context.card([*context.chart(plot), table])]
+    levels = [{line.name: line.mean for line in view.results.references} for view in cells.values()]
+    names = dict.fromkeys(name for level in levels for name, mean in level.items() if math.isfinite(mean))
+    references = [Line(name, x, np.array([level.get(name, math.nan) for level in levels])) for name in names]
+    log = all(np.nanmin(line.y) > 0 for line in lines)
+    axis = fit_axis("final regret", [edge for line in lines for edge in line.band(log)], log, references)
+    plot = Plot("points", lines, references, Axis(context.study.axis or "", categories=values is None), axis)
+    return [context.card([*context.chart(plot), grid_table(context.name, "policy", policies, columns)])]
 
 
-def grid_table(name: str, corner: str, rows: Sequence[str], columns: dict[str, dict[str, Result]]) -> Table:
+def grid_table(name: str, corner: str, rows: Sequence[str], columns: Mapping[str, Mapping[str, Result]]) -> Table:
     """Return a folded table with a mean and standard error by row and column."""
-    dash = Value("–", (None, None))
-    body = [
-        row(label, *(mean_value(*_mean_error(arms[label])) if label in arms else dash for arms in columns.values()))
-        for label in rows
-    ]
-    return Table(name, (corner, *columns), tuple(body), folded="Final regrets")
+    body = tuple(row(label, *(result_value(column.get(label)) for column in columns.values())) for label in rows)
+    return Table(name, (corner, *(f"{label} ± s.e." for label in columns)), body, folded="Final regrets")
 
 
 def show_heat_map(context: PanelContext) -> list[Card]:
@@ -314,15 +298,13 @@ def show_heat_map(context: PanelContext) -> list[Card]:
         for label, result in view.results.items():
             name, slash, column = label.partition("/")
             columns.setdefault(column if slash else view.label, {})[name] = result
-    first = next(iter(columns.values()))
+    means = {column: {name: result.mean() for name, result in arms.items()} for column, arms in columns.items()}
+    first = next(iter(means.values()))
     rows = list(dict.fromkeys(name for arms in columns.values() for name in arms))
-    mean = {name: first[name].mean() if name in first else math.inf for name in rows}
-    rows.sort(key=lambda name: mean[name] if math.isfinite(mean[name]) else math.inf)
-    grid = np.array([[arms[n].mean() if n in arms else np.nan for arms in columns.values()] for n in rows], float)
+    rows.sort(key=lambda name: first[name] if math.isfinite(first.get(name, math.inf)) else math.inf)
+    grid = np.array([[column.get(name, math.nan) for column in means.values()] for name in rows])
     lines = [(line.name, line.mean) for line in context.references]
-    baseline = context.arms().get(SIMPLE_BASELINE)
-    if baseline is not None:
-        lines.append((SIMPLE_BASELINE, baseline[0].results[baseline[1]].mean()))
+    lines += [(name, result.mean()) for name, result in context.results().items() if name == content.SIMPLE_BASELINE]
     comparison = " · ".join(f"{display_name(name)} {format_number(value)}" for name, value in lines)
     blocks = context.chart(HeatMap(rows, list(columns), grid, heat_shades(grid)))
     blocks += [Note(f"For comparison: {comparison}")] if comparison else []
@@ -336,16 +318,16 @@ def heat_shades(grid: np.ndarray) -> np.ndarray:
 
 # Arena
 
-OVERALL_HEAD = (
-    "policy",
-    "worlds",
-    "relative",
-    "low to high",
-    "over linear_old",
-    "worst world",
-    "beats best fixed",
-    "µs",
-)
+OVERALL_COLUMNS: dict[str, Callable[[OverallScore], Value]] = {
+    "policy": lambda total: Value(total.policy),
+    "worlds": lambda total: Value(str(total.worlds)),
+    "relative": lambda total: content.number_value(total.relative),
+    "low to high": lambda total: range_value(*total.interval),
+    "over linear_old": lambda total: content.number_value(total.ratio_to_linear_old),
+    "worst world": lambda total: Value(f"{total.worst_world} ({format_number(total.worst_relative)})"),
+    "beats best fixed": lambda total: Value(f"{total.below_best_fixed} of {total.of_worlds_where_it_matters}"),
+    "µs": lambda total: content.number_value(total.microseconds),
+}
 Scores = dict[str, dict[str, Score]]
 """Scores by world and policy."""
 
@@ -376,7 +358,7 @@ def show_arena(context: PanelContext) -> list[Card]:
     scores = arena_scores(context.views)
     if not scores:
         return [context.card([Note("Nothing to compare: no cell of this panel has a random line.")])]
-    marked = all(view.replications >= MIN_REPLICATIONS for view in context.views)
+    marked = all(view.replications >= content.MIN_REPLICATIONS for view in context.views)
     cards = []
     everything = arena_scores(view for panel in context.study.panels for view in context.page.views(panel))
     if context.study.panels[0] is context.panel and everything.keys() != scores.keys():
@@ -390,24 +372,14 @@ def show_arena(context: PanelContext) -> list[Card]:
 def overall_table(scores: Scores, name: str, marked: bool) -> Table:
     """Return a row per policy: geometric mean of relative regret with its interval, worst world and time."""
     totals = arena_totals(scores)
-    lowest = min(each.relative for each in totals)
-    rows = []
-    for each in totals:
-        low, high = each.interval
-        cells = (
-            Value(each.policy),
-            Value(str(each.worlds)),
-            number_value(each.relative),
-            Value(f"{format_number(low)} to {format_number(high)}", (low, high)),
-            number_value(each.ratio_to_linear_old),
-            Value(f"{each.worst_world} ({format_number(each.worst_relative)})"),
-            Value(f"{each.below_best_fixed} of {each.of_worlds_where_it_matters}"),
-            number_value(each.microseconds),
-        )
-        rows.append(row(*cells, style="best" if marked and each.relative == lowest else ""))
-    used = [i for i in range(len(OVERALL_HEAD)) if any(each.cells[i].text != "–" for each in rows)]
-    body = tuple(dataclasses.replace(each, cells=tuple(each.cells[i] for i in used)) for each in rows)
-    return Table(name, tuple(OVERALL_HEAD[i] for i in used), body)
+    lowest = min(total.relative for total in totals)
+    columns = {title: [make(total) for total in totals] for title, make in OVERALL_COLUMNS.items()}
+    used = {title: cells for title, cells in columns.items() if any(cell.text != "–" for cell in cells)}
+    rows = [
+        row(*cells, style="best" if marked and total.relative == lowest else "")
+        for total, *cells in zip(totals, *used.values(), strict=True)
+    ]
+    return Table(name, tuple(used), tuple(rows))
 
 
 def world_table(scores: Scores, name: str, marked: bool) -> Table:
@@ -424,7 +396,7 @@ def world_table(scores: Scores, name: str, marked: bool) -> Table:
             share = format_number(one.relative) + ("*" if one.below_fixed else "")
             best = "good" if marked and one.regret == lowest else ""
             cells.append(Value(share, (one.relative,), format_mean(one.regret, one.error), chip=best))
-        rows.append(row(world, number_value(first.random), number_value(first.fixed), *cells))
+        rows.append(row(world, content.number_value(first.random), content.number_value(first.fixed), *cells))
     return Table(name, ("world", "random", "best fixed", *policies), tuple(rows), folded="Every world")
 
 

@@ -51,7 +51,8 @@
     for (const name of ["xaxis", "yaxis"]) {
       const given = spec.layout[name] || {};
       const title = given.title ? { title: { ...given.title, font: { size: 12, color: css("--soft") } } } : {};
-      layout[name] = { ...axis, ...given, ...title };
+      const ticks = given.tickvals ? { ticktext: given.tickvals.map(tickText) } : {};
+      layout[name] = { ...axis, ...given, ...title, ...ticks };
     }
     if (room) layout.xaxis.tickangle = -30;
     if (spec.kind === "heatmap") layout.margin = { l: 8, r: 8, t: 30, b: 8 };
@@ -76,7 +77,7 @@
     return done;
   }
 
-  // Ticks of a logarithmic axis that was zoomed, by the rule of show/plots.log_ticks.
+  // Ticks of a logarithmic axis that was zoomed, by the rule of regretless.plots.log_ticks.
   function logTicks(low, high) {
     const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
     for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7]]) {
@@ -152,35 +153,9 @@
   }, { rootMargin: "600px" });
   all().forEach((element) => near.observe(element));
 
-  // A table as CSV: what stands behind a short value is written out, and "a ± b" or "a to b" become two columns.
-  const SPLIT = [[" ± ", (head) => head.includes(" ± ") ? head.split(" ± ") : [head, `${head}, s.e.`]],
-    [" to ", (head) => [`${head}, low`, `${head}, high`]]];
-
-  function cellText(cell) {
-    const copy = cell.cloneNode(true);
-    for (const each of copy.querySelectorAll(".again")) each.remove();
-    for (const each of copy.querySelectorAll("data")) each.textContent = each.getAttribute("value") || "";
-    return copy.textContent.replace(/\s+/g, " ").trim();
-  }
-
-  function csvOf(table) {
-    let rows = [...table.rows].map((row) => [...row.cells].map(cellText));
-    const columns = rows[0].map((_, at) => rows.map((row) => row[at] || ""));
-    const wide = columns.flatMap(([head, ...cells]) => {
-      const numeric = (cell, mark) => cell.split(mark).length === 2 && cell.split(mark).every((part) => !part || Number.isFinite(Number(part)));
-      const rule = SPLIT.find(([mark]) => cells.some((cell) => cell) && cells.every((cell) => !cell || cell === "–" || numeric(cell, mark)) && cells.some((cell) => cell.includes(mark)));
-      if (!rule) return [[head, ...cells]];
-      const heads = rule[1](head);
-      return [0, 1].map((side) => [heads[side], ...cells.map((cell) => cell.includes(rule[0]) ? cell.split(rule[0])[side] : "")]);
-    });
-    rows = rows.map((_, index) => wide.map((column) => column[index]));
-    const quoted = (cell) => /[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
-    return rows.map((row) => row.map(quoted).join(",") + "\r\n").join("");
-  }
-
   function save(table) {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csvOf(table)], { type: "text/csv;charset=utf-8" }));
+    link.href = URL.createObjectURL(new Blob([table.dataset.csv], { type: "text/csv;charset=utf-8" }));
     link.download = `${table.dataset.name}.csv`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
