@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,18 +21,6 @@ BENCHMARKS = ("topk", "shortest_path", "pricing")
 POLICIES = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0")
 """The policies of the DFHPG paper's table."""
 
-AUTHORS_SECONDS = 1310.0
-"""What the authors' program needs for all 18 bandit cells with 30 replications."""
-
-AUTHORS_MICROSECONDS = {"topk": 1750.0, "shortest_path": 2100.0, "pricing": 6250.0}
-"""The authors' DFHPG per round: one replication of 2000 rounds on one core in 3.5, 4.2 and 12.5 s."""
-
-GENERATIVE_MICROSECONDS = {
-    "flow": {"topk": 13_000.0, "shortest_path": 16_000.0, "pricing": 166_000.0},
-    "diffusion": {"topk": 70_000.0, "shortest_path": 90_000.0},
-}
-"""The same with generative models and the presets' numbers of scenarios."""
-
 LEARNER_POLICIES = ("adaptive", "linear_thompson", "dfhpg")
 LIMITS = {"decide": 1000.0, "learn": 2000.0}
 """Microseconds that the median on top-k should stay below."""
@@ -44,7 +32,7 @@ BATCH, BATCHES = 100, 50
 MAX_BATCH_COST = 5.0
 """How many times a single decision a batch may cost."""
 
-LABELS = {"microseconds": "µs", "authors_microseconds": "authors' µs", "ratio": "times faster"}
+LABELS = {"microseconds": "µs"}
 TEXT_COLUMNS = ("benchmark", "policy", "verb", "model")
 
 app = typer.Typer(cls=console.PlainGroup, help="Measure speed on this machine.", no_args_is_help=True)
@@ -56,8 +44,7 @@ def speed(
         list[str] | None, typer.Option(help="A benchmark to measure; repeatable.", show_default="all three")
     ] = None,
     model: Annotated[
-        str | None,
-        typer.Option(help="flow or diffusion: time DFHPG with this model instead.", show_default="all policies"),
+        str | None, typer.Option(help="Time DFHPG with this model instead.", show_default="all policies")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications.", show_default="30; with --model 8")] = None,
     horizon: Annotated[
@@ -69,28 +56,26 @@ def speed(
     """Time every policy on every benchmark: all cells of the bandit table together, then policy by policy.
 
     The first figure starts from a cold compilation cache; the others leave compilation out. With --model the cells are
-    those of DFHPG with that generative model.
+    those of DFHPG with that model.
     """
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless import benchmarks as known
-        from regretless import policies
+        from regretless import models, policies
+        from regretless.benchmarks import REGISTRY
+        from regretless.experiments.experiment import Experiment
         from regretless.registry import require_known
 
-        for name in benchmark or ():
-            require_known("benchmark", name, known.REGISTRY)
-        if model is not None:
-            require_known("generative model", model, GENERATIVE_MICROSECONDS)
-            authors = GENERATIVE_MICROSECONDS[model]
-            cells = [(name, "dfhpg") for name in benchmark or authors]
-            rows = list(time_cells(cells, authors, seeds or 8, horizon or 100, {"model": model}))
-            report({"cells": rows, "machine": machine()}, "cells", format)
-            return
         chosen = benchmark or list(BENCHMARKS)
-        together = time_all(chosen, seeds or 30)
-        cells = [(name, policy) for name in chosen for policy in policies.REGISTRY]
-        rows = list(time_cells(cells, AUTHORS_MICROSECONDS, seeds or 30, horizon or 500, {}))
-        report({"all_cells": together, "cells": rows, "machine": machine()}, "cells", format)
+        for name in chosen:
+            require_known("benchmark", name, REGISTRY)
+        if model is not None:
+            require_known("model", model, models.REGISTRY)
+        figures: dict[str, Any] = {} if model else {"all_cells": time_all(chosen, seeds or 30)}
+        size = {"seeds": seeds or (8 if model else 30), "horizon": horizon or (100 if model else 500)}
+        settings = {"model": model} if model else {}
+        played = ("dfhpg",) if model else tuple(policies.REGISTRY)
+        cells = [Experiment(name, policy, **size, settings=settings) for name in chosen for policy in played]
+        report({**figures, "cells": [time_experiment(cell) for cell in cells], "machine": machine()}, "cells", format)
 
 
 @app.command(cls=console.PlainCommand)
@@ -133,34 +118,17 @@ def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
         experiments = [Experiment(name, POLICIES, seeds=seeds) for name in benchmarks]
         parts = [run(each, monitor=Monitor(progress=progress)).seconds for each in experiments]
     elapsed = time.perf_counter() - began
-    whole = tuple(benchmarks) == BENCHMARKS and seeds == 30
     return {
         "cells": len(benchmarks) * len(POLICIES),
         "seeds": seeds,
         "seconds": round(elapsed, 2),
         "compile": round(sum(part["compile"] for part in parts), 2),
         "run": round(sum(part["run"] for part in parts), 2),
-        "authors_seconds": AUTHORS_SECONDS if whole else None,
-        "ratio": round(AUTHORS_SECONDS / elapsed, 1) if whole else None,
     }
 
 
-def time_cells(
-    cells: Iterable[tuple[str, str]], authors: dict[str, float], seeds: int, horizon: int, settings: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """Iterate over microseconds per replication-round of each policy alone, compilation apart."""
-    from regretless.experiments.experiment import Experiment
-
-    for benchmark, policy in cells:
-        figures = time_experiment(Experiment(benchmark, policy, seeds=seeds, horizon=horizon, settings=settings))
-        known = authors.get(benchmark) if policy == "dfhpg" else None
-        ratio = round(known / figures["microseconds"], 1) if known else None
-        row = {"benchmark": benchmark, "policy": policy, **settings, **figures}
-        yield {**row, "authors_microseconds": known, "ratio": ratio}
-
-
-def time_experiment(experiment: "Experiment") -> dict[str, float]:
-    """Return the compile seconds of a first run, and run seconds and microseconds per round of a second."""
+def time_experiment(experiment: "Experiment") -> dict[str, Any]:
+    """Return microseconds per replication and round of a policy, compilation apart."""
     from regretless.experiments.runner import run
     from regretless.simulation import Monitor
 
@@ -169,6 +137,9 @@ def time_experiment(experiment: "Experiment") -> dict[str, float]:
         second = run(experiment, monitor=Monitor(progress=progress))
     seconds, rounds = second.seconds["run"], sum(result.regret.size for result in second.values())
     return {
+        "benchmark": experiment.benchmark_name,
+        "policy": experiment.arms[0].label,
+        **experiment.settings,
         "microseconds": round(seconds / rounds * 1e6, 3),
         "run_seconds": round(seconds, 3),
         "compile_seconds": round(first.seconds["compile"], 2),

@@ -15,7 +15,7 @@ from regretless.experiments.experiment import Experiment
 from regretless.experiments.extension import Progress, Published, Task, find_published
 from regretless.experiments.resolve import Run, code_version, code_versions, resolve
 from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
-from regretless.experiments.study import Cell, Panel, Scale, Study
+from regretless.experiments.study import Cell, Scale, Study
 from regretless.policies.base import Policy
 from regretless.results import Result
 
@@ -45,20 +45,8 @@ class Listener(Protocol):
         """Take note of a task that could not be computed."""
 
 
-class SilentListener:
+class SilentListener(Listener):
     """A listener that does nothing."""
-
-    def begin(self, tasks: Sequence[Task], finished: int) -> None:
-        pass
-
-    def progress(self, task: Task, what: str, done: int, total: int) -> None:
-        pass
-
-    def finished(self, task: Task, computed: bool) -> None:
-        pass
-
-    def failed(self, task: Task, error: str) -> None:
-        pass
 
 
 class Engine(Protocol):
@@ -153,9 +141,8 @@ class Plan:
         """Return the campaign as it is left in a store."""
         names = {address: task.name for address, task in self.tasks.items()}
         names |= {task.address: task.name for task in self.second.values()}
-        studies = tuple(_without_work(study) for study in self.studies)
         return Campaign(
-            self.id, self.command, code_version(), time.time(), self.scale, studies, names, tuple(self.imports)
+            self.id, self.command, code_version(), time.time(), self.scale, self.studies, names, self.imports
         )
 
     def follow_ups(self, store: ResultStore) -> list[Task]:
@@ -177,16 +164,6 @@ def _is_far(task: Task, record: Mapping[str, object] | None) -> bool:
     if published is None or not isinstance(summary, Mapping) or None in (summary["mean"], summary["standard_error"]):
         return False
     return abs(published.z(summary["mean"], summary["standard_error"])) > Z_LIMIT
-
-
-def _without_work(study: Study) -> Study:
-    """Return a study as it is stored."""
-
-    def panel_of(panel: Panel) -> Panel:
-        strip = lambda cells: tuple(dataclasses.replace(cell, work=None) for cell in cells)  # noqa: E731
-        return dataclasses.replace(panel, cells=strip(panel.cells), companions=strip(panel.companions))
-
-    return dataclasses.replace(study, panels=tuple(map(panel_of, study.panels)))
 
 
 def carry_out(
@@ -234,7 +211,7 @@ def carry_out(
     return Summary(len(tasks) + len(follow_ups), counter.computed, failed, time.perf_counter() - began)
 
 
-class _Counter:
+class _Counter(Listener):
     """Pass everything on to a listener, and count what was computed here."""
 
     def __init__(self, listener: Listener):
