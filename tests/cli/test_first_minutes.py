@@ -143,11 +143,11 @@ def test_doctor_finds_a_cache_that_cannot_be_written_or_is_half_written(tmp_path
 
 def test_doctor_finds_data_that_are_missing_or_damaged(tmp_path, monkeypatch):
     monkeypatch.setenv("REGRETLESS_DATA", str(tmp_path))
-    ((message, is_problem),) = findings(doctor.data())
+    ((message, is_problem),) = findings(doctor.energy_files())
     assert is_problem
     assert "no energy data" in message
     (tmp_path / "prices2013.dat").write_text("1 2 3")
-    problems = findings(doctor.data())
+    problems = findings(doctor.energy_files())
     assert len(problems) == 4
     assert "the file was altered" in problems[0][0]
     assert all("data fetch energy" in message and is_problem for message, is_problem in problems)

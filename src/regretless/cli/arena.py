@@ -10,7 +10,7 @@ from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
-from regretless.cli.reproduce import STOPPED, data_notices, report_summary
+from regretless.cli.studies import STOPPED, data_notices, report_summary
 from regretless.startup import Device, configure
 
 EPILOG = """

@@ -1,4 +1,4 @@
-"""``regretless doctor``: check whether this machine is set up, and what the program will use.
+"""``regretless doctor`` and ``data``: check whether this machine is set up, and download what may be missing.
 
 Every check gives problems, which keep the program from working, and advice; each says what was found and what to do.
 """
@@ -65,7 +65,7 @@ def doctor(
 
 def examine(device: Device) -> dict[str, Any]:
     """Return what was found: ``problems`` keep the program from working, ``advice`` says what could be better."""
-    findings: list[Finding] = [*cache(), *data(), *solvers(), *room()]
+    findings: list[Finding] = [*cache(), *energy_files(), *solvers(), *room()]
     memory = usable_memory()
     about: dict[str, Any] = {
         "python": sys.version.split()[0],
@@ -152,7 +152,7 @@ def cache() -> Iterator[Finding]:
         yield Finding(f"half-written programs in {programs}, removed: {len(broken)}", is_problem=False)
 
 
-def data() -> Iterator[Finding]:
+def energy_files() -> Iterator[Finding]:
     """Check whether the files of the energy benchmark are there, and as they were published."""
     from regretless.benchmarks import energy_data
 
@@ -266,3 +266,46 @@ def _version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+data = typer.Typer(cls=console.PlainGroup, help="Download data that is not part of the program.", no_args_is_help=True)
+
+
+@data.callback()
+def prepare() -> None:
+    """Download data that is not part of the program."""
+
+
+@data.command(cls=console.PlainCommand)
+def fetch(
+    what: Annotated[str, typer.Argument(help="Whose data: energy.")],
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder to put the files in.", show_default="the user's cache")
+    ] = None,
+    origin: Annotated[
+        str | None, typer.Option(help="Where to download from.", show_default="the public repository")
+    ] = None,
+) -> None:
+    """Download the electricity prices and scheduling instances of the energy benchmark, and verify their checksums.
+
+    Files that are there already and complete stay as they are. Exit code 1 if the origin cannot be reached.
+    """
+    with clear_errors():
+        from regretless.benchmarks import energy_data
+        from regretless.registry import require_known
+
+        require_known("data", what, ["energy"])
+        folder = data_dir or energy_data.cache_folder()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SettingsError(f"cannot write to {folder}: {error.strerror}") from None
+        try:
+            paths = energy_data.fetch(folder, origin or energy_data.ORIGIN, console.log)
+        except (OSError, ValueError) as error:
+            console.complain(
+                f"{error}\nWithout a network, copy {', '.join(energy_data.FILES)} into a folder and name it with "
+                "--data-dir or REGRETLESS_DATA; without the files, energy plays on synthetic data."
+            )
+            raise typer.Exit(1) from None
+        console.say(f"{len(paths)} files in {folder}")

@@ -12,16 +12,13 @@ from regretless.cli.arena import EPILOG as ARENA_EPILOG
 from regretless.cli.arena import arena
 from regretless.cli.bench import app as bench
 from regretless.cli.console import PlainCommand, PlainGroup
-from regretless.cli.data import app as data
-from regretless.cli.doctor import doctor
+from regretless.cli.doctor import data, doctor
 from regretless.cli.evaluate import EPILOG as EVALUATE_EPILOG
 from regretless.cli.evaluate import evaluate
 from regretless.cli.list import list_
-from regretless.cli.report import report
-from regretless.cli.reproduce import EPILOG as REPRODUCE_EPILOG
-from regretless.cli.reproduce import reproduce
 from regretless.cli.run import EPILOG, run
-from regretless.cli.status import status
+from regretless.cli.studies import EPILOG as REPRODUCE_EPILOG
+from regretless.cli.studies import report, reproduce, status
 from regretless.cli.tune import tune
 
 app = typer.Typer(

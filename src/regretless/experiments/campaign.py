@@ -211,7 +211,7 @@ def carry_out(
     return Summary(len(tasks) + len(follow_ups), counter.computed, failed, time.perf_counter() - began)
 
 
-class _Counter(Listener):
+class _Counter:
     """Pass everything on to a listener, and count what was computed here."""
 
     def __init__(self, listener: Listener):

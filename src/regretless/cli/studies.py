@@ -1,0 +1,270 @@
+"""``regretless reproduce``, ``status`` and ``report``: compute studies, see how far they are, and read the results."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from regretless.cli import console
+from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
+from regretless.startup import Device, configure
+
+if TYPE_CHECKING:
+    from regretless.experiments.campaign import Plan, Summary
+    from regretless.experiments.store import Campaign, ResultStore
+    from regretless.experiments.study import Scale, Study
+
+EPILOG = """
+Examples:
+
+regretless reproduce --quick             everything, few replications and rounds
+
+regretless reproduce main semi_bandit    the paper's two tables, 30 replications
+
+regretless reproduce --jobs 4            everything, four processes
+
+regretless reproduce my_study.toml       a study of your own, in TOML or Python
+
+Stop it whenever you like: the same command continues where it stopped. Then: regretless report
+"""
+STOPPED = "finished arms are kept; the same command continues from there"
+
+
+def reproduce(
+    study: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names of studies ('regretless list studies'), or files of your own.",
+            show_default="all that are installed",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="3 replications of at most 200 rounds.")] = False,
+    jobs: Jobs = 1,
+    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    engine: EngineName = "local",
+    address: Address = None,
+    import_: Imports = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Replications.", show_default="the study's, quick: 3")
+    ] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication.")] = 0,
+    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.", show_default="the study's, quick: 200")] = None,
+    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
+    format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.table,
+) -> None:
+    """Run studies, such as those of the DFHPG paper (package regretless-dfhpg), or your own.
+
+    Finished arms are never computed again, and several processes may share a store. An arm that is more than three
+    standard errors from its published value is run again with other seeds; both are shown.
+    """
+    with clear_errors(STOPPED):
+        configure(device)
+        console.check_engine(engine, address)
+        from regretless.experiments.campaign import Plan, carry_out
+        from regretless.experiments.parallel import choose_engine
+        from regretless.experiments.store import ResultStore
+        from regretless.experiments.study import QUICK, Scale
+
+        imports = console.load_imports(import_)
+        base = QUICK if quick else Scale()
+        scale = Scale(seeds or base.seeds, first_seed, horizon or base.horizon)
+        studies = choose_studies(study or [], scale, imports)
+        plan = Plan(studies, scale, console.command_line(), imports)
+        for notice in data_notices(plan):
+            console.note(notice)
+        target = ResultStore(store)
+        target.create()
+        with CampaignProgress() as listener:
+            summary = carry_out(plan, target, choose_engine(engine, jobs, device, address, imports), listener)
+        report_summary(summary, {"store": str(store)}, format)
+
+
+def choose_studies(names: list[str], scale: "Scale", imports: list[str]) -> list["Study"]:
+    """Return the studies with these names or in these files; without names all that are installed, in their order."""
+    from regretless.errors import SettingsError
+    from regretless.experiments.extension import STUDIES, STUDIES_HINT
+    from regretless.experiments.study import is_study_file, read_study
+
+    if not STUDIES and not any(map(is_study_file, names)):
+        raise SettingsError(STUDIES_HINT)
+    studies: list[Study] = []
+    for name in dict.fromkeys(names):
+        if is_study_file(name):
+            made, more = read_study(Path(name), scale)
+            imports += [module for module in more if module not in imports]
+        else:
+            made = STUDIES[name](scale)
+        studies.append(made)
+    every = [] if names else [make(scale) for make in STUDIES.usable().values()]
+    return studies or sorted(every, key=lambda made: (made.collection, made.order))
+
+
+def data_notices(plan: "Plan") -> list[str]:
+    """Return what the user should know about the data of a plan's worlds."""
+    from regretless.experiments.resolve import Run, data_notices
+
+    benchmarks = {run.parts[1].name: run.parts[1] for run in plan.tasks.values() if isinstance(run, Run)}
+    return [f"{name}: {text}" for name, world in benchmarks.items() for text in data_notices(world)]
+
+
+def report_summary(summary: "Summary", more: dict[str, Any], format: Format) -> None:
+    """Print how a campaign ended; exit code 1 if something failed."""
+    if format is Format.json:
+        console.say_json(
+            {
+                "arms": summary.tasks,
+                "computed": summary.computed,
+                "failed": summary.failed,
+                "seconds": round(summary.seconds, 1),
+                **more,
+            }
+        )
+    else:
+        console.say(
+            f"{summary.tasks} arms, {summary.computed} of them computed now in {console.format_span(summary.seconds)}, "
+            f"{len(summary.failed)} failed; next: regretless report --store {shlex.quote(more['store'])}"
+        )
+    if summary.failed:
+        raise typer.Exit(1)
+
+
+def status(
+    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    old: Annotated[bool, typer.Option("--old", help="List results that this version would not use.")] = False,
+    remove_old: Annotated[bool, typer.Option("--remove-old", help="Delete them.")] = False,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
+) -> None:
+    """Show how far the campaigns of a store are, and the command that resumes each."""
+    with clear_errors():
+        from regretless.errors import SettingsError
+        from regretless.experiments.store import ResultStore
+
+        if not store.is_dir():
+            raise SettingsError(f"no store at {store}: 'regretless reproduce --store {store}' makes one")
+        state = examine(ResultStore(store), remove_old)
+        if format is Format.json:
+            console.say_json(state)
+        else:
+            show_status(state, old)
+
+
+def examine(store: "ResultStore", remove_old: bool) -> dict[str, Any]:
+    """Return the state of every campaign, and of what is left from other versions; delete the latter if asked to."""
+    from regretless.experiments.resolve import code_version
+
+    outdated = store.outdated()
+    listed = [
+        {
+            "address": entry.address,
+            "name": entry.record["extra"]["name"] if entry.record else None,
+            "code": entry.record["extra"]["code"].get("regretless", "?") if entry.record else entry.problem,
+            "bytes": entry.size,
+        }
+        for entry in outdated
+    ]
+    if remove_old:
+        for entry in outdated:
+            store.remove(entry)
+    size = sum(entry.size for entry in outdated)
+    return {
+        "code": code_version(),
+        "campaigns": [examine_campaign(campaign, store) for campaign in store.read_campaigns()],
+        "old": {"results": len(outdated), "bytes": size, "removed": remove_old, "list": listed},
+    }
+
+
+def examine_campaign(campaign: "Campaign", store: "ResultStore") -> dict[str, Any]:
+    """Return how far one campaign is."""
+    second = {address for study in campaign.studies for cell in study.cells() for _, address in cell.second}
+    states: dict[str, list[str]] = {"done": [], "running": [], "failed": [], "missing": []}
+    errors: dict[str, str] = {}
+    for address, name in campaign.names.items():
+        failure = store.failure(address)
+        if store.has(address):
+            states["done"].append(name)
+        elif store.running(address) is not None:
+            states["running"].append(name)
+        elif failure is not None:
+            states["failed"].append(name)
+            errors[name] = failure.last_line
+        elif address not in second:  # a second range of seeds is played only where it is needed
+            states["missing"].append(name)
+    return {
+        "command": campaign.command,
+        "studies": [study.name for study in campaign.studies],
+        "code": campaign.code,
+        "arms": sum(map(len, states.values())),
+        **{state: len(names) for state, names in states.items()},
+        "running_arms": states["running"],
+        "errors": errors,
+    }
+
+
+def show_status(state: dict[str, Any], old: bool) -> None:
+    """Print the state of a store."""
+    table = Table(title="campaigns", title_style="bold")
+    for column in ("studies", "arms", "done", "running", "failed", "missing"):
+        table.add_column(column, justify="left" if column == "studies" else "right")
+    for campaign in state["campaigns"]:
+        numbers = (str(campaign[name]) for name in ("arms", "done", "running", "failed", "missing"))
+        table.add_row(Text(" ".join(campaign["studies"])), *numbers)
+    console.out.print(table)
+    for campaign in state["campaigns"]:
+        for name, error in campaign["errors"].items():
+            console.say(f"{name}: {error}", "failed: ")
+        for name in campaign["running_arms"]:
+            console.say(f"running: {name}")
+        if campaign["done"] < campaign["arms"]:
+            if campaign["code"] != state["code"]:
+                console.say("the code has changed since: everything is computed again")
+            console.say(f"resume with: {campaign['command']}")
+    past = state["old"]
+    if past["results"]:
+        action = "removed" if past["removed"] else "delete them with: regretless status --remove-old"
+        console.say(
+            f"{past['results']} results of other versions or damaged, {past['bytes'] / 2**20:.1f} MiB: {action}"
+        )
+    if old:
+        for entry in past["list"]:
+            size, name = f"{entry['bytes'] / 2**20:.1f} MiB", shlex.quote(entry["name"] or "?")
+            console.say(f"{entry['address'][:12]}  {entry['code']}  {size}  {name}")
+
+
+def report(
+    store: Annotated[
+        Path, typer.Option(help="Folder of the results: a store of 'reproduce', or what 'run --out' wrote.")
+    ] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the page, the figures and the tables.")] = Path("report"),
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper", help="Also write OUT/paper: figures and tables for print, where an installed package has any."
+        ),
+    ] = False,
+) -> None:
+    """Write one self-contained HTML page, figures (PDF, PNG), tables (CSV) and report.md.
+
+    Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing; missing results are named.
+    """
+    with clear_errors("files that were written completely are kept"):
+        from regretless.errors import SettingsError
+        from regretless.experiments.extension import REPORT, STUDIES_HINT
+        from regretless.experiments.report import read_page, write_report
+        from regretless.experiments.store import ResultStore
+
+        target = ResultStore(store)
+        read_page(target)  # before a folder is made for nothing
+        writers = [part.write for part in REPORT.usable().values() if hasattr(part, "write")]
+        if paper and not writers:
+            raise SettingsError(f"--paper: {STUDIES_HINT}")
+        console.require_writable(out)
+        page = write_report(target, out)
+        for write in writers if paper else ():
+            for message in write(page, out / "paper"):
+                console.say(message)
+        console.say(
+            f"{len(page.studies)} {'study' if len(page.studies) == 1 else 'studies'}: open {out / 'report.html'}"
+        )
