@@ -8,7 +8,7 @@ import numpy as np
 
 from regretless.benchmarks.energy import Energy
 from regretless.errors import OracleError
-from regretless.oracles.schedule_solver import schedule_solver
+from regretless.oracles.plant import schedule_solver
 
 TOLERANCE = 1e-6
 

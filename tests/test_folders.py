@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regretless.files import cache_directory, named_data_directory, programs_directory
+from regretless.startup import cache_directory, named_data_directory, programs_directory
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ linear         any         any        known linear measurements, such as costs o
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -104,7 +104,7 @@ class Rows(Operator):
 class Measurement(eqx.Module):
     """Base class of feedback regimes: the pair ``w ↦ (H(w), e(w))`` with ``H(w)ᵀ e(w) = w``.
 
-    Subclass it, write ``name`` and ``measure``, and override the properties that hold.
+    Subclass it, write ``name`` and ``measure``, and set the flags that hold.
     """
 
     @property
@@ -124,25 +124,17 @@ class Measurement(eqx.Module):
             What the oracle returns next to ``w``, for measurements that depend on more than ``w``.
         """
 
-    @property
-    def sparse(self) -> bool:
-        """Whether coordinates that were not chosen (``w_i = 0``) are never measured."""
-        return False
+    sparse: ClassVar[bool] = False
+    """Whether coordinates that were not chosen (``w_i = 0``) are never measured."""
 
-    @property
-    def separable(self) -> bool:
-        """Whether row ``i`` of ``H(w)`` measures the cost coordinate ``i`` and no other."""
-        return False
+    separable: ClassVar[bool] = False
+    """Whether row ``i`` of ``H(w)`` measures the cost coordinate ``i`` and no other."""
 
-    @property
-    def total_only(self) -> bool:
-        """Whether the only row is the total cost."""
-        return False
+    total_only: ClassVar[bool] = False
+    """Whether the only row is the total cost."""
 
-    @property
-    def reveals_all(self) -> bool:
-        """Whether the whole cost vector is observed."""
-        return False
+    reveals_all: ClassVar[bool] = False
+    """Whether the whole cost vector is observed."""
 
     @property
     def max_rows(self) -> int | None:
@@ -153,6 +145,9 @@ class Measurement(eqx.Module):
 class Bandit(Measurement):
     """Observe the total cost only."""
 
+    sparse: ClassVar[bool] = True
+    total_only: ClassVar[bool] = True
+
     @property
     def name(self) -> str:
         return "bandit"
@@ -160,17 +155,12 @@ class Bandit(Measurement):
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Total(w), jnp.ones(1, w.dtype)
 
-    @property
-    def sparse(self) -> bool:
-        return True
-
-    @property
-    def total_only(self) -> bool:
-        return True
-
 
 class SemiBandit(Measurement):
     """Observe the cost of each chosen coordinate."""
+
+    sparse: ClassVar[bool] = True
+    separable: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -179,17 +169,12 @@ class SemiBandit(Measurement):
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Diagonal(w), jnp.ones_like(w)
 
-    @property
-    def sparse(self) -> bool:
-        return True
-
-    @property
-    def separable(self) -> bool:
-        return True
-
 
 class Full(Measurement):
     """Observe the whole cost vector."""
+
+    separable: ClassVar[bool] = True
+    reveals_all: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -197,14 +182,6 @@ class Full(Measurement):
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Identity(w.shape[-1]), w
-
-    @property
-    def separable(self) -> bool:
-        return True
-
-    @property
-    def reveals_all(self) -> bool:
-        return True
 
 
 class Linear(Measurement):

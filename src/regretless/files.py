@@ -1,4 +1,4 @@
-"""Write files atomically, and find the folders of the cache and of data.
+"""Write files atomically.
 
 A file appears whole or not at all, and an error leaves the old one unchanged. The new content is written next to its
 target, into a part called ``.NAME.PID-random.part``, which is flushed to the disk and renamed. The writer holds a
@@ -14,7 +14,6 @@ import os
 import re
 import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -24,9 +23,6 @@ from regretless.errors import WriteError
 SUFFIX = ".part"
 MAX_STEM_BYTES = 200
 """Bytes of a target's name that its parts repeat; a part's name must not become too long for the file system."""
-
-CACHE_OFF = "off"
-"""The value of ``REGRETLESS_CACHE`` that keeps no compiled program."""
 
 _unfinished: set[Path] = set()
 
@@ -56,8 +52,7 @@ def atomic(
 ) -> Iterator[IO[Any]]:
     r"""Open a file for writing, UTF-8 if it is text; it takes its place at the end of the block or not at all.
 
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
+    >>>     >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
     >>> with atomic(path, "w") as file:
     ...     _ = file.write("hello")
     >>> path.read_text(), len(list(path.parent.iterdir()))
@@ -177,27 +172,3 @@ def _reason(error: OSError) -> str:
     if error.errno and error.errno != errno.EINVAL:
         return os.strerror(error.errno)
     return error.strerror or str(error)
-
-
-def programs_directory() -> Path | None:
-    """Return where compiled programs are kept; None if they are not (``REGRETLESS_CACHE=off``)."""
-    return None if os.environ.get("REGRETLESS_CACHE") == CACHE_OFF else cache_directory() / "programs"
-
-
-def cache_directory() -> Path:
-    """Return the folder of compiled programs and downloads: ``$REGRETLESS_CACHE``, or one in the user's cache."""
-    named, common = os.environ.get("REGRETLESS_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    if named and named != CACHE_OFF:
-        return Path(named)
-    if common:
-        return Path(common) / "regretless"
-    try:
-        return Path.home() / ".cache" / "regretless"
-    except RuntimeError:  # a user without a name and without a home
-        return Path(tempfile.gettempdir()) / f"regretless-{os.getuid()}"
-
-
-def named_data_directory() -> Path | None:
-    """Return the user's directory of data, ``$REGRETLESS_DATA``; None if it is not set."""
-    named = os.environ.get("REGRETLESS_DATA", "")
-    return Path(named) if named else None

@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-import regretless.oracles.inputs as inputs
 from regretless.columns import Columns
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, observe, regime
-from regretless.oracles.base import Oracle
+from regretless.oracles.base import Oracle, check_finite
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Instance, Sample, Solution
 
 
@@ -92,7 +91,7 @@ class Problem(eqx.Module):
         self.context_shape = _context_shape(context, oracle.dim)
         self.may_miss = None if may_miss is None else bool(may_miss)
         self.instance_form = form_of(instance)
-        numbers = None if offset is None else inputs.finite("problem: offset", offset, (oracle.dim,))
+        numbers = None if offset is None else check_finite("problem: offset", offset, (oracle.dim,))
         self.offset = None if numbers is None else tuple(float(number) for number in numbers)
 
     def __repr__(self) -> str:

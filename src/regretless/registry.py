@@ -62,7 +62,7 @@ class Registry(Mapping[str, T], Generic[T]):
     ):
         self.kind, self.family, self.expected = kind, family, expected
         self._needs = needs
-        self._built_in = frozenset(entries)
+        self.built_in_names = frozenset(entries)
         self.locations = {entry.partition(":")[2]: entry for entry in entries.values() if isinstance(entry, str)}
         self._parts: dict[str, T | str] = dict(entries)
         self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] | None = None
@@ -145,7 +145,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def built_in(self, name: str) -> bool:
         """Return whether a part belongs to this library."""
-        return name in self._built_in
+        return name in self.built_in_names
 
     def origin(self, name: str) -> str:
         """Return the package that offers a part by entry point; empty for built-in and for registered parts."""

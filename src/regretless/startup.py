@@ -8,15 +8,17 @@ import contextlib
 import functools
 import os
 import sys
+import tempfile
 import time
 import warnings
 import zlib
 from pathlib import Path
 from typing import Any, Literal
 
-from regretless.files import programs_directory
-
 Device = Literal["auto", "cpu", "gpu"]
+
+CACHE_OFF = "off"
+"""The value of ``REGRETLESS_CACHE`` that keeps no compiled program."""
 
 ZLIB_HEADER = 0x78
 """First byte of a zlib stream."""
@@ -122,3 +124,27 @@ def _is_complete(path: Path) -> bool:
 def usable_cores() -> int:
     """Return the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def programs_directory() -> Path | None:
+    """Return where compiled programs are kept; None if they are not (``REGRETLESS_CACHE=off``)."""
+    return None if os.environ.get("REGRETLESS_CACHE") == CACHE_OFF else cache_directory() / "programs"
+
+
+def cache_directory() -> Path:
+    """Return the folder of compiled programs and downloads: ``$REGRETLESS_CACHE``, or one in the user's cache."""
+    named, common = os.environ.get("REGRETLESS_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if named and named != CACHE_OFF:
+        return Path(named)
+    if common:
+        return Path(common) / "regretless"
+    try:
+        return Path.home() / ".cache" / "regretless"
+    except RuntimeError:  # a user without a name and without a home
+        return Path(tempfile.gettempdir()) / f"regretless-{os.getuid()}"
+
+
+def named_data_directory() -> Path | None:
+    """Return the user's directory of data, ``$REGRETLESS_DATA``; None if it is not set."""
+    named = os.environ.get("REGRETLESS_DATA", "")
+    return Path(named) if named else None

@@ -16,8 +16,7 @@ from regretless import oracles
 from regretless.errors import OracleError
 from regretless.oracles import Plant, PlantTask, highs
 from regretless.oracles.base import OUT_OF_TIME
-from regretless.oracles.plant import always_packs, assignable, overfull_sets
-from regretless.oracles.schedule_solver import ScheduleSolver
+from regretless.oracles.plant import ScheduleSolver, always_packs, assignable, overfull_sets
 from toys import all_schedules
 
 # Both tasks want the cheapest two slots, and the machine takes one at a time.

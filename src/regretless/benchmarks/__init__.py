@@ -42,16 +42,8 @@ __all__ = [
 ]
 
 _LOCATIONS = {
+    **REGISTRY.locations,
     "ArraysBenchmark": "regretless.benchmarks.arrays:ArraysBenchmark",
-    "AssignmentWorld": "regretless.benchmarks.worlds:AssignmentWorld",
-    "CoverWorld": "regretless.benchmarks.worlds:CoverWorld",
-    "Energy": "regretless.benchmarks.energy:Energy",
-    "GridWorld": "regretless.benchmarks.worlds:GridWorld",
-    "Pricing": "regretless.benchmarks.pricing:Pricing",
-    "RowsWorld": "regretless.benchmarks.worlds:RowsWorld",
-    "ShortestPath": "regretless.benchmarks.polynomial:ShortestPath",
-    "TopK": "regretless.benchmarks.polynomial:TopK",
-    "TopKWorld": "regretless.benchmarks.worlds:TopKWorld",
     "from_arrays": "regretless.benchmarks.arrays:from_arrays",
 }
 

@@ -13,8 +13,8 @@ import numpy as np
 from regretless import files
 from regretless.errors import SettingsError
 from regretless.extras import require
-from regretless.files import cache_directory, named_data_directory
 from regretless.oracles.callback import TimeLimitError, call_with_limit
+from regretless.startup import cache_directory, named_data_directory
 
 SLOTS = 48
 FEATURES = (

@@ -21,8 +21,7 @@ from rich.text import Text
 from regretless.cli import console
 from regretless.cli.console import Format, clear_errors
 from regretless.errors import RegretlessError, SettingsError
-from regretless.files import programs_directory
-from regretless.startup import Device, configure, half_written, usable_cores
+from regretless.startup import Device, configure, half_written, programs_directory, usable_cores
 
 PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pandas", "pyarrow", "pydantic", "highspy")
 

@@ -10,8 +10,7 @@ import jax
 import numpy as np
 
 from regretless.errors import FeedbackError, RegretlessError, SettingsError, short_repr
-from regretless.oracles import inputs
-from regretless.oracles.base import Oracle
+from regretless.oracles.base import Oracle, check_numbers
 from regretless.problem import Problem
 from regretless.types import Instance
 
@@ -30,7 +29,7 @@ _PLAIN: dict[str, Any] = {"b": bool, "i": np.int64, "u": np.int64, "f": np.float
 def parse_numbers(name: str, given: Any, error: type[RegretlessError] = SettingsError) -> np.ndarray:
     """Return real numbers as a new float64 array; refuse masked arrays, dates, complex numbers, text and booleans."""
     try:
-        array = inputs.numbers(name, _without_decimals(name, given))
+        array = check_numbers(name, _without_decimals(name, given))
     except SettingsError as problem:
         raise error(str(problem)) from None
     if array.dtype.kind == "b" or _has_boolean(given):

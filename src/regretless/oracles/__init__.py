@@ -26,38 +26,32 @@ if TYPE_CHECKING:
     from regretless.oracles.selection import PricingOracle as pricing
     from regretless.oracles.selection import TopKOracle as top_k
 
-_LOCATIONS = {
-    "Plant": "regretless.oracles.plant:Plant",
-    "PlantTask": "regretless.oracles.plant:PlantTask",
-    "assignment": "regretless.oracles.matching:AssignmentOracle",
-    "external": "regretless.oracles.callback:ExternalOracle",
-    "from_pyepo": "regretless.oracles.pyepo:from_pyepo",
-    "grid_edges": "regretless.oracles.dag:grid_edges",
-    "milp": "regretless.oracles.mixed_integer:MilpOracle",
-    "pricing": "regretless.oracles.selection:PricingOracle",
-    "scheduling": "regretless.oracles.plant:SchedulingOracle",
-    "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
-    "top_k": "regretless.oracles.selection:TopKOracle",
-}
-
 REGISTRY: Registry[type[Oracle]] = Registry(
     "oracle",
     "oracles",
     {
-        "top_k": _LOCATIONS["top_k"],
-        "shortest_path": _LOCATIONS["shortest_path"],
-        "assignment": _LOCATIONS["assignment"],
-        "pricing": _LOCATIONS["pricing"],
-        "milp": _LOCATIONS["milp"],
-        "scheduling": _LOCATIONS["scheduling"],
-        "external": _LOCATIONS["external"],
+        "top_k": "regretless.oracles.selection:TopKOracle",
+        "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
+        "assignment": "regretless.oracles.matching:AssignmentOracle",
+        "pricing": "regretless.oracles.selection:PricingOracle",
+        "milp": "regretless.oracles.mixed_integer:MilpOracle",
+        "scheduling": "regretless.oracles.plant:SchedulingOracle",
+        "external": "regretless.oracles.callback:ExternalOracle",
     },
 )
 """The classes of oracles by name."""
 
 
+_LOCATIONS = {
+    "Plant": "regretless.oracles.plant:Plant",
+    "PlantTask": "regretless.oracles.plant:PlantTask",
+    "from_pyepo": "regretless.oracles.pyepo:from_pyepo",
+    "grid_edges": "regretless.oracles.dag:grid_edges",
+}
+
+
 def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, _LOCATIONS, name)
+    return REGISTRY[name] if name in REGISTRY.built_in_names else lazy_attribute(__name__, _LOCATIONS, name)
 
 
 def __dir__() -> list[str]:

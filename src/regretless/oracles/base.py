@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-import regretless.oracles.inputs as inputs
-from regretless.errors import OracleError
+from regretless.errors import OracleError, SettingsError
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 INFEASIBLE, OUT_OF_TIME, NOT_FINITE, BROKEN = range(SOLVED + 1, SOLVED + 5)
@@ -70,6 +69,86 @@ def check(solution: Solution, name: str = "oracle", time_limit: float | None = N
     """
     if np.any(np.asarray(solution.status) != SOLVED):
         raise OracleError(f"{name}: {explain(np.asarray(solution.status), time_limit)}")
+
+
+_KIND_NAMES = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "spans of time", "V": "records"}
+
+
+def check_numbers(name: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return a new array of real numbers or booleans; check its shape if one is given.
+
+    >>> check_numbers("prices", [1, 2.5], (2,)).tolist()
+    [1.0, 2.5]
+    >>> check_numbers("prices", ["1", "2.5"])
+    Traceback (most recent call last):
+    ...
+    regretless.errors.SettingsError: prices: expected numbers, got text
+    """
+    if _has_mask(given):
+        raise SettingsError(f"{name}: expected plain numbers, got a masked array; fill in the values that it hides")
+    try:
+        array = np.array(given)
+    except Exception:
+        raise SettingsError(f"{name}: expected numbers, got a {type(given).__name__} that is no array") from None
+    if array.dtype.kind not in "biuf":
+        kind = _KIND_NAMES.get(array.dtype.kind) or f"an object of type {type(given).__name__}"
+        raise SettingsError(f"{name}: expected numbers, got {kind}")
+    if shape is not None and array.shape != shape:
+        raise SettingsError(f"{name}: expected shape {shape}, got {array.shape}")
+    return array
+
+
+def check_rows(name: str, given: Any, dim: int) -> np.ndarray:
+    """Return a batch of vectors ``[b, dim]`` in float64."""
+    array = check_numbers(name, given)
+    if array.ndim != 2 or array.shape[1] != dim:
+        raise SettingsError(f"{name}: expected rows of {dim} numbers, shape (b, {dim}), got shape {array.shape}")
+    return array.astype(np.float64)
+
+
+def check_finite(name: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return ``numbers`` without NaN and infinity; floating-point numbers in float64."""
+    array = check_numbers(name, given, shape)
+    if array.dtype.kind != "f":
+        return array
+    if not np.all(np.isfinite(array)):
+        raise SettingsError(f"{name}: expected finite numbers, got {array[~np.isfinite(array)].flat[0]}")
+    return array.astype(np.float64)
+
+
+def check_mask(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return booleans of this shape, given as such or as numbers that are exactly 0 or 1.
+
+    >>> check_mask("open edges", [1, 0], (2,)).tolist()
+    [True, False]
+    >>> check_mask("open edges", [2, 0], (2,))
+    Traceback (most recent call last):
+    ...
+    regretless.errors.SettingsError: open edges: expected True and False, or exactly 1 and 0, got 2
+    """
+    array = check_numbers(name, given, shape)
+    other = array[(array != 0) & (array != 1)]
+    if other.size:
+        raise SettingsError(f"{name}: expected True and False, or exactly 1 and 0, got {other.flat[0]}")
+    return array.astype(bool)
+
+
+def check_tree(name: str, given: Any, length: int | None = None) -> Any:
+    """Return a pytree of finite numbers as new arrays; with ``length``, each has a leading axis of it."""
+    leaves, structure = jax.tree.flatten(given)
+    arrays = [check_finite(name, leaf) for leaf in leaves]
+    for array in arrays:
+        if length is not None and array.shape[:1] != (length,):
+            raise SettingsError(
+                f"{name}: expected arrays with a leading axis of {length} rows, got shape {array.shape}"
+            )
+    return jax.tree.unflatten(structure, arrays)
+
+
+def _has_mask(given: Any) -> bool:
+    if isinstance(given, np.ma.MaskedArray):
+        return True
+    return isinstance(given, list | tuple) and any(_has_mask(part) for part in given)
 
 
 class Oracle(eqx.Module):
@@ -129,7 +208,7 @@ class Oracle(eqx.Module):
         OracleError
             If any row fails.
         """
-        rows = inputs.rows("costs", costs, self.dim)
+        rows = check_rows("costs", costs, self.dim)
         lost = ~np.all(np.isfinite(rows), axis=1)
         if np.any(lost):
             raise OracleError(f"oracle: {explain(np.where(lost, NOT_FINITE, SOLVED))}")
@@ -144,7 +223,7 @@ class Oracle(eqx.Module):
 
     def contained(self, points: Any, instances: Instance = None) -> np.ndarray:
         """Return whether each row of ``points[n, d]`` is in ``S`` under its instance, as NumPy booleans."""
-        rows = inputs.rows("points", points, self.dim)
+        rows = check_rows("points", points, self.dim)
         return self._contained(rows, self.instances(instances, len(rows)))
 
     def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
@@ -154,11 +233,11 @@ class Oracle(eqx.Module):
 
     def instance(self, given: Any) -> Instance:
         """Return a user's instance, checked and in the form that programs expect; None if nothing changes."""
-        return None if given is None else inputs.tree("instance", given)
+        return None if given is None else check_tree("instance", given)
 
     def instances(self, given: Any, rows: int) -> Instance:
         """Return a batch of instances, checked: every array has a leading axis of ``rows``."""
-        return None if given is None else inputs.tree("instances", given, rows)
+        return None if given is None else check_tree("instances", given, rows)
 
     def example_instance(self) -> Instance:
         """Return an instance that changes nothing, if instances have one form; else None."""
@@ -207,10 +286,10 @@ class MaskedOracle(TraceableOracle):
     """A pure JAX oracle whose instances mark the coordinates that may be used: booleans, or exactly 0 and 1."""
 
     def instance(self, given: Any) -> Instance:
-        return None if given is None else inputs.mask("instance", given, (self.dim,))
+        return None if given is None else check_mask("instance", given, (self.dim,))
 
     def instances(self, given: Any, rows: int) -> Instance:
-        return None if given is None else inputs.mask("instances", given, (rows, self.dim))
+        return None if given is None else check_mask("instances", given, (rows, self.dim))
 
     def example_instance(self) -> Instance:
         return np.ones(self.dim, bool)

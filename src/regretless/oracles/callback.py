@@ -11,9 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-import regretless.oracles.inputs as inputs
 from regretless.errors import OracleError, RegretlessError, SettingsError
-from regretless.oracles.base import Oracle, failure_text, feasible_on_host, solve_on_host
+from regretless.oracles.base import (
+    Oracle,
+    check_finite,
+    check_mask,
+    check_numbers,
+    failure_text,
+    feasible_on_host,
+    solve_on_host,
+)
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]
@@ -145,7 +152,7 @@ class ExternalOracle(Oracle):
             )
         self.fn, self.dim, self.batched, self.takes_instance = fn, int(dim), batched, takes_instance
         leaves, structure = jax.tree.flatten(aux)
-        examples = [inputs.numbers("external oracle: aux", leaf) for leaf in leaves]
+        examples = [check_numbers("external oracle: aux", leaf) for leaf in leaves]
         self.aux = (tuple((example.shape, str(example.dtype)) for example in examples), structure)
         self.contains, self.time_limit = contains, time_limit
 
@@ -212,7 +219,7 @@ class ExternalOracle(Oracle):
         calls = _SolverCalls(self.contains, points, instances, self.takes_instance, self.time_limit)
         for row in range(len(points)):
             try:
-                inside[row] = inputs.mask("contains", calls.call(row), ())
+                inside[row] = check_mask("contains", calls.call(row), ())
             except (Exception, SystemExit) as error:
                 raise OracleError(
                     f"contains failed: {failure_text(row, len(points), calls.describe(error))}"
@@ -247,17 +254,17 @@ def _fill(row: Any, calls: _SolverCalls, w: np.ndarray, form: Any, leaves: list[
     """Solve one row, or all of them, and store the checked answer."""
     answer = calls.call(row)
     if not leaves:
-        w[row] = inputs.finite("the solver's decision", answer, w[row].shape)
+        w[row] = check_finite("the solver's decision", answer, w[row].shape)
         return
     if not (isinstance(answer, tuple | list) and len(answer) == 2):
         raise SettingsError(f"expected the pair (w, aux), the solver returned {_describe_answer(answer)}")
-    w[row] = inputs.finite("the solver's decision", answer[0], w[row].shape)
+    w[row] = check_finite("the solver's decision", answer[0], w[row].shape)
     try:
         parts = form.flatten_up_to(answer[1])
     except ValueError as error:
         raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
     for leaf, part in zip(leaves, parts, strict=True):
-        value = inputs.numbers("the solver's aux", part, leaf[row].shape)
+        value = check_numbers("the solver's aux", part, leaf[row].shape)
         if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):
             raise SettingsError(f"the solver's aux: expected numbers of type {leaf.dtype}, got {value.dtype}")
         leaf[row] = value

@@ -1,8 +1,9 @@
 """Shortest path on a directed acyclic graph given as an edge list."""
 
 import functools
-from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Sequence
+import graphlib
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -221,8 +222,13 @@ def _edges_between(edges: tuple[Edge, ...], source: Node, sink: Node) -> list[in
             raise SettingsError(f"shortest path: {name} {node} is not a node of any edge")
     if source == sink:
         raise SettingsError(f"shortest path: source and sink are the same node, {source}")
-    _refuse_cycle(edges, nodes)
-    after, before = _reachable(edges, source), _reachable([(head, tail) for tail, head in edges], sink)
+    level = _levels(edges)
+    ordered = sorted(edges, key=lambda edge: level[edge[0]])
+    after, before = {source}, {sink}
+    for tail, head in ordered:
+        after |= {head} if tail in after else set()
+    for tail, head in reversed(ordered):
+        before |= {tail} if head in before else set()
     if sink not in after:
         raise SettingsError(f"shortest path: the sink {sink} cannot be reached from the source {source}")
     return [e for e, (tail, head) in enumerate(edges) if tail in after and head in before]
@@ -233,45 +239,16 @@ def _nodes(edges: Sequence[Edge]) -> list[Node]:
     return list(dict.fromkeys(node for edge in edges for node in edge))
 
 
-def _reachable(edges: Sequence[Edge], start: Node) -> set[Node]:
-    following: dict[Any, list[Any]] = defaultdict(list)
-    for tail, head in edges:
-        following[tail].append(head)
-    seen, queue = {start}, deque([start])
-    while queue:
-        for node in following[queue.popleft()]:
-            if node not in seen:
-                seen.add(node)
-                queue.append(node)
-    return seen
-
-
-def _refuse_cycle(edges: Sequence[Edge], nodes: Iterable[Node]) -> None:
-    left = set(nodes) - set(_levels(edges))
-    if left:
-        some = ", ".join(sorted(map(str, left))[:5])
-        raise SettingsError(
-            f"shortest path: the graph has a cycle, through the nodes {some} or before them; expected none"
-        )
-
-
 def _levels(edges: Sequence[Edge]) -> dict[Node, int]:
-    """Return each node's longest distance from the nodes without incoming edges; none for nodes on or after a cycle."""
-    nodes = _nodes(edges)
-    waiting = dict.fromkeys(nodes, 0)
-    following: dict[Any, list[Any]] = defaultdict(list)
+    """Return each node's longest distance from the nodes without incoming edges; refuse a cycle."""
+    tails: dict[Node, list[Node]] = {node: [] for node in _nodes(edges)}
     for tail, head in edges:
-        waiting[head] += 1
-        following[tail].append(head)
-    level = {node: 0 for node in nodes if waiting[node] == 0}
-    queue = deque(level)
-    depth = dict.fromkeys(nodes, 0)
-    while queue:
-        node = queue.popleft()
-        level[node] = depth[node]
-        for head in following[node]:
-            depth[head] = max(depth[head], depth[node] + 1)
-            waiting[head] -= 1
-            if waiting[head] == 0:
-                queue.append(head)
+        tails[head].append(tail)
+    level: dict[Node, int] = {}
+    try:
+        for node in graphlib.TopologicalSorter(tails).static_order():
+            level[node] = max((level[tail] + 1 for tail in tails[node]), default=0)
+    except graphlib.CycleError as error:
+        cycle = " → ".join(map(str, error.args[1][:6]))
+        raise SettingsError(f"shortest path: the graph has a cycle, {cycle}; expected none") from None
     return level

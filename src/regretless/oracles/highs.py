@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import regretless.oracles.inputs as inputs
 from regretless.errors import OracleError, SettingsError
-from regretless.oracles.base import BROKEN, INFEASIBLE, NOT_FINITE, OUT_OF_TIME
+from regretless.oracles.base import BROKEN, INFEASIBLE, NOT_FINITE, OUT_OF_TIME, check_numbers
 from regretless.startup import usable_cores
 from regretless.types import SOLVED
 
@@ -98,7 +97,7 @@ def make_program(A_ub: Any, b_ub: Any, A_eq: Any, b_eq: Any, bounds: Any, integr
 
 def _dense_numbers(name: str, part: Any) -> np.ndarray:
     dense = part.toarray() if hasattr(part, "toarray") else part
-    array = inputs.numbers(f"milp: {name}", dense).astype(np.float64)
+    array = check_numbers(f"milp: {name}", dense).astype(np.float64)
     if np.any(np.isnan(array)):
         raise SettingsError(f"milp: expected numbers in {name}, got NaN")
     return array

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-import regretless.oracles.inputs as inputs
 from regretless.errors import SettingsError
-from regretless.oracles.base import Oracle, check, reason_of, solve_on_host
+from regretless.oracles.base import Oracle, check, check_mask, check_numbers, reason_of, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class MilpOracle(Oracle):
         sizes = {"b_ub": (*lead, len(program.b_ub)), "b_eq": (*lead, len(program.b_eq)), "available": (*lead, self.dim)}
         parts = {}
         for name, part in given.items():
-            convert = inputs.mask if name == "available" else inputs.numbers
+            convert = check_mask if name == "available" else check_numbers
             parts[name] = convert(f"milp: {name}", part, sizes[name])
         for name in {"b_ub", "b_eq"} & set(parts):
             parts[name] = parts[name].astype(np.float64)

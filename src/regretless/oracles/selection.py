@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-import regretless.oracles.inputs as inputs
 from regretless.errors import SettingsError
-from regretless.oracles.base import INFEASIBLE, MaskedOracle, TraceableOracle
+from regretless.oracles.base import INFEASIBLE, MaskedOracle, TraceableOracle, check_finite
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 PAIRWISE_LIMIT = 64
@@ -147,7 +146,7 @@ class PricingOracle(TraceableOracle):
         return np.asarray(self.budget, np.int32)
 
     def _budget(self, name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-        budget = inputs.finite(name, given, shape)
+        budget = check_finite(name, given, shape)
         if np.any((budget != np.round(budget)) | (budget < 0)):
             raise SettingsError(f"{name}: expected the promotion budget as an integer of at least 0, got {given!r}")
         return np.minimum(budget, self.products).astype(np.int32)

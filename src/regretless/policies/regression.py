@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
+import regretless.models.networks as networks
 from regretless import draws
 from regretless.errors import SettingsError
-from regretless.models import networks
 from regretless.models.base import PointModel, PointModelSpec
 from regretless.models.gaussian import GaussianLinear
 from regretless.policies.base import Policy, PolicySpec

@@ -22,6 +22,11 @@ class Checker:
         if not (np.all(holds) if hasattr(holds, "shape") else holds):
             self.fail(sentence)
 
+    def same_form(self, got: Any, expected: Any, sentence: str) -> None:
+        """Raise with the sentence and the difference unless two trees have the same form."""
+        difference = form_difference(got, expected)
+        self(not difference, f"{sentence}, but {difference}")
+
     def fail(self, sentence: str) -> NoReturn:
         """Raise with the sentence."""
         raise AssertionError(f"{self.part}: {sentence}") from None

@@ -142,8 +142,7 @@ def _check_point(check: Checker, model: PointModel, params: Any, context: Any) -
 def _check_pullback(check: Checker, model: PointModel, params: Any, context: Any) -> None:
     cotangent = jax.random.normal(jax.random.key(4), (DIM,))
     got = model.pullback(params, context, cotangent)
-    difference = form_difference(got, params)
-    check(not difference, f"pullback must return a gradient of the form of the parameters, but {difference}")
+    check.same_form(got, params, "pullback must return a gradient of the form of the parameters")
     slopes = _slopes(lambda theta: model.mean(theta, context) @ cotangent, params)
     matches = _has_slopes(got, params, slopes)
     check(matches, "pullback must be the transposed Jacobian of mean times the cotangent")
@@ -156,11 +155,7 @@ def _check_generative(check: Checker, model: GenerativeModel, params: Any, conte
     check(is_close(costs, alone, 1e-9), "scenarios must be the samples of each row of noise")
     check(np.std(alone, axis=0) > 0, "samples must depend on the noise")
     got = pullback(cotangents)
-    difference = form_difference(got, params)
-    check(
-        not difference,
-        f"the pullback of scenarios must return gradients of the form of the parameters, but {difference}",
-    )
+    check.same_form(got, params, "the pullback of scenarios must return gradients of the form of the parameters")
     slopes = _slopes(lambda theta: jnp.sum(model.scenarios(theta, context, noise)[0] * cotangents), params)
     check(_has_slopes(got, params, slopes), "the pullback of scenarios is not their transposed Jacobian")
     cost, drawn = jnp.arange(1.0, DIM + 1) - 2.0, model.draw_loss(jax.random.key(4))
@@ -261,8 +256,7 @@ def _check_call(check: Checker, surrogate: Surrogate) -> None:
         f"{gradient.shape} of {gradient.dtype}",
     )
     check(is_finite(gradient), "the gradient holds a number that is not finite; guard divisions")
-    difference = form_difference(after, memory)
-    check(not difference, f"the memory must keep its form from call to call, but {difference}")
+    check.same_form(after, memory, "the memory must keep its form from call to call")
     compiled, _ = jax.jit(lambda *arguments: surrogate(*arguments))(memory, prediction, target, noise)
     check(is_close(compiled, gradient), "gives another gradient inside a compiled program")
     at_target, _ = surrogate(after, target, target, noise)
@@ -283,8 +277,7 @@ def _check_several(check: Checker, surrogate: Surrogate) -> None:
         gradients.shape == (count, dim) and is_finite(gradients),
         f"finish_all must return a finite gradient per prediction, got shape {gradients.shape}",
     )
-    difference = form_difference(after, memory)
-    check(not difference, f"the memory must keep its form when several predictions are used, but {difference}")
+    check.same_form(after, memory, "the memory must keep its form when several predictions are used")
 
 
 def _check_instance(check: Checker, surrogate: Surrogate) -> None:
@@ -302,12 +295,10 @@ def _check_instance(check: Checker, surrogate: Surrogate) -> None:
         f"points must return remembered decisions [n, {dim}], got shape {points.shape}",
     )
     none = surrogate.available(memory, jnp.zeros(len(points), bool))
-    difference = form_difference(none, memory)
-    check(not difference, f"available must keep the form of the memory, but {difference}")
+    check.same_form(none, memory, "available must keep the form of the memory")
     gradient, after = surrogate(memory, prediction, target, noise, closed)
     check(is_finite(gradient), "the gradient is not finite when a remembered decision is infeasible now")
-    difference = form_difference(after, memory)
-    check(not difference, f"the memory must keep its form under an instance, but {difference}")
+    check.same_form(after, memory, "the memory must keep its form under an instance")
 
 
 def _check_descent(check: Checker, surrogate: Surrogate) -> None:

@@ -195,8 +195,7 @@ def _check_start(check: Checker, player: Player) -> None:
 def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) -> None:
     """Check round ``t = 0, 1, …``."""
     problem = player.problem
-    difference = form_difference(played.decision, problem.example_decision())
-    check(not difference, f"a decision must have the form that the problem fixes, but {difference}")
+    check.same_form(played.decision, problem.example_decision(), "a decision must have the form that the problem fixes")
     w, batch = np.asarray(played.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
     check(problem.oracle.contained(w, batch), f"decided on something infeasible in round {t + 1}: {w[0]}")
     version = int(played.decision.version)
@@ -204,8 +203,7 @@ def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) ->
         version in (t, NOT_SAMPLED),
         f"a sample must carry the version of the state that it was drawn from ({t}), got {version}",
     )
-    difference = form_difference(played.state, player.start)
-    check(not difference, f"learn must return a state of the form that init gives, but {difference}")
+    check.same_form(played.state, player.start, "learn must return a state of the form that init gives")
     steps = int(played.state.version)
     check(steps == t + 1, f"learn must count its steps in state.version: expected {t + 1}, got {steps}")
     check(is_finite(played.state), f"its state holds a number that is not finite after round {t + 1}")

@@ -13,7 +13,7 @@ from regretless.errors import OracleError, SettingsError
 from regretless.feedback import Measurement, check_linkage
 from regretless.oracles.base import MaskedOracle, Oracle
 from regretless.problem import form_of
-from regretless.testing.helpers import Checker, form_difference, is_equal, name_of
+from regretless.testing.helpers import Checker, is_equal, name_of
 from regretless.types import SOLVED, Operator, Solution
 
 COST_VECTORS = 24
@@ -90,8 +90,11 @@ def _check_batches(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
     empty = oracle.answer(np.zeros((0, oracle.dim))).w
     check(empty.shape == (0, oracle.dim), f"an empty batch must have an empty answer, got {empty.shape}")
     first = jax.tree.map(lambda leaf: leaf[0], one.aux)
-    difference = form_difference(jax.tree.map(np.shape, first), jax.tree.map(np.shape, oracle.aux_form()))
-    check(not difference, f"aux_form must describe what solutions hold next to w, but {difference}")
+    check.same_form(
+        jax.tree.map(np.shape, first),
+        jax.tree.map(np.shape, oracle.aux_form()),
+        "aux_form must describe what solutions hold next to w",
+    )
     try:
         json.dumps(oracle.fingerprint(), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -207,11 +210,7 @@ def _check_measurement_form(check: Checker, rule: Measurement, solutions: Soluti
         check.fail(
             f"measure cannot be compiled, because it looks at the numbers in w; use jnp.where in place of if ({error})"
         )
-    difference = form_difference(compiled, first)
-    check(
-        not difference,
-        f"H(w) and e(w) must have the same form for every decision, but {difference}; pad with rows of zeros",
-    )
+    check.same_form(compiled, first, "H(w) and e(w) must have the same form for every decision; pad with rows of zeros")
 
 
 def _dense(operator: Operator, rows: int) -> np.ndarray:
@@ -329,8 +328,7 @@ def _check_rounds(check: Checker, benchmark: Benchmark) -> None:
         )
         check(np.isfinite(np.asarray(array)), f"{name} hold numbers that are not finite")
     if rounds.mean is not None:
-        difference = form_difference(rounds.mean, rounds.cost)
-        check(not difference, f"the conditional mean must have the form of the cost, but {difference}")
+        check.same_form(rounds.mean, rounds.cost, "the conditional mean must have the form of the cost")
     check(
         rounds.mean is not None or not benchmark.regret_on_mean,
         "counts regret on the conditional mean, but its rounds have none; give Round(…, mean=…)",

@@ -1,6 +1,6 @@
 """A feedback regime: one bill for two neighbours together."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -11,13 +11,11 @@ from regretless.feedback import Measurement, Rows
 class PairSums(Measurement):
     """Show the cost of what was chosen in sums of two coordinates."""
 
+    sparse: ClassVar[bool] = True  # what was not chosen is not measured
+
     @property
     def name(self) -> str:
         return "pair_sums"
-
-    @property
-    def sparse(self) -> bool:
-        return True  # what was not chosen is not measured
 
     def measure(self, w: Array, aux: Any) -> tuple[Rows, Array]:
         pairs = (len(w) + 1) // 2

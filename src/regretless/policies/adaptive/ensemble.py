@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
+import regretless.models.networks as networks
 from regretless import draws, replay
-from regretless.models import networks
 from regretless.models.networks import BypassNetwork, Weights
 from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
