@@ -1,7 +1,7 @@
 """Run notebooks and write them back with their outputs: ``python tools/notebook.py examples/notebook.ipynb``.
 
-No Jupyter is needed: a cell is executed as Python, the value of its last expression is shown unless it ends with ``;``,
-and figures of matplotlib that it leaves open become pictures.
+Jupyter is not needed: a cell is executed as Python, the value of its last expression is shown unless it ends with
+``;``, and figures of matplotlib that it leaves open become PNG pictures.
 """
 
 import ast
@@ -15,55 +15,48 @@ from typing import Any
 
 import matplotlib
 
+PICTURE_DPI = 80
 Output = dict[str, Any]
 
 
-def lines(text: str) -> list[str]:
-    """Text as a notebook stores it."""
-    return text.splitlines(keepends=True)
-
-
-def shown(value: Any) -> Output:
-    """Return a value as a notebook shows it: plain, and as HTML or a plotly chart where it has one."""
-    data: dict[str, Any] = {"text/plain": lines(repr(value)[:2000])}
-    if hasattr(value, "to_plotly_json"):
-        data = {"text/plain": ["a plotly figure"], "application/vnd.plotly.v1+json": json.loads(value.to_json())}
-    elif hasattr(value, "_repr_html_"):
-        data["text/html"] = lines(value._repr_html_())
+def display_value(value: Any) -> Output:
+    """Return a value as text, and as HTML where it has such a form."""
+    data = {"text/plain": repr(value).splitlines(keepends=True)}
+    if hasattr(value, "_repr_html_"):
+        data["text/html"] = value._repr_html_().splitlines(keepends=True)
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
-def pictures() -> list[Output]:
-    """Return the open figures and close them."""
+def take_pictures() -> list[Output]:
+    """Return the open figures as pictures, and close them."""
     import matplotlib.pyplot as plt
 
-    found: list[Output] = []
+    outputs: list[Output] = []
     for number in plt.get_fignums():
         buffer = io.BytesIO()
-        plt.figure(number).savefig(buffer, format="png", dpi=80, metadata={"Software": None})
+        plt.figure(number).savefig(buffer, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
         data = {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": ["<Figure>"]}
-        found.append({"output_type": "display_data", "data": data, "metadata": {}})
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
     plt.close("all")
-    return found
+    return outputs
 
 
 def execute(source: str, names: dict[str, Any]) -> list[Output]:
     """Run one cell in the namespace ``names``; its errors are raised."""
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    outputs: list[Output] = []
-    names["display"] = lambda value: outputs.append(shown(value))
     printed = io.StringIO()
     value = None
     with contextlib.redirect_stdout(printed):
         exec(compile(ast.Module(body, []), "<cell>", "exec"), names)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
-    if printed.getvalue():
-        outputs.insert(0, {"output_type": "stream", "name": "stdout", "text": lines(printed.getvalue())})
+    outputs: list[Output] = []
+    if text := printed.getvalue().splitlines(keepends=True):
+        outputs.append({"output_type": "stream", "name": "stdout", "text": text})
     if value is not None and not source.rstrip().endswith(";"):
-        outputs.append({**shown(value), "output_type": "execute_result"})
-    return outputs + pictures()
+        outputs.append(display_value(value))
+    return outputs + take_pictures()
 
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -74,11 +67,7 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             count += 1
-            outputs = execute("".join(cell["source"]), names)
-            for output in outputs:
-                if output["output_type"] == "execute_result":
-                    output["execution_count"] = count
-            cell = {**cell, "execution_count": count, "outputs": outputs}
+            cell = {**cell, "execution_count": count, "outputs": execute("".join(cell["source"]), names)}
         cells.append(cell)
     return {**notebook, "cells": cells}
 
@@ -87,8 +76,8 @@ def main() -> None:
     """Run the named notebooks and write them back."""
     for name in sys.argv[1:]:
         path = Path(name)
-        done = run(json.loads(path.read_text(encoding="utf-8")))
-        path.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        document = run(json.loads(path.read_text(encoding="utf-8")))
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
