@@ -112,7 +112,7 @@ def test_points_and_bars_have_error_bars(form):
 
 def test_a_heat_map_shows_every_number(tmp_path):
     grid = np.array([[1.0e5, 2.0e5], [3.0e5, np.nan]])
-    heat_map = HeatMap(["r1", "r2"], ["c1", "c2"], grid, np.log10(grid))
+    heat_map = HeatMap(["r1", "r2"], ["c1", "c2"], grid)
     figure = plots.draw(heat_map, "map")
     assert [text.get_text() for text in figure.axes[0].texts] == ["1.00e5", "2.00e5", "3.00e5", "–"]
     (trace,) = plotly_chart(heat_map)["data"]

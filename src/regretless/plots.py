@@ -177,20 +177,21 @@ class Plot(NamedTuple):
 
 
 class HeatMap(NamedTuple):
-    """Numbers by row (the first on top) and column; the colours follow ``shades``."""
+    """Numbers by row (the first on top) and column; the colours follow ``shades``, by default orders of magnitude."""
 
     rows: list[str]
     columns: list[str]
     grid: np.ndarray
-    shades: np.ndarray
+    shades: np.ndarray | None = None
 
-
-class RegretCurve(NamedTuple):
-    """Means over replications with standard errors at selected rounds."""
-
-    rounds: np.ndarray
-    mean: np.ndarray
-    error: np.ndarray | None  # None with fewer than two replications
+    def colours(self) -> np.ndarray:
+        """Return places on the colour scale, between 0 and 1."""
+        shades = self.grid if self.shades is None else self.shades
+        if self.shades is None and np.all(self.grid[np.isfinite(self.grid)] > 0):
+            shades = np.log10(self.grid)
+        finite = shades[np.isfinite(shades)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+        return np.asarray((shades - low) / ((high - low) or 1.0))
 
 
 def select_rounds(horizon: int) -> np.ndarray:
@@ -205,27 +206,28 @@ def select_rounds(horizon: int) -> np.ndarray:
     return np.unique(np.rint(places).astype(int))
 
 
-def regret_curve(result: Any, quantity: str = "average") -> RegretCurve | None:
-    """Return a curve over rounds of the replications that stayed finite; None if there are none.
+def regret_line(label: str, style: Style, result: Any, quantity: str = "average") -> Line | None:
+    """Return the mean of a quantity by round over the replications that stayed finite; None if there are none.
 
     Parameters
     ----------
+    label, style : str and Style
+        Of the line.
     result : Result
         The outcome of one policy.
     quantity : str, default "average"
         ``"average"`` (cumulative regret divided by the round), ``"cumulative"``, or the name of a diagnostic.
     """
     if quantity in QUANTITIES:
-        values = result.cumulative()[result.finished]
         rounds = select_rounds(result.regret.shape[1])
-        values = values[:, rounds - 1] / (rounds if quantity == "average" else 1)
+        values = result.cumulative()[result.finished][:, rounds - 1] / (rounds if quantity == "average" else 1)
     else:
         values = result.diagnostics[quantity][result.finished].astype(np.float64)
         rounds = result.diagnostics_every * np.arange(1, values.shape[1] + 1)
     if not values.size:
         return None
     error = values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else None
-    return RegretCurve(rounds, values.mean(axis=0), error)
+    return Line(label, rounds.tolist(), values.mean(axis=0), error, style)
 
 
 def curve_plot(
@@ -313,8 +315,8 @@ def regret_plot(
         known = [*QUANTITIES, *sorted({name for result in results.values() for name in result.diagnostics})]
         raise SettingsError(f"plot: expected a quantity among {', '.join(known)}, got {quantity!r}")
     palette = Palette()
-    curves = {label: curve for label, result in usable.items() if (curve := regret_curve(result, quantity)) is not None}
-    lines = [Line(label, c.rounds.tolist(), c.mean, c.error, palette[label]) for label, c in curves.items()]
+    drawn = [regret_line(label, palette[label], result, quantity) for label, result in usable.items()]
+    lines = [line for line in drawn if line is not None]
     horizon = max(result.regret.shape[1] for result in results.values())
     share = {"average": 1.0 / horizon, "cumulative": 1.0}.get(quantity)
     levels = [] if share is None else [(name, total * share) for name, total in references]
@@ -360,7 +362,7 @@ def plot_results(
     plot = regret_plot(results, references, quantity, log)
     if backend == "plotly":
         return plotly_figure(plot)
-    with _style({}):
+    with _style(for_print=False):
         if ax is None:
             figure = require("matplotlib.pyplot", extra="plots").figure(figsize=(7.2, 3.8), layout="constrained")
             ax = figure.add_subplot()
@@ -376,31 +378,16 @@ def plot_results(
 
 # --- Drawing with matplotlib ----------------------------------------------------------------------------------------
 
-PRINT_STYLE: dict[str, Any] = {
-    "font.family": ["STIXGeneral", "DejaVu Serif"],
-    "font.size": 8,
-    "mathtext.fontset": "stix",
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.titlesize": 8.5,
-    "axes.titlepad": 4,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.5,
-    "legend.fontsize": 7,
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "regretless",
-}
 PRINT_SIZE = (3.25, 2.3)
 """Inches of a chart of one column."""
 HEAT_COLOURS = [[0.0, "#f6f1dc"], [0.3, "#b9d9c0"], [0.65, "#4f9d9a"], [1.0, "#123f52"]]
 
 
 @contextlib.contextmanager
-def _style(settings: dict[str, Any]) -> Iterator[None]:
+def _style(for_print: bool = True) -> Iterator[None]:
     """Set matplotlib's settings, without warnings about letters that a font lacks."""
-    with require("matplotlib", extra="plots").rc_context(settings), warnings.catch_warnings():
+    sheet = [Path(__file__).with_name("print.mplstyle")] if for_print else {}
+    with require("matplotlib.style", extra="plots").context(sheet), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
@@ -409,7 +396,7 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure as PDF or PNG, chosen by the suffix; equal figures give equal bytes."""
     form = path.suffix[1:]
     metadata: dict[str, Any] = {"CreationDate": None} if form == "pdf" else {"Software": None}
-    with replacing(path) as place, _style(PRINT_STYLE):
+    with replacing(path) as place, _style():
         figure.savefig(place, format=form, dpi=200, metadata=metadata)
 
 
@@ -425,7 +412,7 @@ def draw_sheet(charts: Sequence[tuple[str, Plot | HeatMap]], size: tuple[float, 
     backend = require("matplotlib.backends.backend_agg", extra="plots")
     figure: Figure = require("matplotlib.figure", extra="plots").Figure(figsize=size, layout="constrained")
     backend.FigureCanvasAgg(figure)
-    with _style(PRINT_STYLE):
+    with _style():
         grid = figure.subplots(-(-len(charts) // columns), columns, squeeze=False)
         for axes in grid.flat[len(charts) :]:
             axes.set_axis_off()
@@ -454,7 +441,12 @@ def draw_on(axes: "Axes", plot: Plot) -> None:
     for index, line in enumerate(plot.lines):
         {"curves": _draw_curve, "points": _draw_points, "bars": _draw_bar}[plot.form](axes, plot, line, index)
     for dash, line in plot.visible_references().items():
-        look = {"color": QUIET_COLOUR, "linewidth": 0.9, "linestyle": DASHES[dash], "zorder": 1.5}
+        look = {
+            "color": QUIET_COLOUR,
+            "linewidth": 0.9,
+            "linestyle": DASHES[dash],
+            "zorder": 1.5 + (plot.form == "bars"),
+        }
         axes.plot(_places(line, plot), line.y, label=_plain(display_name(line.label)), **look)
     _set_axes(axes, plot)
     if not plot.lines:
@@ -536,20 +528,12 @@ def power_text(value: float) -> str:
 def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
     """Draw numbers with colours behind them."""
     colors = require("matplotlib.colors", extra="plots")
-    grid, shades = heat_map.grid, heat_map.shades
-    finite = shades[np.isfinite(shades)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    if finite.size:
-        colours = colors.LinearSegmentedColormap.from_list(
-            "regret", [(place, colour) for place, colour in HEAT_COLOURS]
-        )
-        axes.imshow(shades, aspect="auto", cmap=colours, vmin=low, vmax=high)
-    else:
-        axes.set(xlim=(-0.5, len(heat_map.columns) - 0.5), ylim=(len(heat_map.rows) - 0.5, -0.5))
-    for i, j in np.ndindex(*grid.shape):
-        dark = high > low and shades[i, j] > (low + high) / 2
-        text = format_number(float(grid[i, j]))
-        axes.text(j, i, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
+    shares = heat_map.colours()
+    colours = colors.LinearSegmentedColormap.from_list("regret", [(share, colour) for share, colour in HEAT_COLOURS])
+    axes.imshow(shares, aspect="auto", cmap=colours, vmin=0.0, vmax=1.0)
+    for (i, j), value in np.ndenumerate(heat_map.grid):
+        look = {"ha": "center", "va": "center", "fontsize": 6, "color": "white" if shares[i, j] > 0.5 else "black"}
+        axes.text(j, i, format_number(float(value)), **look)
     axes.set_xticks(range(len(heat_map.columns)), [_plain(display_name(name), 20) for name in heat_map.columns])
     axes.set_yticks(range(len(heat_map.rows)), [_plain(display_name(name), 24) for name in heat_map.rows], fontsize=6)
     axes.tick_params(length=0)
@@ -558,10 +542,10 @@ def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
 
 def _add_legend(figure: "Figure", charts: "Sequence[Axes]", points: float = 7.0) -> None:
     """Add one legend below all charts; the figure grows by its height."""
-    handles: dict[str, Any] = {}
-    for axes in charts:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
+    pairs = [pair for axes in charts for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+    pairs.sort(key=lambda pair: getattr(pair[0], "get_color", str)() == QUIET_COLOUR)  # reference lines last
+    handles = {label: handle for handle, label in reversed(pairs)}
+    handles = dict(reversed(handles.items()))
     if handles:
         width, height = figure.get_size_inches()
         column = 0.0085 * points * max(map(len, handles)) + 0.08 * points  # inches of the handle and the longest name
@@ -676,7 +660,7 @@ def _heat_chart(heat_map: HeatMap) -> Chart:
         "type": "heatmap",
         "x": category_labels(heat_map.columns),
         "y": category_labels(heat_map.rows),
-        "z": [rounded(row) for row in heat_map.shades],
+        "z": [rounded(row) for row in heat_map.colours()],
         "text": [[format_number(value) for value in row] for row in heat_map.grid],
         "texttemplate": "%{text}",
         "colorscale": HEAT_COLOURS,

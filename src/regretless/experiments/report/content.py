@@ -17,7 +17,7 @@ from regretless.experiments.extension import Published, find_published
 from regretless.experiments.store import Campaign, ResultStore
 from regretless.experiments.study import Cell, Panel, Study
 from regretless.formatting import format_mean, format_number, one_line, printable, unique_name
-from regretless.plots import HeatMap, Palette, Plot, RegretCurve, regret_curve
+from regretless.plots import HeatMap, Palette, Plot
 from regretless.results import Result, Results
 
 SIMPLE_BASELINE = "linear_thompson"
@@ -47,8 +47,6 @@ class Value:
         Whether the text is code.
     link : str, optional
         Id of a section to link to.
-    id : str, optional
-        Id that links can lead to.
     swatch : str, optional
         Colour of a dot before the text.
     """
@@ -59,7 +57,6 @@ class Value:
     chip: str = ""
     code: bool = False
     link: str = ""
-    id: str = ""
     swatch: str = ""
 
 
@@ -341,8 +338,6 @@ class CellView:
         Its name in the panel.
     results : Results
         The results that are there, by arm.
-    curves : dict of str to RegretCurve
-        Average regret per round.
     published : dict of str to PublishedComparison
         Arms with a published value for exactly this configuration.
     addresses : dict of str to str
@@ -351,7 +346,6 @@ class CellView:
 
     label: str
     results: Results
-    curves: dict[str, RegretCurve]
     published: dict[str, PublishedComparison]
     addresses: dict[str, str]
 
@@ -412,12 +406,10 @@ class Page:
         if not results:
             return None
         second = {label: result for label, address in cell.second if (result := self.load(address)) is not None}
-        curves = {label: c for label, r in results.items() if r.regret.size and (c := regret_curve(r)) is not None}
         compared = {label: _compare_published(result, second.get(label)) for label, result in results.items()}
         return CellView(
             cell.label,
             Results([dataclasses.replace(result, label=label) for label, result in results.items()]),
-            curves,
             {label: comparison for label, comparison in compared.items() if comparison is not None},
             {label: address for label, address in cell.arms if label in results},
         )

@@ -160,7 +160,7 @@ def tuning_section(record: Mapping[str, Any]) -> Section:
         f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches "
         f"{format_number(record['best']['value'])} (trial {record['best']['number']})."
     )
-    plots: dict[str, Plot] = {}
+    cards = []
     trials = sorted((trial["number"], trial["value"]) for trial in record["trials"] if trial["value"] is not None)
     if trials:
         numbers, values = [float(number) for number, _ in trials], np.array([value for _, value in trials], float)
@@ -168,13 +168,13 @@ def tuning_section(record: Mapping[str, Any]) -> Section:
         series = {"trial": (values, "dfhpg_1"), "lowest so far": (lowest, "dfhpg")}
         lines = [Line(label, numbers, y, None, POLICY_STYLES[style]) for label, (y, style) in series.items()]
         axis = fit_axis("mean final regret", [values], bool(np.all(values > 0)))
-        plots["Trials"] = Plot("points", lines, [], Axis("trial"), axis)
+        plot = Plot("points", lines, [], Axis("trial"), axis)
+        cards.append(Card("Trials", (Chart(f"{place}-history", "Trials", plot),)))
     importances = sorted((record.get("importances") or {}).items(), key=lambda pair: -pair[1])
     if importances:
-        bars = [Line(name, [name], np.array([share]), None, POLICY_STYLES["dfhpg_0"]) for name, share in importances]
-        axes = Axis("", categories=True), Axis("importance (sums to 1)")
-        plots["Importance of the settings"] = Plot("bars", bars, [], *axes)
-    cards = [Card(title, (Chart(f"{place}-{title.split()[0].lower()}", title, plot),)) for title, plot in plots.items()]
+        rows = tuple(row(name, content.number_value(share)) for name, share in importances)
+        table = Table(f"{place}-importance", ("setting", "importance (sums to 1)"), rows)
+        cards.append(Card("Importance of the settings", (table,)))
     title = f"Tuning: {panels.BENCHMARK_NAMES.get(about[0], about[0])}"
     return Section(place, title, words, tuple(cards))
 
@@ -237,23 +237,10 @@ def render_markdown(page: Page, sections: Sequence[Section]) -> str:
 
 def headline_numbers(page: Page) -> list[tuple[str, str]]:
     """Return the large numbers at the top of the page with their captions."""
-    shown = page.shown()
-    reproduced, compared = page.tally()
-    seconds = sum(sum(result.seconds.values()) for result in shown.values())
+    results, (reproduced, compared) = page.shown().values(), page.tally()
+    seconds = sum(sum(result.seconds.values()) for result in results)
     first = [(f"{reproduced} of {compared}", "published values reproduced (|z| ≤ 3)")] if compared else []
-    results = (str(len(shown)), "result" if len(shown) == 1 else "results")
-    return [*first, results, (format_duration(seconds), "of computing")]
-
-
-def format_duration(seconds: float) -> str:
-    """Format seconds.
-
-    >>> format_duration(75), format_duration(600), format_duration(9000)
-    ('75 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return [*first, (str(len(results)), "results"), (f"{seconds:,.0f} s", "of computing")]
 
 
 def summarise(page: Page) -> list[Sentence]:

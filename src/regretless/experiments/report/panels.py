@@ -12,7 +12,7 @@ from regretless.experiments.report import content
 from regretless.experiments.report.content import Block, Card, CellView, Chart, Note, Page, Table, Value, row
 from regretless.experiments.study import Panel, Study
 from regretless.formatting import display_name, format_mean, format_number, unique_name
-from regretless.plots import EMPTY, Axis, HeatMap, Line, Plot, curve_plot, fit_axis
+from regretless.plots import EMPTY, Axis, HeatMap, Line, Plot, curve_plot, fit_axis, regret_line
 from regretless.registry import require_known
 from regretless.results import Reference, Result
 
@@ -209,11 +209,10 @@ def panel_curves(context: PanelContext, zoom: int | None = None) -> Plot:
     zoom : int, optional
         The last round to show; by default the panel's own.
     """
-    lines, horizon = [], max(view.rounds for view in context.views)
-    for label, (view, arm) in context.arms().items():
-        curve = view.curves.get(arm)
-        if curve is not None:
-            lines.append(Line(label, curve.rounds.tolist(), curve.mean, curve.error, context.page.palette[label]))
+    palette, results = context.page.palette, context.results()
+    horizon = max(view.rounds for view in context.views)
+    drawn = [regret_line(label, palette[label], result) for label, result in results.items() if result.regret.size]
+    lines = [line for line in drawn if line is not None]
     levels = [(line.name, line.mean / horizon) for line in context.references]
     last = min(zoom or context.panel.zoom or horizon, horizon)
     return curve_plot("average regret per round", lines, levels, horizon, last)
@@ -306,14 +305,9 @@ def show_heat_map(context: PanelContext) -> list[Card]:
     lines = [(line.name, line.mean) for line in context.references]
     lines += [(name, result.mean()) for name, result in context.results().items() if name == content.SIMPLE_BASELINE]
     comparison = " · ".join(f"{display_name(name)} {format_number(value)}" for name, value in lines)
-    blocks = context.chart(HeatMap(rows, list(columns), grid, heat_shades(grid)))
+    blocks = context.chart(HeatMap(rows, list(columns), grid))
     blocks += [Note(f"For comparison: {comparison}")] if comparison else []
     return [context.card([*blocks, grid_table(context.name, context.study.axis or "", rows, columns)])]
-
-
-def heat_shades(grid: np.ndarray) -> np.ndarray:
-    """Return orders of magnitude as shades, or the numbers where some are not positive."""
-    return np.log10(grid) if np.all(grid[np.isfinite(grid)] > 0) else grid
 
 
 # Arena
@@ -404,7 +398,7 @@ def relative_map(scores: Scores) -> HeatMap:
     """Return the regret relative to random's as a heat map, a row per world and a column per policy."""
     policies = arena_policies(scores)
     grid = np.array([[w[p].relative if p in w else np.nan for p in policies] for w in scores.values()], float)
-    return HeatMap(list(scores), policies, grid, heat_shades(np.maximum(grid, 1e-3)))
+    return HeatMap(list(scores), policies, grid)
 
 
 PANELS: dict[str, PanelFunction] = {
