@@ -9,7 +9,8 @@ import pytest
 
 from regretless.errors import SettingsError
 from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, Run, Scale, Study, campaign, carry_out
-from regretless.experiments.campaign import SilentListener, make_batches
+from regretless.experiments.campaign import make_batches
+from regretless.experiments.extension import Listener
 from regretless.experiments.parallel import InProcess, LocalProcesses
 from regretless.experiments.resolve import resolve
 from regretless.results import Result
@@ -46,7 +47,7 @@ def invent(tasks, progress):
     ]
 
 
-class Recorder(SilentListener):
+class Recorder(Listener):
     def __init__(self):
         self.begun, self.computed, self.elsewhere, self.failures = [], [], [], []
 
@@ -193,7 +194,7 @@ def test_processes_compute_the_same_and_refuse_what_they_cannot_be_given(store, 
     (run,) = resolve(Experiment("topk", ["greedy"], seeds=2, horizon=20))
     broken = dataclasses.replace(run, policy=lambda: None)
     with pytest.raises(SettingsError, match="it cannot be handed to another process"):
-        LocalProcesses(2, "cpu").compute([[broken]], store, SilentListener())
+        LocalProcesses(2, "cpu").compute([[broken]], store, Listener())
 
 
 def test_a_campaign_comes_back_as_it_was(store, plan):

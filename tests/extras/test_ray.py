@@ -14,7 +14,7 @@ import pytest
 import extra
 from regretless.errors import SettingsError, WriteError
 from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, Scale, Study, carry_out
-from regretless.experiments.campaign import SilentListener
+from regretless.experiments.extension import Listener
 from regretless.experiments.parallel import RayCluster
 from regretless.experiments.resolve import code_version
 
@@ -46,7 +46,7 @@ def cluster(tmp_path, monkeypatch):
     made.shutdown()
 
 
-class Recorder(SilentListener):
+class Recorder(Listener):
     """Notes what finished and what failed."""
 
     def __init__(self):

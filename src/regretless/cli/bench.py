@@ -71,7 +71,7 @@ def speed(
         if model is not None:
             require_known("model", model, models.REGISTRY)
         figures: dict[str, Any] = {} if model else {"all_cells": time_all(chosen, seeds or 30)}
-        size = {"seeds": seeds or (8 if model else 30), "horizon": horizon or (100 if model else 500)}
+        size: dict[str, Any] = {"seeds": seeds or (8 if model else 30), "horizon": horizon or (100 if model else 500)}
         settings = {"model": model} if model else {}
         played = ("dfhpg",) if model else tuple(policies.REGISTRY)
         cells = [Experiment(name, policy, **size, settings=settings) for name in chosen for policy in played]

@@ -24,6 +24,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from regretless import files
 from regretless.errors import RegretlessError, SettingsError
+from regretless.experiments.extension import Listener
 
 if TYPE_CHECKING:
     from regretless.experiments.extension import Task
@@ -200,7 +201,7 @@ class LiveProgress:
             log(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
 
 
-class CampaignProgress(LiveProgress):
+class CampaignProgress(LiveProgress, Listener):
     """The listener of a campaign: how many arms are done, what is computed, and how long the rest may take."""
 
     def __init__(self) -> None:

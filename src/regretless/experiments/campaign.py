@@ -12,7 +12,7 @@ from regretless.array_files import canonical
 from regretless.benchmarks.base import Benchmark
 from regretless.errors import WriteError
 from regretless.experiments.experiment import Experiment
-from regretless.experiments.extension import Progress, Published, Task, find_published
+from regretless.experiments.extension import Listener, Progress, Published, Task, find_published
 from regretless.experiments.resolve import Run, code_version, code_versions, resolve
 from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
 from regretless.experiments.study import Cell, Scale, Study
@@ -27,26 +27,6 @@ Z_LIMIT = 3.0
 
 MAX_BATCH = 8
 """Arms that are computed together, at most: so much work is lost at a kill."""
-
-
-class Listener(Protocol):
-    """Receives the progress of a campaign."""
-
-    def begin(self, tasks: Sequence[Task], finished: int) -> None:
-        """Take note of the tasks to compute, and of how many others are finished already."""
-
-    def progress(self, task: Task, what: str, done: int, total: int) -> None:
-        """Take note of how far a task is."""
-
-    def finished(self, task: Task, computed: bool) -> None:
-        """Take note of a stored result, and of whether this campaign computed it."""
-
-    def failed(self, task: Task, error: str) -> None:
-        """Take note of a task that could not be computed."""
-
-
-class SilentListener(Listener):
-    """A listener that does nothing."""
 
 
 class Engine(Protocol):
@@ -197,7 +177,7 @@ def carry_out(
     store.create()
     plan.keep_earlier(store)
     store.write_campaign(plan.campaign())
-    counter = _Counter(listener or SilentListener())
+    counter = _Counter(listener or Listener())
     tasks = list(plan.tasks.values())
     compute_missing(tasks, store, engine, counter, largest_batch)
     follow_ups = plan.follow_ups(store)
@@ -211,16 +191,24 @@ def carry_out(
     return Summary(len(tasks) + len(follow_ups), counter.computed, failed, time.perf_counter() - began)
 
 
-class _Counter:
+class _Counter(Listener):
     """Pass everything on to a listener, and count what was computed here."""
 
     def __init__(self, listener: Listener):
-        self.begin, self.progress, self.failed = listener.begin, listener.progress, listener.failed
         self.listener, self.computed = listener, 0
+
+    def begin(self, tasks: Sequence[Task], finished: int) -> None:
+        self.listener.begin(tasks, finished)
+
+    def progress(self, task: Task, what: str, done: int, total: int) -> None:
+        self.listener.progress(task, what, done, total)
 
     def finished(self, task: Task, computed: bool) -> None:
         self.computed += computed
         self.listener.finished(task, computed)
+
+    def failed(self, task: Task, error: str) -> None:
+        self.listener.failed(task, error)
 
 
 def compute_missing(

@@ -4,7 +4,7 @@ A distribution registers them as entry points of the groups ``regretless.studies
 ``regretless.report``. They are imported when they are used; a broken one harms no one who does not need it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from regretless.registry import Registry
@@ -58,6 +58,22 @@ class Task(Protocol):
 
     def compute(self, progress: Progress) -> "Result":
         """Compute the result."""
+
+
+class Listener:
+    """Receives the progress of a campaign; this one does nothing with it."""
+
+    def begin(self, tasks: Sequence[Task], finished: int) -> None:
+        """Take note of the tasks to compute, and of how many others are finished already."""
+
+    def progress(self, task: Task, what: str, done: int, total: int) -> None:
+        """Take note of how far a task is."""
+
+    def finished(self, task: Task, computed: bool) -> None:
+        """Take note of a stored result, and of whether this campaign computed it."""
+
+    def failed(self, task: Task, error: str) -> None:
+        """Take note of a task that could not be computed."""
 
 
 class Preset(NamedTuple):

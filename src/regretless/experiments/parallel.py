@@ -27,11 +27,9 @@ from regretless.experiments.campaign import (
     PATIENCE_SECONDS,
     Compute,
     Engine,
-    Listener,
-    SilentListener,
     work,
 )
-from regretless.experiments.extension import Task
+from regretless.experiments.extension import Listener, Task
 from regretless.experiments.resolve import code_version
 from regretless.experiments.store import Claim, ResultStore
 from regretless.extras import require
@@ -158,7 +156,7 @@ def _work_in_worker(
     _prepare_worker(jobs, cores, device, imports)
     tasks = pickle.loads(payload)
     try:
-        work([tasks], ResultStore(folder), SilentListener())
+        work([tasks], ResultStore(folder), Listener())
     except WriteError as error:
         return str(error)
     return None

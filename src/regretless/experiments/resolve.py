@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 
@@ -29,7 +29,6 @@ from regretless.models.base import REGISTRY as MODELS
 from regretless.policies.base import REGISTRY as POLICIES
 from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.building import Unscaled, build_policy, owners
-from regretless.problem import Problem
 from regretless.registry import have, require_known
 from regretless.spec import Spec, merge_names
 
@@ -185,30 +184,35 @@ def resolve(experiment: Experiment) -> list[Run]:
     """
     arms = [_resolve_arm(experiment, arm) for arm in experiment.arms]
     for name in experiment.settings:
-        if not name.startswith(WORLD) and not any(name in arm.given for arm in arms):
+        if not name.startswith(WORLD) and not any(name in given for _, given in arms):
             _refuse_setting(name, experiment)
     built: list[tuple[BenchmarkSpec | Benchmark, Benchmark]] = []
-    for arm in arms:
-        if not any(_is_same_benchmark(arm.run.benchmark, known) for known, _ in built):
-            built.append((arm.run.benchmark, build_benchmark(arm.run.benchmark)))
+    for run, _ in arms:
+        if not any(_is_same_benchmark(run.benchmark, known) for known, _ in built):
+            built.append((run.benchmark, build_benchmark(run.benchmark)))
     horizon = _horizon(experiment, [benchmark for _, benchmark in built])
     runs: list[Run] = []
     idle: dict[str, str] = {}
     used: set[str] = set()
-    for arm in arms:
-        spec, benchmark = next(pair for pair in built if _is_same_benchmark(arm.run.benchmark, pair[0]))
+    for arm, given in arms:
+        spec, benchmark = next(pair for pair in built if _is_same_benchmark(arm.benchmark, pair[0]))
         run = dataclasses.replace(
-            arm.run,
+            arm,
             benchmark=spec,
             horizon=horizon,
-            standard=arm.run.standard and horizon == benchmark.horizon and benchmark.data != "synthetic",
-            notices=(*data_notices(benchmark), *arm.run.notices),
+            standard=arm.standard and horizon == benchmark.horizon and benchmark.data != "synthetic",
+            notices=(*data_notices(benchmark), *arm.notices),
         )
         policy = run.build_policy(benchmark)
         run.__dict__["parts"] = (policy, benchmark)  # the value of a cached property
-        reasons = _reasons_without_effect(run, policy.problem, arm.given)
-        idle |= reasons
-        used |= {name for name in arm.given if name not in reasons}
+        unused = {} if isinstance(run.policy, Policy) else run.policy.unused(policy.problem)
+        for name in given:
+            reasons = (why for key, why in unused.items() if key == name or (key[-1] == "." and name.startswith(key)))
+            reason = next(reasons, None)
+            if reason is None:
+                used.add(name)
+            else:
+                idle[name] = f"{reason} (policy {run.label!r})"
         runs.append(run)
     for name, reason in idle.items():
         if name not in used:
@@ -216,26 +220,31 @@ def resolve(experiment: Experiment) -> list[Run]:
     return runs
 
 
-class _ResolvedArm(NamedTuple):
-    """An arm before its benchmark is built."""
+def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]]:
+    """Return an arm before its benchmark is built, and the settings of its policy that were set by hand.
 
-    run: Run
-    given: tuple[str, ...]  # settings of the policy that were set by hand
-
-
-def _resolve_arm(experiment: Experiment, arm: Arm) -> _ResolvedArm:
-    """Return an arm with its settings: the preset, then the experiment's changes, then its own."""
+    The preset comes first, then the changes of the experiment, then those of the arm.
+    """
     changes = {**experiment.settings, **arm.settings}
     benchmark, is_default = _resolve_benchmark(experiment, arm, changes)
+    run = Run(
+        label=arm.label,
+        policy=arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy,  # type: ignore[arg-type]
+        benchmark=benchmark,
+        feedback=arm.feedback or experiment.feedback,
+        seeds=experiment.seed_list,
+        horizon=1,
+        delay=experiment.delay,
+        missing=experiment.missing,
+        where=experiment.title or experiment.where,
+    )
     if not isinstance(arm.policy, str):
         if arm.preset or any(not name.startswith(WORLD) for name in arm.settings):
             raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name")
-        if isinstance(arm.policy, Policy):
-            return _ResolvedArm(_base_run(experiment, arm, arm.policy, benchmark), ())
-        scaling = not isinstance(arm.policy, Unscaled)
-        policy: PolicySpec = arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy
-        run = dataclasses.replace(_base_run(experiment, arm, policy, benchmark), scaling=scaling)
-        return _ResolvedArm(run, tuple(policy.changed_names()))
+        if isinstance(run.policy, Policy):
+            return run, ()
+        run = dataclasses.replace(run, scaling=not isinstance(arm.policy, Unscaled))
+        return run, tuple(run.policy.changed_names())
     spec = POLICIES[arm.policy]
     model = str(changes.get("model", DEFAULT_MODEL))
     require_known("model", model, MODELS)
@@ -250,30 +259,14 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> _ResolvedArm:
         notices = (f"no preset was tuned at degree {degree}: using the one of degree {preset.degree}",)
     changed = experiment.settings or arm.settings or experiment.delay or experiment.missing
     run = dataclasses.replace(
-        _base_run(experiment, arm, _parse_policy(arm.policy, spec, values, asked, model), benchmark),
+        run,
+        policy=_parse_policy(arm.policy, spec, values, asked, model),
         scaling=scaling,
         tuned=tuned,
         standard=tuned and is_default and not scaling and not changed,
         notices=notices,
     )
-    return _ResolvedArm(run, (*asked, *(name for name in (SCALING,) if name in changes)))
-
-
-def _base_run(
-    experiment: Experiment, arm: Arm, policy: PolicySpec | Policy, benchmark: BenchmarkSpec | Benchmark
-) -> Run:
-    """Return the run of an arm, without what follows from its settings."""
-    return Run(
-        label=arm.label,
-        policy=policy,
-        benchmark=benchmark,
-        feedback=arm.feedback or experiment.feedback,
-        seeds=experiment.seed_list,
-        horizon=1,
-        delay=experiment.delay,
-        missing=experiment.missing,
-        where=experiment.title or experiment.where,
-    )
+    return run, (*asked, *(name for name in (SCALING,) if name in changes))
 
 
 def _asked(spec: type[PolicySpec], arm: Arm, experiment: Experiment) -> dict[str, Any]:
@@ -318,7 +311,7 @@ def _resolve_benchmark(
     spec = BENCHMARKS.parse(benchmark) if isinstance(benchmark, str) else benchmark
     for setting in settings:
         require_known("setting", setting, type(spec).model_fields, f" of benchmark {name!r}")
-    spec = spec.replace(**settings)
+    spec = type(spec).from_text(merge_names(spec.names(), settings))
     return spec, BENCHMARKS.built_in(name) and not set(spec.changed_names()) - {DATA_DIR}
 
 
@@ -384,20 +377,6 @@ def _refuse_setting(name: str, experiment: Experiment) -> None:
     if isinstance(benchmark, str) and name in BENCHMARKS[benchmark].model_fields:
         raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")
     require_known("setting", name, _setting_names())
-
-
-def _reasons_without_effect(run: Run, problem: Problem, given: Sequence[str]) -> dict[str, str]:
-    """Return the settings that were set by hand and have no effect on a run, with the reason."""
-    if isinstance(run.policy, Policy):
-        return {}
-    unused = run.policy.unused(problem)
-    reasons = {}
-    for name in given:
-        matches = (why for key, why in unused.items() if key == name or (key[-1] == "." and name.startswith(key)))
-        reason = next(matches, None)
-        if reason is not None:
-            reasons[name] = f"{reason} (policy {run.label!r})"
-    return reasons
 
 
 def build_benchmark(benchmark: BenchmarkSpec | Benchmark) -> Benchmark:

@@ -7,7 +7,7 @@ from typing import Any
 
 from regretless.errors import SettingsError
 from regretless.experiments.experiment import Experiment
-from regretless.experiments.extension import Progress, Task
+from regretless.experiments.extension import Listener, Progress, Task
 from regretless.experiments.resolve import Run, resolve
 from regretless.formatting import unique_name
 from regretless.results import Result, Results
@@ -73,11 +73,11 @@ def run(
 
 def _from_store(runs: Sequence[Run], folder: str | os.PathLike[str], progress: Progress) -> list[Result]:
     """Return the results of a store, after those that it lacks were computed."""
-    from regretless.experiments.campaign import SilentListener, compute_missing
+    from regretless.experiments.campaign import compute_missing
     from regretless.experiments.parallel import InProcess
     from regretless.experiments.store import ResultStore
 
-    class _Listener(SilentListener):
+    class _Listener(Listener):
         def progress(self, task: Task, what: str, done: int, total: int) -> None:
             progress(what, done, total)
 

@@ -487,7 +487,7 @@ def _counter_sampler(base: Any, seed: int) -> Any:
     Workers and interrupted searches then draw the same candidates, which Optuna's own random sampler does not promise.
     """
 
-    class CounterSampler(base):  # type: ignore[misc]
+    class CounterSampler(base):
         def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
             digest = hashlib.sha256(f"{seed}/{trial.number}/{param_name}".encode()).digest()
             drawing = base(int.from_bytes(digest[:4], "big"))
