@@ -243,8 +243,8 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
             raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name")
         if isinstance(run.policy, Policy):
             return run, ()
-        run = dataclasses.replace(run, scaling=not isinstance(arm.policy, Unscaled))
-        return run, tuple(run.policy.changed_names())
+        given = tuple(run.policy.changed_names())
+        return dataclasses.replace(run, scaling=not isinstance(arm.policy, Unscaled)), given
     spec = POLICIES[arm.policy]
     model = str(changes.get("model", DEFAULT_MODEL))
     require_known("model", model, MODELS)
