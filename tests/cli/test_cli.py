@@ -159,6 +159,7 @@ def test_help_teaches(words):
     if words == ["run"]:
         assert "regretless run topk --set benchmark.k=3" in " ".join(result.stdout.split())
         assert "--import" in result.stdout
+        assert "  # two policies\n  regretless run pricing --policy dfhpg --policy greedy\n" in result.stdout
 
 
 def test_doctor_finds_nothing_wrong():

@@ -13,18 +13,19 @@ from regretless.cli.console import Address, CampaignProgress, EngineName, Format
 from regretless.cli.studies import STOPPED, data_notices, report_summary
 from regretless.startup import Device, configure
 
-EPILOG = """
+EPILOG = """\
 Examples:
+  # five worlds, within five minutes
+  regretless arena --quick
+  # one policy on every world
+  regretless arena --policy adaptive
+  # two worlds
+  regretless arena lin100 energy --policy greedy
+  # a policy of your own
+  regretless arena --import mine --policy my_policy
 
-regretless arena --quick                           five worlds, within five minutes
-
-regretless arena --policy adaptive                 one policy on every world
-
-regretless arena lin100 energy --policy greedy     two worlds
-
-regretless arena --import mine --policy my_policy  a policy of your own
-
-Stop it whenever you like: the same command continues where it stopped. Then: regretless report
+You can stop it at any time: the same command continues where it stopped.
+Then: regretless report
 """
 
 TITLES = {"all": "all worlds", "thirteen": "the first thirteen", "held_out": "held-out worlds"}

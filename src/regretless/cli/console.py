@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import functools
+import inspect
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -47,7 +49,18 @@ Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default 
 
 
 class PlainCommand(TyperCommand):
-    """A command whose flags are shown without a type on its help page."""
+    """A command whose help page has flags without a type, whole paragraphs, and examples as they are written."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(self.help or ""))
+        self.examples, self.epilog = self.epilog, None
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page, then the examples."""
+        super().format_help(ctx, formatter)
+        if self.examples:
+            print(self.examples, end="")
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters."""

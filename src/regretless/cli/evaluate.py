@@ -13,19 +13,23 @@ from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
 from regretless.startup import Device, configure
 
-EPILOG = """
+EPILOG = """\
 Examples:
+  # would the default policy do better?
+  regretless evaluate plant.db --oracle plant:assignment
+  # two policies
+  regretless evaluate plant.db --oracle plant:assignment \\
+    --policy adaptive --policy greedy
+  # a function of the context
+  regretless evaluate old.csv --oracle plant:assignment \\
+    --function plant:night_rule
+  # a stored learner, as it is
+  regretless evaluate later.db --oracle plant:assignment --learner plant.db
 
-regretless evaluate plant.db --oracle plant:assignment                         would the default policy do better?
-
-regretless evaluate plant.db --oracle plant:assignment --policy adaptive --policy greedy    two policies side by side
-
-regretless evaluate old.csv --oracle plant:assignment --function plant:night_rule   a function of the context
-
-regretless evaluate later.db --oracle plant:assignment --learner plant.db    a stored learner, as it is
-
-The columns of a table are found by the names that History.to_pandas writes, in any order: context_0, … (context_0_0, …
-for a row of features per coordinate), decision_0, …, total or cost_0, …, if known propensity, time, instance_0, ….
+The columns of a table are found by the names that History.to_pandas writes,
+in any order: context_0, … (context_0_0, … for a row of features for each
+coordinate), decision_0, …, total or cost_0, …, and where they are known
+propensity, time, instance_0, ….
 """
 
 

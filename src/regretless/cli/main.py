@@ -42,13 +42,13 @@ app.add_typer(data, name="data")
 
 PAGE = """\
 regretless {version}: learn to decide. A solver minimises a cost that has to be
-predicted, and you only ever see what your own decision cost.
+predicted, and you observe only what your own decision cost.
 
-  regretless run topk --seeds 4    every policy on a benchmark
-  regretless list policies         what there is; also benchmarks, settings, …
-  regretless arena --quick         policies without tuning on five worlds
-  regretless reproduce --quick     studies in short; then: regretless report
-  regretless doctor                is this machine set up? what to do if not
+  regretless run topk --seeds 4    play all policies on a benchmark
+  regretless list policies         list policies; also benchmarks, settings, …
+  regretless arena --quick         play policies without tuning on five worlds
+  regretless reproduce --quick     compute studies; then: regretless report
+  regretless doctor                check this machine, and what to do if needed
 
 All commands: regretless --help      One of them: regretless run --help
 In Python: import regretless as rg   Completion: regretless --install-completion

@@ -20,26 +20,24 @@ if TYPE_CHECKING:
     from regretless.experiments.resolve import Run
     from regretless.results import Results
 
-EPILOG = """
+EPILOG = """\
 Examples:
-
-regretless run topk                                    every policy, 30 seeds, 2000 rounds
-
-regretless run pricing --policy dfhpg --policy greedy  two of them
-
-regretless run topk --degree 4 --feedback semi_bandit  other data, richer feedback
-
-regretless run topk --set surrogate=imle --set surrogate.draws=20 --set alpha.max=0.5   single settings changed
-
-regretless run topk --set benchmark.k=3                another world
-
-regretless run weather --import mine                   a benchmark or policy that mine.py registers
-
-regretless run energy --data-dir DIR                   the electricity prices and instances in DIR
-
-regretless run --contexts x.csv --costs c.csv --oracle plant:graph   your own history and feasible set
-
-regretless list settings                               the settings for --set
+  # all policies, 30 seeds, 2000 rounds
+  regretless run topk
+  # two policies
+  regretless run pricing --policy dfhpg --policy greedy
+  # other data and feedback
+  regretless run topk --degree 4 --feedback semi_bandit
+  # other settings of a policy ('regretless list settings' has them)
+  regretless run topk --set surrogate=imle --set surrogate.draws=20
+  # other settings of the benchmark
+  regretless run topk --set benchmark.k=3
+  # a benchmark or policy that mine.py registers
+  regretless run weather --import mine
+  # the electricity prices and instances in a folder
+  regretless run energy --data-dir DIR
+  # your own history and feasible set
+  regretless run --contexts x.csv --costs c.csv --oracle plant:graph
 """
 
 

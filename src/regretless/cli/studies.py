@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from regretless.experiments.store import Campaign, ResultStore
     from regretless.experiments.study import Scale, Study
 
-EPILOG = """
+EPILOG = """\
 Examples:
+  # all studies with few replications and rounds
+  regretless reproduce --quick
+  # the paper's two tables, 30 replications
+  regretless reproduce main semi_bandit
+  # all studies, four processes
+  regretless reproduce --jobs 4
+  # a study of your own, in TOML or Python
+  regretless reproduce my_study.toml
 
-regretless reproduce --quick             everything, few replications and rounds
-
-regretless reproduce main semi_bandit    the paper's two tables, 30 replications
-
-regretless reproduce --jobs 4            everything, four processes
-
-regretless reproduce my_study.toml       a study of your own, in TOML or Python
-
-Stop it whenever you like: the same command continues where it stopped. Then: regretless report
+You can stop it at any time: the same command continues where it stopped.
+Then: regretless report
 """
 STOPPED = "finished arms are kept; the same command continues from there"
 
