@@ -51,9 +51,8 @@ def check_not_forked() -> None:
     elif _process != os.getpid():
         raise RegretlessError(
             f"learner: expected to be called in process {_process}, where it was made, got process {os.getpid()}, a "
-            "forked "
-            "child, in which JAX would hang; start the child with multiprocessing's 'spawn' method and open a store "
-            "there"
+            "forked child, in which JAX would hang; start the child with multiprocessing's 'spawn' method and open a "
+            "store there"
         )
 
 

@@ -445,8 +445,7 @@ class Learner:
                 expected, got = form_words(engine.problem.instance_form), form_words(form_of(instance))
                 raise SettingsError(
                     f"instance: expected the form of earlier ones, {expected}, got {got}; give all decisions an "
-                    "instance, or "
-                    "none of them"
+                    "instance, or none of them"
                 )
         return engine
 
@@ -679,8 +678,7 @@ class Learner:
         if got != (problem.context_shape, (problem.dim,)):
             raise SettingsError(
                 f"learn_from: expected contexts of shape {problem.context_shape} and decisions of {problem.dim} "
-                "numbers, got "
-                f"{got[0]} and {got[1][0]}"
+                f"numbers, got {got[0]} and {got[1][0]}"
             )
 
     def _arrival(self, engine: Engine, raw: RawFeedback, decision: Any, *, partial: bool = False) -> Arrival:
@@ -1214,8 +1212,7 @@ def _require_finite(name: str, info: dict[str, float]) -> dict[str, float]:
     if not info["finite"]:
         raise FeedbackError(
             f"{name}: learning from this feedback would make the state infinite, so it was left out; a learning rate "
-            "is too "
-            "large or the numbers are (scaling helps)"
+            "is too large or the numbers are (scaling helps)"
         )
     return info if info["complete"] else {**info, "residual": np.nan, "total": np.nan}
 
@@ -1235,8 +1232,7 @@ def _join_pieces(id: int, before: np.ndarray | None, arrival: Arrival) -> np.nda
     if len(wrong):
         raise FeedbackError(
             f"decision {id}: row {wrong[0]} was reported before with another value, which cannot be undone; this piece "
-            "was "
-            "left out"
+            "was left out"
         )
     return np.where(np.isnan(before), values, before)
 

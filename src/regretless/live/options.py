@@ -61,8 +61,7 @@ class Rollout:
         if self.incumbent is None:
             raise SettingsError(
                 "rollout: expected an incumbent, fixed numbers or a function of the context, that decides wherever the "
-                "learner "
-                "may not, got None; without one there is no budget and no mode: leave rollout= out"
+                "learner may not, got None; without one there is no budget and no mode: leave rollout= out"
             )
         _require_number("rollout: budget", self.budget, 0.0, 1.0)
         if not 0.0 < self.budget < 1.0:
@@ -247,8 +246,7 @@ def restore_policy(stored: Mapping[str, Any], given: Any) -> PolicySpec | Policy
             got = described.get("name", described.get("object"))
             raise StoreError(
                 f"it was stored with the policy {stored['name']!r}{'' if stored['scaling'] else ' (unscaled)'}, got "
-                f"{got!r}; "
-                "another policy is a new learner (learn_from its History)"
+                f"{got!r}; another policy is a new learner (learn_from its History)"
             )
         before = json.loads(json.dumps(described["settings"]))
         differing = [name for name in before if before[name] != stored["settings"].get(name)]
@@ -283,8 +281,7 @@ def restore_rollout(stored: Mapping[str, Any] | None, given: Rollout | None) -> 
     if (given.budget, given.mode) != (budget, mode):
         warnings.warn(
             f"budget {budget} and mode {mode!r} stay those of the store (got {given.budget} and {given.mode!r}); "
-            "settings= of "
-            "Learner.open, or update, changes them",
+            "settings= of Learner.open, or update, changes them",
             stacklevel=5,
         )
     return Rollout(given.incumbent, budget, mode)
@@ -352,8 +349,7 @@ def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, An
     if isinstance(policy, Policy) and changes:
         raise SettingsError(
             "update: expected a learner whose policy is a specification or a name; this one is a policy object, whose "
-            "numbers "
-            "are fixed"
+            "numbers are fixed"
         )
     names = setting_names(policy)
     for name in changes:
@@ -368,8 +364,7 @@ def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, An
         described = ", ".join(f"{name} from {names[name]!r} to {value!r}" for name, value in changes.items())
         raise SettingsError(
             f"update: changing {described} would change the form of what was learned; make a new learner for that, or "
-            "change "
-            f"one of {changeable(engine)}"
+            f"change one of {changeable(engine)}"
         )
     return after
 

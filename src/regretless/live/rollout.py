@@ -70,6 +70,5 @@ def require_support(oracle: Oracle, w: np.ndarray, name: str) -> None:
     if np.count_nonzero(w) > oracle.support:
         raise SettingsError(
             f"{name}: expected at most {oracle.support} coordinates other than zero, as in every decision of this "
-            "feasible "
-            f"set, got {np.count_nonzero(w)}"
+            f"feasible set, got {np.count_nonzero(w)}"
         )

@@ -127,8 +127,7 @@ class LearnerState:
         if not same or not np.allclose(before, signature, rtol=1e-9, atol=1e-12):
             raise FeedbackError(
                 f"decision {id} has been learned from other feedback already, which cannot be undone; this one was "
-                "left out "
-                "(report feedback that comes in pieces with final=False until the last)"
+                "left out (report feedback that comes in pieces with final=False until the last)"
             )
 
     def with_decisions(
@@ -422,8 +421,7 @@ def describe_instance(tree: Any) -> Any:
         return {"array": [list(tree.shape), np.dtype(tree.dtype).str]}
     raise SettingsError(
         f"instance: expected arrays, or lists, tuples and dictionaries (by text) of them, got a {type(tree).__name__}, "
-        "which "
-        "no store could keep"
+        "which no store could keep"
     )
 
 

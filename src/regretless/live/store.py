@@ -329,10 +329,8 @@ class RecordStore:
         if known > number and first is None:
             warnings.warn(
                 f"{self.path}: the records {number + 1} to {known} are lost, because the machine stopped before they "
-                "were on "
-                f"the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; the records up to "
-                f"{number} "
-                "are good and are continued",
+                f"were on the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; the records "
+                f"up to {number} are good and are continued",
                 stacklevel=5,
             )
         self._write_owner_text(number)
@@ -351,8 +349,7 @@ class RecordStore:
                     break
                 raise StoreError(
                     f"{self.path} is being written by another learner{content.get('by', '')}; close that one first, or "
-                    "stop "
-                    "it with Learner.open(..., take_over=True)"
+                    "stop it with Learner.open(..., take_over=True)"
                 ) from None
             except OSError:
                 pass  # a file system without locks: the epoch alone protects the records
@@ -419,14 +416,12 @@ class RecordStore:
         except OSError:
             raise StoreError(
                 f"cannot write {self.path}: it or {self.path.name}-wal was removed while the learner was running; "
-                "nothing was "
-                "changed (save(path) keeps the learner in a new file)"
+                "nothing was changed (save(path) keeps the learner in a new file)"
             ) from None
         if self._files and ((database, wal) != self._files[:2] or size < self._files[2]):
             raise StoreError(
                 f"cannot write {self.path}: it was replaced or truncated while the learner was running; nothing was "
-                "changed "
-                "(save(path) keeps the learner in a new file)"
+                "changed (save(path) keeps the learner in a new file)"
             )
 
     @contextlib.contextmanager
@@ -481,8 +476,7 @@ def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[
     if not decisions:
         raise StoreError(
             f"{path}: expected at least one decision among its records, got none (a copy that save wrote has those "
-            "that came "
-            "after it)"
+            "that came after it)"
         )
     sign = -1.0 if problem["sense"] == "max" else 1.0
     contexts, w, instances, times = zip(*decisions.values(), strict=True)
