@@ -156,8 +156,6 @@ def broken(**cells):
             lambda: History.from_pandas(table(), **{**COLUMNS, "decisions": "a"}),
             "decisions: expected a list of column names",
         ),
-        (lambda: History.from_pandas(table(), **{**COLUMNS, "instances": []}), "'instances'; did you mean 'instance'"),
-        (lambda: History.from_pandas(table(), **COLUMNS, context=(3, 2)), "'context'; did you mean 'contexts'"),
         (lambda: History.from_pandas(table(), contexts=X), "expected the columns of both contexts and decisions"),
         (
             lambda: History.from_pandas(table(), total="cost"),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import jax
 import numpy as np
 
-from regretless.live.cards import format_amount, percent
+from regretless.live.records import format_amount, percent
 from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
 from regretless.stats import DualPosterior, batch_interval, fit_dual

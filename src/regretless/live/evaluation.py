@@ -13,7 +13,7 @@ from regretless import extras
 from regretless.errors import SettingsError, short_repr
 from regretless.feedback import Measurement
 from regretless.live.feedback_parser import parse_vector
-from regretless.live.history import History
+from regretless.live.history import History, require_fitting
 from regretless.live.learner import Learner
 from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
@@ -399,7 +399,7 @@ def _decide(
     """Return a candidate's decisions ``w[n, d]``, NaN in the first block."""
     later = np.concatenate(blocks[1:])
     if isinstance(candidate, Learner):
-        _require_fits(candidate, history)
+        require_fitting(history, candidate.problem)
         _require_unseen(candidate, history[later])
         w = candidate.predict(history[later])[1]
     elif isinstance(candidate, str | PolicySpec | Policy):
@@ -460,20 +460,8 @@ def _new_learner(policy: str | PolicySpec | Policy, history: History, oracle: Or
         if oracle is None:
             raise SettingsError("expected oracle=, the feasible set in which a policy decides")
         learner = Learner(oracle, context=shape, feedback=feedback, policy=spec)
-    _require_fits(learner, history)
+    require_fitting(history, learner.problem)
     return learner
-
-
-def _require_fits(learner: Learner, history: History) -> None:
-    problem, columns = learner.problem, learner.columns
-    if columns is not None and history.columns != columns:
-        raise SettingsError(f"expected a history with the learner's columns: {columns.difference(history.columns)}")
-    expected, got = (problem.context_shape, problem.dim), (history.contexts.shape[1:], history.decisions.shape[1])
-    if got != expected:
-        raise SettingsError(
-            f"expected a history with contexts of shape {expected[0]} and decisions of {expected[1]} numbers, got "
-            f"{got[0]} and {got[1]}"
-        )
 
 
 def _require_unseen(learner: Learner, history: History) -> None:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from regretless.errors import CheckpointError, SettingsError
-from regretless.live.cards import percent, text_card
 from regretless.live.comparison import (
     LEARNER_ROUND,
     MAX_DIM,
@@ -24,6 +23,7 @@ from regretless.live.comparison import (
     kind_of_round,
     model_features,
 )
+from regretless.live.records import percent, text_card
 from regretless.stats import ChangeDetector, DriftState
 from regretless.stats.confidence import BATCH_ROUNDS, NORMAL_QUANTILE
 
@@ -154,14 +154,11 @@ class Health:
         return _prometheus_text(self, labels or {})
 
     def __str__(self) -> str:
-        return text_card(*self._card())
+        counts = f"{self.learned:,} learned from, {self.waiting:,} waiting, {self.expired:,} expired"
+        return text_card(f"Health after {self.decisions:,} decisions: {counts}", self._statements(detailed=True))
 
     def __repr__(self) -> str:
         return f"<Health: {self.verdict}>"
-
-    def _card(self) -> tuple[str, list[str]]:
-        counts = f"{self.learned:,} learned from, {self.waiting:,} waiting, {self.expired:,} expired"
-        return f"Health after {self.decisions:,} decisions: {counts}", self._statements(detailed=True)
 
     def _statements(self, detailed: bool) -> list[str]:
         """Return the findings, the most urgent first; with ``detailed`` also what is inconclusive."""

@@ -2,11 +2,10 @@
 
 import dataclasses
 import difflib
-import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
@@ -14,10 +13,12 @@ from regretless import extras
 from regretless.columns import Columns
 from regretless.errors import SettingsError, StoreError, short_repr
 from regretless.live.feedback_parser import parse_numbers
-from regretless.registry import nearest, require_known
+from regretless.registry import require_known
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from regretless.problem import Problem
 
 OBSERVED = {"totals": 1, "costs": 2, "values": 2, "times": 1, "propensities": 1}
 """Optional parts of a history with their number of axes; NaN means not known."""
@@ -211,7 +212,6 @@ class History:
         time: str | None = None,
         propensity: str | None = None,
         sense: Literal["min", "max"] = "min",
-        **unknown: Never,
     ) -> Self:
         """Return the history in a table with a row for each round.
 
@@ -237,8 +237,6 @@ class History:
             Columns with times (seconds or dates) and with the probability of the decision.
         sense : {"min", "max"}, default "min"
             ``"max"`` if the numbers are rewards.
-        **unknown
-            Any other argument is refused; the message names the nearest one.
 
         Returns
         -------
@@ -249,11 +247,6 @@ class History:
         SettingsError
             If a column is missing or a cell cannot be used; the message names row and column.
         """
-        for name in unknown:
-            arguments = ["contexts", "decisions", "costs", "values", "instance", *SINGLE.values(), "sense"]
-            near = "instance" if name == "instances" else nearest(name, arguments)
-            hint = f"did you mean {near!r}?" if near else f"expected {', '.join(arguments)}"
-            raise SettingsError(f"history: unknown argument {name!r}; {hint}")
         pandas = extras.require("pandas", extra="data")
         if not isinstance(frame, pandas.DataFrame):
             raise SettingsError(f"history: expected a pandas DataFrame, got a {type(frame).__name__}")
@@ -436,6 +429,22 @@ def _require_rows(name: str, wrong: np.ndarray, expected: str, shown: Mapping[st
         raise SettingsError(f"history: {name}, row {rows[0]}: expected {expected}{got}")
 
 
+def require_fitting(history: History, problem: "Problem", caller: str = "") -> None:
+    """Refuse a history whose columns, contexts or decisions are not those of a problem."""
+    columns = problem.columns
+    if columns is not None and history.columns != columns:
+        raise SettingsError(
+            f"{caller}expected a history with the learner's columns (History(..., columns=learner.columns)): "
+            f"{columns.difference(history.columns)}"
+        )
+    expected, got = (problem.context_shape, problem.dim), (history.contexts.shape[1:], history.decisions.shape[1])
+    if got != expected:
+        raise SettingsError(
+            f"{caller}expected a history with contexts of shape {expected[0]} and decisions of {expected[1]} numbers, "
+            f"got {got[0]} and {got[1]}"
+        )
+
+
 # Tables: columns by name, and errors that say which row and which column.
 
 
@@ -453,65 +462,59 @@ def _standard_names(names: list[str]) -> dict[str, Any]:
     """Return the columns of each part by the names that ``to_pandas`` writes, whatever their order."""
     single, several = list(SINGLE.values()), ("context", "decision", "cost", "value", "instance")
     parts: dict[str, Any] = {part: name for part, name in SINGLE.items() if name in names}
-    grouped: dict[str, dict[str, str]] = {}
+    grouped: dict[str, list[str]] = {}
     for name in names:
         head, _, tail = name.partition("_")
         if tail and head in several:
-            grouped.setdefault(head, {})[tail] = name
+            grouped.setdefault(head, []).append(name)
     for head in ("context", "decision"):
         if head not in grouped:
             raise SettingsError(f"history: expected columns {head}_0, {head}_1, …, got {', '.join(names[:8])}")
     for name in names:
         if name not in single and name.partition("_")[0] not in grouped:
             _refuse_misspelled(name, [*single, *(f"{head}_0" for head in several)])
-    for head, tails in grouped.items():
-        if head == "instance" and not any(tail[0].isdigit() for tail in tails):
-            parts["instances"] = _keyed_names(tails)
+    for head, columns in grouped.items():
+        if head == "instance" and not any(re.match(r"instance_[0-9]", name) for name in columns):
+            parts["instances"] = _keyed_names(columns)
         else:
-            parts[f"{head}s"] = _ordered_names(head, tails)
+            parts[f"{head}s"] = _ordered_names(head, columns)
     return parts
 
 
-def _ordered_names(head: str, tails: Mapping[str, str]) -> Any:
-    """Return ``head_0``, ``head_1``, … by number, or lists of ``head_0_0``, ``head_0_1``, … for feature rows."""
-    depth = 2 if head == "context" and any("_" in tail for tail in tails) else 1
-    expected = f"{head}_0_0, {head}_0_1, …" if depth == 2 else f"{head}_0, {head}_1, …"
-    places: dict[Any, str] = {}
-    for tail, name in tails.items():
-        if not re.fullmatch(r"(0|[1-9][0-9]*)(_(0|[1-9][0-9]*))?", tail) or tail.count("_") != depth - 1:
+def _ordered_names(head: str, names: Sequence[str]) -> list[Any]:
+    """Return ``head_0``, ``head_1``, … by number, and ``context_0_0``, ``context_0_1``, … as a list for each row."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        match = re.fullmatch(rf"({re.escape(head)}_(?:0|[1-9][0-9]*))(_.*)?", name)
+        if match is None or (match[2] and head != "context") or name in groups.get(match[1], ()):
             raise SettingsError(
-                f"history: column {name!r} is ambiguous: expected {expected}, each once; rename it, or name the "
-                "columns of each part (History.from_csv(..., decisions=[...]))"
+                f"history: column {name!r} is ambiguous: expected {head}_0, {head}_1, …, each once; rename it, or name "
+                "the columns of each part (History.from_csv(..., decisions=[...]))"
             )
-        places[tuple(map(int, tail.split("_")))] = name
-    sizes = [max(place[axis] for place in places) + 1 for axis in range(depth)]
-    if math.prod(sizes) != len(places):
-        lines = (
-            ((i,) for i in range(sizes[0]))
-            if depth == 1
-            else ((i, j) for i in range(sizes[0]) for j in range(sizes[1]))
-        )
-        missing = next("_".join(map(str, (head, *place))) for place in lines if place not in places)
-        raise SettingsError(f"history: column {missing!r} is missing: expected {expected} without gaps")
-    if depth == 1:
-        return [places[i,] for i in range(sizes[0])]
-    return [[places[i, j] for j in range(sizes[1])] for i in range(sizes[0])]
+        groups.setdefault(match[1], []).append(name)
+    numbered = [f"{head}_{i}" for i in range(len(groups))]
+    for name in numbered:
+        if name not in groups:
+            raise SettingsError(f"history: column {name!r} is missing: expected {head}_0, {head}_1, … without gaps")
+    if all(groups[name] == [name] for name in numbered):
+        return numbered
+    return [_ordered_names(name, groups[name]) for name in numbered]
 
 
-def _keyed_names(tails: Mapping[str, str]) -> dict[str, Names]:
+def _keyed_names(names: Sequence[str]) -> dict[str, Names]:
     """Return the columns of dictionary instances by key: ``instance_KEY``, or ``instance_KEY_0``, … for an array."""
-    arrays: dict[str, dict[str, str]] = {}
+    arrays: dict[str, list[str]] = {}
     keyed: dict[str, Names] = {}
-    for tail, name in tails.items():
-        key, _, index = tail.rpartition("_")
-        if key and index.isdigit():
-            arrays.setdefault(key, {})[index] = name
+    for name in names:
+        head, _, index = name.rpartition("_")
+        if head != "instance" and index.isdigit():
+            arrays.setdefault(head.removeprefix("instance_"), []).append(name)
         else:
-            keyed[tail] = name
-    for key, indices in arrays.items():
+            keyed[name.removeprefix("instance_")] = name
+    for key, columns in arrays.items():
         if key in keyed:
             raise SettingsError(f"history: column {keyed[key]!r} is ambiguous: there is an array of that name too")
-        keyed[key] = _ordered_names(f"instance_{key}", indices)
+        keyed[key] = _ordered_names(f"instance_{key}", columns)
     return keyed
 
 

@@ -18,7 +18,6 @@ from regretless.array_files import flatten_tree, restore_tree
 from regretless.columns import Columns
 from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.feedback import Measurement
-from regretless.live import cards
 from regretless.live.comparison import BackgroundSolver
 from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
 from regretless.live.feedback_parser import (
@@ -35,8 +34,9 @@ from regretless.live.feedback_parser import (
     parse_vector,
 )
 from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
-from regretless.live.history import History, HistoryRound
+from regretless.live.history import History, HistoryRound, require_fitting
 from regretless.live.options import (
+    Incumbent,
     Pending,
     Rollout,
     Store,
@@ -46,14 +46,14 @@ from regretless.live.options import (
     describe_problem,
     parse_policy,
     require_options,
+    require_support,
     restore_policy,
     restore_problem,
     restore_rollout,
     setting_names,
     with_settings,
 )
-from regretless.live.records import Choice, Explanation, Receipt
-from regretless.live.rollout import Incumbent, require_support
+from regretless.live.records import Choice, Explanation, Receipt, text_card
 from regretless.live.state import (
     OPEN_FORM,
     LearnedDecision,
@@ -230,9 +230,6 @@ class Learner:
         return list(self._current().waiting)
 
     def __repr__(self) -> str:
-        return cards.text_card(*self._card())
-
-    def _card(self) -> tuple[str, list[str]]:
         state, problem = self._current(), self._problem
         counts = (state.made, state.health.learned, len(state.waiting), state.expired)
         shape = f"{' × '.join(map(str, problem.context_shape))} numbers"
@@ -248,7 +245,7 @@ class Learner:
             lines.append("paused: the incumbent decides" if state.paused else f"mode {state.mode}")
         if self._store is not None:
             lines.append(f"kept in {self._store.path}, {state.number:,} records")
-        return "Learner", [*lines, "health() reports how it is doing"]
+        return text_card("Learner", [*lines, "health() reports how it is doing"])
 
     # ------------------------------------------------------------------ deciding
 
@@ -618,7 +615,9 @@ class Learner:
             How many rounds were learned from.
         """
         state, oracle = self._state, self._problem.oracle
-        self._require_fitting(history)
+        if not isinstance(history, History):
+            raise SettingsError(f"learn_from: expected a History, got {short_repr(history)}")
+        require_fitting(history, self._problem, "learn_from: ")
         rounds = history.as_costs()
         rows = np.flatnonzero(rounds.seen()).tolist()
         if not rows:
@@ -664,22 +663,6 @@ class Learner:
         signed: Any = lambda part: None if part is None else sign * part  # noqa: E731  # as the learner's user reports
         raw = RawFeedback(total=signed(past.total), costs=signed(past.costs), values=signed(past.values))
         return self._arrival(engine, raw, decision)
-
-    def _require_fitting(self, history: Any) -> None:
-        if not isinstance(history, History):
-            raise SettingsError(f"learn_from: expected a History, got {short_repr(history)}")
-        columns, problem = self._problem.columns, self._problem
-        if columns is not None and history.columns != columns:
-            raise SettingsError(
-                "learn_from: expected a history with the learner's columns (History(..., columns=learner.columns)): "
-                f"{columns.difference(history.columns)}"
-            )
-        got = history.contexts.shape[1:], history.decisions.shape[1:]
-        if got != (problem.context_shape, (problem.dim,)):
-            raise SettingsError(
-                f"learn_from: expected contexts of shape {problem.context_shape} and decisions of {problem.dim} "
-                f"numbers, got {got[0]} and {got[1][0]}"
-            )
 
     def _arrival(self, engine: Engine, raw: RawFeedback, decision: Any, *, partial: bool = False) -> Arrival:
         """Return feedback as costs."""

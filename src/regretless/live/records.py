@@ -1,11 +1,16 @@
 """What a live learner returns: choices, receipts and explanations, with forms to read in a terminal or a notebook."""
 
 import dataclasses
+import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 
-from regretless.live import cards
+from regretless.formatting import format_vector, shorten
+
+MAX_CARD_TEXT = 300
+"""Characters of one line of a card; longer ones are cut."""
 
 By = Literal["learner", "incumbent", "person"]
 
@@ -61,7 +66,19 @@ class Choice:
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
-        return cards.text_card(*cards.describe_choice(self))
+        chosen = np.flatnonzero(np.asarray(self.w))
+        notes = [
+            ", exploring" if self.explored else "",
+            ", repeated because the solver failed" if self.fallback else "",
+        ]
+        lines = [
+            f"decision: {format_vector(self.w)}",
+            f"not zero: {len(chosen)} of {np.size(self.w)} coordinates ({format_vector(chosen)})",
+            f"decided by the {self.by}{''.join(notes)}, for context {format_context(self.context)}",
+            f"costs that were solved: {format_vector(self.cost_sample)}",
+            f"report its cost with learn({self.id}, …)",
+        ]
+        return text_card(f"Choice {self.id}", lines)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +144,24 @@ class Explanation:
         return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
-        return cards.text_card(*cards.describe_explanation(self))
+        if self.differs:
+            reason = (
+                f"differs from the greedy decision in {self.differs} coordinates, by exploration; it is expected to "
+                f"cost {format_amount(self.gap)} more"
+            )
+        else:
+            reason = "is the greedy decision: the best for the predicted costs"
+        lines = [
+            f"The decision {reason}",
+            f"context: {format_context(self.context)}",
+            f"predicted costs: {format_vector(self.mean)}",
+            f"costs that were solved: {format_vector(self.cost_sample)}",
+        ]
+        if self.residual is not None:
+            lines.append(f"prediction error of its total: {self.residual:+.3g}")
+        if self.details:
+            lines.append(", ".join(f"{name} {format_amount(value)}" for name, value in self.details.items()))
+        return text_card("Explanation", lines)
 
 
 def _plain(value: Any) -> Any:
@@ -139,3 +173,38 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def text_card(title: str, lines: Iterable[str]) -> str:
+    """Return a title and indented lines.
+
+    >>> print(text_card("Health after 3 decisions", ["too early to tell"]))
+    Health after 3 decisions
+      too early to tell
+    """
+    return "\n".join([shorten(title, MAX_CARD_TEXT), *(f"  {shorten(line, MAX_CARD_TEXT)}" for line in lines)])
+
+
+def format_amount(value: float) -> str:
+    """Return an amount with three significant digits, whole from a thousand on.
+
+    >>> [format_amount(x) for x in (3.14159, 0.0, 812.34, 1234567.8, -0.00001234)]
+    ['3.14', '0', '812', '1,234,568', '-1.23e-05']
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 and math.isfinite(value) else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, with a decimal if it is small.
+
+    >>> percent(0.42), percent(0.023)
+    ('42%', '2.3%')
+    """
+    return f"{share:.0%}" if share >= 0.095 or share == 0.0 else f"{share:.1%}"
+
+
+def format_context(context: Any) -> str:
+    """Return a context, by name or as numbers, on one line."""
+    if isinstance(context, dict):
+        return ", ".join(f"{name}={value!r}" for name, value in context.items())
+    return str(context) if isinstance(context, list) else format_vector(context)

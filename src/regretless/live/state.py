@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -280,16 +279,7 @@ def restore_made(decisions: Sequence[Decision], described: Sequence[Any], propos
 def restore_state(
     engine: Engine, limits: Pending, mode: Mode, number: int, data: Mapping[str, Any], arrays: dict[str, np.ndarray]
 ) -> LearnerState:
-    """Return the state that a snapshot holds; raise StoreError if it contradicts the engine or itself."""
-    try:
-        return _restore(engine, limits, mode, number, data, arrays)
-    except CheckpointError as error:
-        raise StoreError(str(error)) from None
-
-
-def _restore(
-    engine: Engine, limits: Pending, mode: Mode, number: int, data: Mapping[str, Any], arrays: dict[str, np.ndarray]
-) -> LearnerState:
+    """Return the state that a snapshot holds; raise CheckpointError if it contradicts the engine or itself."""
     require_numbers(engine, arrays)
     for name, array in arrays.items():
         _require_finite(name, array)
@@ -404,8 +394,7 @@ def unstack(prefix: str, template: Any, count: int, arrays: dict[str, np.ndarray
     if not count:
         require_no_extra(prefix, [], arrays)
         return []
-    lead = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype), template)
-    batch = restore_tree(prefix, lead, arrays)
+    batch = restore_tree(prefix, shape_with_lead(count, template), arrays)
     return [jax.tree.map(lambda leaf, i=i: leaf[i], batch) for i in range(count)]
 
 
@@ -450,8 +439,4 @@ def rebuild_instance(description: Any) -> Any:
 
 def shape_with_lead(count: int, form: Any) -> Any:
     """Return shapes and types with a leading axis."""
-    return jax.tree.map(partial(_lead, count), form)
-
-
-def _lead(count: int, leaf: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype)
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape), leaf.dtype), form)

@@ -95,12 +95,9 @@ class RecordStore:
     def create(cls, path: str | os.PathLike[str], snapshot: Snapshot, *, sync: bool = False) -> "RecordStore":
         """Return the store of a new learner, owned by this process, that begins with ``snapshot``."""
         store = cls(path, sync=sync)
-        try:
+        with store._closed_on_error():
             store._acquire(take_over=False, first=snapshot)
             store._sync_folder(sync)
-        except BaseException:
-            store.close()
-            raise
         return store
 
     @classmethod
@@ -108,11 +105,8 @@ class RecordStore:
         """Return an existing store, owned by this process from before anything is read."""
         _require_file(path)
         store = cls(path, sync=sync)
-        try:
+        with store._closed_on_error():
             store._acquire(take_over=take_over, first=None)
-        except BaseException:
-            store.close()
-            raise
         return store
 
     @classmethod
@@ -120,12 +114,17 @@ class RecordStore:
         """Return an existing store for reading, while its owner may be writing."""
         _require_file(path)
         store = cls(path, read_only=True)
-        try:
+        with store._closed_on_error():
             store._require_learner()
-        except BaseException:
-            store.close()
-            raise
         return store
+
+    @contextlib.contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def last(self) -> tuple[int, int]:
         """Return number and checksum of the last committed record."""
@@ -312,8 +311,8 @@ class RecordStore:
                 exists = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
                 if exists and first is not None:
                     raise StoreError(f"there is a learner in {self.path} already: continue it with Learner.open")
-                if not exists and first is None:
-                    raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
+                if first is None:
+                    self._require_learner()
                 known = self._lock_owner_file(take_over)
                 if first is not None:
                     create_tables(connection)
