@@ -13,9 +13,8 @@ MODULES = {"draws", "files", "formatting", "keys", "plots", "results", "schedule
 """Public modules without a list of exports: small helpers, records and charts."""
 
 MEASURED = {
-    "policies.dfhpg.algorithm",
     "policies.dfhpg.gradients",
-    "policies.dfhpg.variants",
+    "policies.dfhpg.algorithm",
     "simulation",
     "simulation.programs",
     "simulation.stream",

@@ -185,12 +185,11 @@ class DiffusionModel(GenerativeModel):
         """Return scenarios from noise, and the values visited on the way."""
         given = params.given(self._rows(alike(params, context)))
         start = alike(params, noise).reshape(-1, *self.shape)
-        product = _thin_product if self.shape[1] == 1 else networks.product
 
         def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, Array]:
             (keep, add, clock), fresh = now
-            hidden = jax.nn.silu(product(c, params.noisy) + (given + clock))
-            moved = keep * c + add * (product(hidden, params.out.weight) + params.out.bias)
+            hidden = jax.nn.silu(networks.product(c, params.noisy) + (given + clock))
+            moved = keep * c + add * (networks.product(hidden, params.out.weight) + params.out.bias)
             return (moved if fresh is None else moved + fresh), c
 
         fresh = None if self.sampler == "ddim" else self.fresh_noise(start)
@@ -216,13 +215,22 @@ class DiffusionModel(GenerativeModel):
         """Back-propagation through the whole chain; hidden layers are computed again instead of being kept."""
         x = self._rows(alike(params, context))
         slope = alike(params, cotangents).reshape(-1, *self.shape)
-        known = (params, params.given(x), self._steps(params), visited, slope)
-        if self.shape[1] == 1:
-            noisy, out, delta = jax.lax.platform_dependent(
-                *known, cpu=_backpropagate_products, default=_backpropagate_sums
-            )
-        else:
-            noisy, out, delta = _backpropagate_products(*known)
+        given = params.given(x)
+
+        def step(carry: tuple[Array, Array, networks.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
+            slope, noisy, out = carry
+            (keep, add, clock), c = now
+            before = networks.product(c, params.noisy) + (given + clock)
+            gate = jax.nn.sigmoid(before)
+            error = add * slope
+            out = networks.Dense(out.weight + _sum_outer(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
+            delta = networks.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
+            slope = keep * slope + networks.product(delta, params.noisy.T)
+            return (slope, noisy + _sum_outer(c, delta), out), jnp.sum(delta, axis=0)
+
+        zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
+        steps = self._steps(params), visited
+        (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), steps, reverse=True)
         times = path(self.train_steps, self.sample_steps).times
         embedding = alike(params, jnp.asarray(schedule(self.train_steps).embedding[times]))
         by_row, by_step = jnp.sum(delta, axis=0), jnp.sum(delta, axis=1)
@@ -268,74 +276,6 @@ class Diffusion(GenerativeModelSpec):
         return DiffusionModel(dim, context_shape, weighted=weighted, **values)
 
 
-def _backpropagate_products(
-    params: Denoiser, given: Array, steps: tuple[Array, Array, Array], visited: Array, slope: Array
-) -> tuple[Array, networks.Dense, Float[Array, "steps rows 128"]]:
-    """Return gradients of ``noisy`` and ``out``, and of the hidden layer at each step, summed over the scenarios."""
-
-    def step(carry: tuple[Array, Array, networks.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
-        slope, noisy, out = carry
-        (keep, add, clock), c = now
-        before = networks.product(c, params.noisy) + (given + clock)
-        gate = jax.nn.sigmoid(before)
-        error = add * slope
-        out = networks.Dense(out.weight + _sum_outer(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
-        delta = networks.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
-        slope = keep * slope + networks.product(delta, params.noisy.T)
-        return (slope, noisy + _sum_outer(c, delta), out), jnp.sum(delta, axis=0)
-
-    zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
-    (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), (steps, visited), reverse=True)
-    return noisy, out, delta
-
-
 def _sum_outer(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
     """Return a weight's gradient, ``Σ h δᵀ`` over scenarios and rows."""
     return networks.product(h.reshape(-1, h.shape[-1]).T, delta.reshape(-1, delta.shape[-1]))
-
-
-# Feature rows have a chain of scalars. Products with a single column keep the hidden layers of all scenarios and rows
-# in memory, which is slower on accelerators than computing them again; sums stay on the chip. On CPUs products are
-# faster.
-
-
-def _thin_product(a: Float[Array, "... n"], b: Float[Array, "n m"]) -> Float[Array, "... m"]:
-    """Return ``a @ b`` where ``n`` or ``m`` is one."""
-    return jax.lax.platform_dependent(a, b, cpu=networks.product, default=_sum_thin)
-
-
-def _sum_thin(a: Array, b: Array) -> Array:
-    return a * b[0] if b.shape[0] == 1 else jnp.sum(a * b[:, 0], axis=-1, keepdims=True)
-
-
-def _backpropagate_sums(
-    params: Any,
-    given: Float[Array, "rows n"],
-    steps: tuple[Array, Array, Array],
-    visited: Float[Array, "s k rows 1"],
-    slope: Float[Array, "k rows 1"],
-) -> tuple[Float[Array, "1 n"], networks.Dense, Float[Array, "s rows n"]]:
-    """Return the gradients in two passes: the slopes along the chain, then the gradients of all its steps."""
-    into, out_of = params.noisy[0], params.out.weight[:, 0]
-
-    def bent(c: Array, clock: Array) -> tuple[Array, Array]:
-        """Return the hidden layer and its derivative."""
-        before = c * into + (given + clock)
-        gate = jax.nn.sigmoid(before)
-        return before * gate, gate * (1.0 + before * (1.0 - gate))
-
-    def back(slope: Array, now: tuple[Any, Array]) -> tuple[Array, Array]:
-        (keep, add, clock), c = now
-        return slope * (keep + add * jnp.sum(out_of * into * bent(c, clock)[1], axis=-1, keepdims=True)), slope
-
-    def gradients(now: tuple[Any, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        (_, add, clock), c, slope = now
-        hidden, derivative = bent(c, clock)
-        error = add * slope
-        delta = error * out_of * derivative
-        return jnp.sum(c * delta, axis=0), jnp.sum(hidden * error, axis=0), jnp.sum(delta, axis=0), jnp.sum(error)
-
-    _, slopes = jax.lax.scan(back, slope, (steps, visited), reverse=True)
-    noisy, weight, delta, bias = jax.lax.map(gradients, (steps, visited, slopes))
-    out = networks.Dense(jnp.sum(weight, axis=(0, 1))[:, None], jnp.sum(bias)[None])
-    return jnp.sum(noisy, axis=(0, 1))[None], out, delta

@@ -17,6 +17,7 @@ which is unbiased and has a variance of ``r² / p`` for each of the policy's rou
 cut off: errors of the forecast, gains beyond the usual cost itself, losses beyond ten of it.
 """
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -111,7 +112,7 @@ class Forecast(eqx.Module):
         errors = jnp.clip(cost - self.candidates(context), -limit, limit)
         rate = jnp.clip(2.0 / scored, 2.0 / FORECAST_MEMORY, 1.0)  # early errors are large, and soon forgotten
         mean_squares = self.errors + rate * (jnp.square(errors) - self.errors)
-        return eqx.tree_at(lambda f: (f.errors, f.scored), self.fit(context, cost), (mean_squares, scored))
+        return dataclasses.replace(self.fit(context, cost), errors=mean_squares, scored=scored)
 
     def fit(self, context: Context, cost: Float[Array, ""]) -> "Forecast":
         """Return the forecast after a cost that may have been the incumbent's: no error is counted."""
@@ -191,21 +192,19 @@ class Ledger(eqx.Module):
 
     def after_other(self, context: Context, total: Float[Array, ""]) -> "Ledger":
         """Return the ledger after an outcome of anyone else: a forecast of the incumbent's cost can begin with it."""
-        return eqx.tree_at(lambda ledger: ledger.forecast, self, self.forecast.fit(context, total))
+        return dataclasses.replace(self, forecast=self.forecast.fit(context, total))
 
     def after_incumbent(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
         """Return the ledger after an outcome of the incumbent, who decided with this probability."""
         m, limit = self.forecast.predict(context), self.forecast.limit()
         r = jnp.clip(total - m, -limit, limit)
         variance = (1.0 - probability) * jnp.square(r / probability)
-        return Ledger(
+        return dataclasses.replace(
+            self,
             forecast=self.forecast.score(context, total),
             excess=self.excess - r * (1.0 - probability) / probability,
             variance=self.variance.at[1].add(variance),
             paid=self.paid + m + r / probability,
-            tried=self.tried,
-            losses=self.losses,
-            lag=self.lag,
         )
 
     def after_policy(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
@@ -213,20 +212,19 @@ class Ledger(eqx.Module):
         m, size, limit = self.forecast.predict(context), self.forecast.size, self.forecast.limit()
         loss = jnp.clip(total - m, -jnp.maximum(limit, size), MAX_LOSS * size + limit)
         tried = self.tried + 1.0
-        return Ledger(
-            forecast=self.forecast,
+        return dataclasses.replace(
+            self,
             excess=self.excess + loss,
             variance=self.variance.at[0].add(jnp.square(self.forecast.spread()) / probability),
             paid=self.paid + m,
             tried=tried,
             losses=self.losses + (jnp.maximum(loss, 0.0) - self.losses) / jnp.minimum(tried, RECENT_ROUNDS),
-            lag=self.lag,
         )
 
     def after_lag(self, steps: Float[Array, ""]) -> "Ledger":
         """Return the ledger after an outcome that arrived this many learning steps after its decision."""
         lag = jnp.maximum(steps, self.lag * (1.0 - 1.0 / RECENT_ROUNDS))
-        return eqx.tree_at(lambda ledger: ledger.lag, self, lag)
+        return dataclasses.replace(self, lag=lag)
 
 
 def initial_ledger(context_shape: tuple[int, ...]) -> Ledger:
@@ -301,15 +299,12 @@ class Guarded(AskingPolicy):
     def ask(self, key: Key, state: GuardedState, decision: Decision, feedback: Feedback) -> Question:
         incumbent = decision.member == INCUMBENT
         not_sampled = decision.member < 0
-        shown = eqx.tree_at(
-            lambda d: (d.version, d.log_density, d.cost_sample, d.member),
+        shown = dataclasses.replace(
             decision,
-            (
-                jnp.where(not_sampled, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
-                jnp.where(not_sampled, jnp.nan, decision.log_density),
-                jnp.where(incumbent, 0.0, decision.cost_sample),
-                jnp.maximum(decision.member - 1, 0),
-            ),
+            version=jnp.where(not_sampled, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
+            log_density=jnp.where(not_sampled, jnp.nan, decision.log_density),
+            cost_sample=jnp.where(incumbent, 0.0, decision.cost_sample),
+            member=jnp.maximum(decision.member - 1, 0),
         )
         question = ask(self.inner, key, state.inner, shown, feedback)
         rest = question, self._record(state, decision, feedback, incumbent), incumbent
@@ -319,7 +314,7 @@ class Guarded(AskingPolicy):
         inner_question, ledger, incumbent = question.rest
         state, info = answer(self.inner, inner_question, given)
         more = {**info.more, **self._diagnostics(ledger), "guard_incumbent": incumbent}
-        return GuardedState(state, ledger), Info(info.residual, info.total, info.complete, info.finite, more)
+        return GuardedState(state, ledger), dataclasses.replace(info, more=more)
 
     def _reduce_exploration(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
         """Return what the inner policy wants, moved towards its mean prediction as far as the budget demands."""
@@ -330,9 +325,9 @@ class Guarded(AskingPolicy):
         drawn: Any = wanted.filled()
         share = state.ledger.exploration_share(self.budget, self.confidence)
         reduced = share < 1.0
-        return Sample(
+        return dataclasses.replace(
+            drawn,
             cost=jnp.where(reduced, mean + share * (drawn.cost - mean), drawn.cost),
-            version=drawn.version,
             noise=jnp.where(reduced, 0.0, drawn.noise),
             log_density=jnp.where(reduced, jnp.nan, drawn.log_density),
             member=jnp.where(reduced, REDUCED_EXPLORATION - 1, drawn.member),

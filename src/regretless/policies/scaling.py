@@ -1,5 +1,6 @@
 """Wrappers that change what a policy sees: contexts and costs of order one, or the cost without a known part."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -137,9 +138,7 @@ class Scaled(AskingPolicy):
 
     def sample(self, key: Key, state: ScaledState, context: Context, instance: Instance) -> Sample:
         inner = self.inner.sample(key, state.inner, self.scale_context(state, context), instance)
-        return Sample(
-            inner.cost * self._unit(state), inner.version, inner.noise, inner.log_density, inner.member
-        )  # fmt: skip
+        return dataclasses.replace(inner, cost=inner.cost * self._unit(state))
 
     def mean(self, state: ScaledState, context: Context) -> Cost:
         return self.inner.mean(state.inner, self.scale_context(state, context)) * self._unit(state)
@@ -154,9 +153,8 @@ class Scaled(AskingPolicy):
         contexts = state.contexts.update(self._describe_context(state, x), centred=True, arrived=jnp.asarray(True))
         later = ScaledState(state.inner, contexts, costs)
         unit = self._unit(later)
-        shown = eqx.tree_at(
-            lambda d: (d.context, d.cost_sample), decision, (self.scale_context(state, x), decision.cost_sample / unit)
-        )
+        context, sample = self.scale_context(state, x), decision.cost_sample / unit
+        shown = dataclasses.replace(decision, context=context, cost_sample=sample)
         values, absurd = _replace_absurd(feedback, unit)
         scaled = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
         question = ask(self.inner, key, state.inner, shown, scaled)
@@ -167,7 +165,7 @@ class Scaled(AskingPolicy):
         inner_question, later, unit, total, absurd = question.rest
         state, info = answer(self.inner, inner_question, given)
         more = {**info.more, "absurd": absurd}
-        unscaled = Info(info.residual * unit, total, info.complete, info.finite, more)
+        unscaled = dataclasses.replace(info, residual=info.residual * unit, total=total, more=more)
         return ScaledState(state, later.contexts, later.costs), unscaled
 
     @property
@@ -245,7 +243,7 @@ class Offset(AskingPolicy):
 
     def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
         sample = self.inner.sample(key, state, context, instance)
-        return eqx.tree_at(lambda s: s.cost, sample, sample.cost + self.known)
+        return dataclasses.replace(sample, cost=sample.cost + self.known)
 
     def mean(self, state: Any, context: Context) -> Cost:
         return self.inner.mean(state, context) + self.known

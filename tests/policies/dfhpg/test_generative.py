@@ -11,7 +11,7 @@ import pytest
 from regretless import models, oracles, policies
 from regretless.errors import SettingsError
 from regretless.models import networks
-from regretless.policies.dfhpg import gradients, variants
+from regretless.policies.dfhpg import algorithm, gradients
 from regretless.simulation.simulator import simulate
 from toys import DIM, Toy, make
 
@@ -72,15 +72,15 @@ def expected_step(policy, before, decision, seen):
     fold = lambda purpose: jax.random.fold_in(key, purpose)  # noqa: E731
     target = new_prediction(policy, before, seen)
     loss = lambda cost, purpose: jax.grad(model.loss)(theta, X, cost, model.draw_loss(fold(purpose)))  # noqa: E731
-    score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, variants.SCORE))
-    noise = jax.random.normal(fold(variants.SCENARIOS), (6, DIM))
+    score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, algorithm.SCORE))
+    noise = jax.random.normal(fold(algorithm.SCENARIOS), (6, DIM))
     costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
     plan = "own", 1.0
-    queries, asked = gradients.scenario_queries(policy.surrogate, None, costs, target, fold(variants.SURROGATE), *plan)
+    queries, asked = gradients.scenario_queries(policy.surrogate, None, costs, target, fold(algorithm.SURROGATE), *plan)
     cotangents, _ = gradients.scenario_cotangents(
         policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, 6, *plan
     )
-    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(cotangents)[0], loss(target, variants.REGULARISER))
+    branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(cotangents)[0], loss(target, algorithm.REGULARISER))
     unit = lambda tree: jax.tree.map(lambda g: g / networks.tree_norm(tree), tree)  # noqa: E731
     mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))
     return score, branch, mixed, *networks.adam_step(theta, networks.adam_init(theta), mixed, jnp.float32(0.05))
@@ -135,7 +135,7 @@ def test_semi_bandit_puts_what_was_seen_into_the_target_and_full_needs_no_nuisan
         target = seen.overwrite(costs)
         chosen = np.asarray(decision.w) > 0 if mode == "semi_bandit" else slice(None)
         assert np.array_equal(np.asarray(target)[chosen], np.asarray(COST)[chosen])
-        noise = jax.random.normal(jax.random.fold_in(jax.random.key(2), variants.SCENARIOS), (1, DIM))
+        noise = jax.random.normal(jax.random.fold_in(jax.random.key(2), algorithm.SCENARIOS), (1, DIM))
         sampled, pull = policy.model.scenarios(before.theta, X, noise)
         expected = networks.tree_norm(pull(3.0 * 2.0 * (sampled - target)))
         assert float(info.more["plug_in_norm"]) == pytest.approx(float(expected), rel=1e-4)

@@ -11,7 +11,7 @@ import pytest
 
 from regretless.draws import DECIDE, STREAM, purpose_key
 from regretless.plots import draw_sheet, save_figure
-from regretless.policies.dfhpg import variants
+from regretless.policies.dfhpg import algorithm
 from regretless.simulation import programs
 from regretless_dfhpg.report import theory_charts
 from regretless_dfhpg.theory import check as theory
@@ -82,8 +82,8 @@ def test_what_needs_no_long_run_holds_and_nothing_exceeds_its_bound(small):
 
 def test_a_flipped_sign_is_noticed(monkeypatch, float64):
     """The score's sign, and that of the surrogate as the paper's appendix prints it."""
-    honest = variants.score_gradient
-    monkeypatch.setattr(variants, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
+    honest = algorithm.score_gradient
+    monkeypatch.setattr(algorithm, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
     printed = surrogate.FullPoolSurrogate.slope
     monkeypatch.setattr(surrogate.FullPoolSurrogate, "slope", lambda *words: -printed(*words))
     theta, phi = estimators.point(0)

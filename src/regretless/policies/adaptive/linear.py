@@ -13,6 +13,8 @@ expected to err by a share of itself and of the usual size (``floor``): large on
 small one says little.
 """
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -196,15 +198,8 @@ class LinearLearner(Policy):
         spread = state.posterior.spread(projection)[:, 0]
         standardised = jnp.where(used, jnp.abs(error) / spread, 0.0)
         believed = state.scale.clip(error, self.clipping, jnp.sqrt(projection.variances[:, 0]))
-        return LinearLearnerState(
-            posterior=state.posterior.update(projection, believed[:, None]),
-            scale=state.scale.update(standardised, used),
-            unit=state.unit,
-            size=size,
-            sign=state.sign,
-            usable=state.usable,
-            version=state.version,
-        )
+        posterior = state.posterior.update(projection, believed[:, None])
+        return dataclasses.replace(state, posterior=posterior, scale=state.scale.update(standardised, used), size=size)
 
     def _mean_size(self, state: LinearLearnerState, measured: MeasuredRows) -> Float[Array, ""]:
         """Return the running mean size of what is measured."""

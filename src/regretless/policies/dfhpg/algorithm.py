@@ -1,6 +1,12 @@
-"""DFHPG: decision-focused hybrid policy gradient, Algorithm 1 of the paper (`docs/algorithm.md` maps its equations)."""
+"""DFHPG: decision-focused hybrid policy gradient, Algorithm 1 of the paper (`docs/algorithm.md` maps its equations).
+
+Its two kinds of models, point models and generative ones, differ in the gradients of both terms. A point model's
+surrogate is evaluated at the mean prediction or at the sample that was played, a generative model's at fresh scenarios
+(the paper's Appendix on generative parameterisations).
+"""
 
 import abc
+import dataclasses
 from typing import Any, Literal
 
 import equinox as eqx
@@ -9,15 +15,29 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 import regretless.models.networks as networks
-from regretless.models.base import Model, Noise, Params
+from regretless import draws
+from regretless.models.base import GenerativeModel, Model, Noise, Params, PointModel, Pullback, single
 from regretless.models.nuisance import Nuisance
 from regretless.policies.base import Answer, AskingPolicy, Question
-from regretless.policies.dfhpg.gradients import hybrid, moving_average, nuisance_induced, trust_in_score
+from regretless.policies.dfhpg.gradients import (
+    ScenarioBatch,
+    ScenarioGradient,
+    hybrid,
+    moving_average,
+    nuisance_induced,
+    scenario_cotangents,
+    scenario_queries,
+    score_gradient,
+    surrogate_gradient,
+    trust_in_score,
+)
 from regretless.schedules import Mixing, MixingState, shifted_inverse
-from regretless.surrogates.base import Surrogate
+from regretless.surrogates.base import Rows, Surrogate
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 Scalar = Float[Array, ""]
+SCORE, SCENARIOS, SURROGATE, REGULARISER, SAMPLE = range(5)
+"""Purposes of the keys of one learning step."""
 
 
 class DFHPGState(eqx.Module):
@@ -79,21 +99,13 @@ class DFHPGPolicy(AskingPolicy):
 
     @abc.abstractmethod
     def open_branch(
-        self, key: Key, surrogate: Surrogate, memory: Any, theta: Params, decision: Decision, target: Cost
-    ) -> tuple[Float[Array, "q d"], Any]:
-        """Return the costs that the decision-focused term needs solved, and the arguments of ``close_branch``."""
+        self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
+    ) -> tuple[Rows, Any]:
+        """Return the costs that the decision-focused term needs solved, and what ``close_branch`` needs then."""
 
     @abc.abstractmethod
     def close_branch(
-        self,
-        key: Key,
-        surrogate: Surrogate,
-        memory: Any,
-        theta: Params,
-        decision: Decision,
-        branch: Any,
-        solutions: Float[Array, "q d"],
-        feasible: Bool[Array, " n"] | None,
+        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
     ) -> tuple[Params, Any]:
         """Return ``(∇_θ ĉ)ᵀ ∇_ĉ ℓ^sur`` and the surrogate's memory afterwards."""
 
@@ -123,8 +135,7 @@ class DFHPGPolicy(AskingPolicy):
         return Sample(cost, state.version, noise, self.model.log_density(state.theta, context, cost))
 
     def ask(self, key: Key, state: DFHPGState, decision: Decision, feedback: Feedback) -> Question:
-        x, theta = decision.context, state.theta
-        phi, phi_norm = state.phi, jnp.zeros(())
+        x, phi, phi_norm = decision.context, state.phi, jnp.zeros(())
         if self.nuisance is None:
             before = self._costs(phi, x, feedback)
         else:  # f_φ(x) with the old φ, and the nuisance update: φ_{t+1}
@@ -135,12 +146,12 @@ class DFHPGPolicy(AskingPolicy):
         branch = None
         if self.surrogate is not None:
             target = feedback.overwrite(after) if self.overwrite_seen else after  # c̃_t
-            costs, branch = self.open_branch(key, self.surrogate, state.memory, theta, decision, target)
+            costs, branch = self.open_branch(self.surrogate, key, state, decision, target)
             if self.problem.has_instances:
                 points = self.surrogate.points(state.memory)
         if self.baseline == "nuisance_induced":
             costs = jnp.concatenate([before[None], costs.astype(before.dtype)])
-        stepped = DFHPGState(theta, phi, state.mixing, state.average, state.memory, state.version, state.optimiser)
+        stepped = dataclasses.replace(state, phi=phi)
         pending = PendingUpdate(key, stepped, decision, feedback, before, phi_norm, after, branch)
         return Question(costs, points, decision.instance, pending)
 
@@ -163,14 +174,11 @@ class DFHPGPolicy(AskingPolicy):
         if self.score_only:
             plug_in = jax.tree.map(jnp.zeros_like, score)
         elif self.surrogate is None:
-            plug_in = self.score(
-                key, theta, decision, pending.after @ w - (b if self.plug_in_baseline else 0.0), age == 0
-            )
+            predicted = pending.after @ w - (b if self.plug_in_baseline else 0.0)
+            plug_in = self.score(key, theta, decision, predicted, age == 0)
         else:
             feasible = answer.feasible if self.problem.has_instances else None
-            plug_in, memory = self.close_branch(
-                key, self.surrogate, memory, theta, decision, pending.branch, solutions, feasible
-            )
+            plug_in, memory = self.close_branch(self.surrogate, pending, solutions, feasible)
 
         trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, self.normalise, trust)
@@ -200,6 +208,125 @@ class DFHPGPolicy(AskingPolicy):
         if self.nuisance is None:
             return feedback.overwrite(jnp.zeros(self.problem.dim))
         return self.nuisance.predict(phi, context)
+
+
+class PointBranch(eqx.Module):
+    """The arguments of the surrogate: prediction, target and noise."""
+
+    prediction: Cost
+    target: Cost
+    noise: Any
+
+
+class PointDFHPG(DFHPGPolicy):
+    """DFHPG for a model with a mean; ``at`` says where its surrogate is evaluated."""
+
+    model: PointModel
+    at: Literal["mean", "sample"] = eqx.field(static=True)
+
+    def init(self, key: Key) -> DFHPGState:
+        return self.start(key, optimiser=False)
+
+    def mean(self, state: DFHPGState, context: Context) -> Cost:
+        return self.model.mean(state.theta, context)
+
+    def score(
+        self, key: Key, theta: Params, decision: Decision, weight: Float[Array, ""], fresh: Bool[Array, ""]
+    ) -> Params:
+        return score_gradient(self.model, theta, decision, weight, fresh)
+
+    def open_branch(
+        self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
+    ) -> tuple[Rows, PointBranch]:
+        prediction = self.model.mean(state.theta, decision.context)
+        if self.at == "sample":  # a decision that was not sampled has none
+            prediction = jnp.where(decision.sampled(), decision.cost_sample, prediction)
+        point = PointBranch(prediction, target, surrogate.draw(key))
+        return surrogate.queries(state.memory, point.prediction, target, point.noise), point
+
+    def close_branch(
+        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
+    ) -> tuple[Params, Any]:
+        state, at = pending.state, pending.branch
+        slope, memory = surrogate.finish(state.memory, at.prediction, at.target, at.noise, solutions, feasible)
+        return surrogate_gradient(self.model, state.theta, pending.decision, slope), memory
+
+
+class ScenarioBranch(eqx.Module):
+    """The scenarios with their pullback to θ, the arguments of the surrogate, and the target of the regulariser."""
+
+    pullback: Pullback
+    batch: ScenarioBatch
+    target: Cost
+
+
+class GenerativeDFHPG(DFHPGPolicy):
+    """DFHPG for a flow or a diffusion, trained by Adam.
+
+    The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is
+    no density. With a surrogate the (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient:
+    the surrogate at ``count`` (K) fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh
+    sample. Numbers: ``kappa`` (κ), ``regularisation`` (λ), ``sign`` (−1: costs are handed to a surrogate for
+    maximisation).
+    """
+
+    model: GenerativeModel
+    kappa: Float[Array, ""]
+    regularisation: Float[Array, ""]
+    sign: Float[Array, ""]
+    count: int = eqx.field(static=True)
+    scenario_gradient: ScenarioGradient = eqx.field(static=True)
+    regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True)
+    optimiser: Literal["adam", "sgd"] = eqx.field(static=True)
+
+    def init(self, key: Key) -> DFHPGState:
+        state = self.start(key, optimiser=self.optimiser == "adam")
+        return eqx.tree_at(lambda s: s.memory, state, jax.tree.map(_single, state.memory), is_leaf=_is_none)
+
+    def mean(self, state: DFHPGState, context: Context) -> Cost:
+        """Return the mean of ``count`` scenarios, with the same noise every time."""
+        noise = draws.normal(jax.random.key(0), (self.count, self.model.dim))
+        costs, _ = self.model.scenarios(state.theta, context, noise)
+        return jnp.mean(costs, axis=0).astype(jnp.result_type(float))
+
+    def score(
+        self, key: Key, theta: Params, decision: Decision, weight: Float[Array, ""], fresh: Bool[Array, ""]
+    ) -> Params:
+        drawn = self.model.draw_loss(jax.random.fold_in(key, SCORE))
+        gradient = self.model.loss_gradient(theta, decision.context, decision.cost_sample, drawn)
+        return jax.tree.map(lambda g: -weight.astype(g.dtype) * g, gradient)
+
+    def open_branch(
+        self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
+    ) -> tuple[Rows, ScenarioBranch]:
+        noise = draws.normal(jax.random.fold_in(key, SCENARIOS), (self.count, self.model.dim))
+        costs, pullback = self.model.scenarios(state.theta, decision.context, noise)  # ĉ_1 … ĉ_K
+        noise_key = jax.random.fold_in(key, SURROGATE)
+        variant, memory = self.scenario_gradient, state.memory
+        queries, batch = scenario_queries(surrogate, memory, costs, target, noise_key, variant, self.sign)
+        return queries, ScenarioBranch(pullback, batch, target)
+
+    def close_branch(
+        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
+    ) -> tuple[Params, Any]:
+        key, theta, x, branch = pending.key, pending.state.theta, pending.decision.context, pending.branch
+        variant, memory, target = self.scenario_gradient, pending.state.memory, branch.target
+        slopes, memory = scenario_cotangents(
+            surrogate, memory, branch.batch, solutions, feasible, self.count, variant, self.sign
+        )
+        if self.regulariser_at == "sample":
+            target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))
+        anchor = self.model.regulariser_gradient(theta, x, target, jax.random.fold_in(key, REGULARISER))
+        kappa, weight = (jnp.asarray(value, slopes.dtype) for value in (self.kappa, self.regularisation))
+        return jax.tree.map(lambda s, r: s + weight * r, branch.pullback(kappa * slopes), anchor), memory
+
+
+def _single(leaf: Array) -> Array:
+    return single(leaf) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+
+def _is_none(leaf: Any) -> bool:
+    return leaf is None
 
 
 def _where(condition: Array, new: Any, old: Any) -> Any:

@@ -11,9 +11,8 @@ from regretless.models.base import GenerativeModelSpec, Model, ModelSpec, PointM
 from regretless.models.gaussian import GaussianLinear
 from regretless.models.nuisance import MLPNuisance, NuisanceSpec
 from regretless.policies.base import PolicySpec
-from regretless.policies.dfhpg.algorithm import DFHPGPolicy
+from regretless.policies.dfhpg.algorithm import DFHPGPolicy, GenerativeDFHPG, PointDFHPG
 from regretless.policies.dfhpg.gradients import Orientation, ScenarioGradient
-from regretless.policies.dfhpg.variants import GenerativeDFHPG, PointDFHPG
 from regretless.problem import Problem
 from regretless.schedules import MixingWeight, RateSpec
 from regretless.spec import Spec, number

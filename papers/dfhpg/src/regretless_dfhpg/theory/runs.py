@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regretless.policies import DFHPG, Policy
+from regretless.policies.dfhpg.algorithm import PointDFHPG
 from regretless.policies.dfhpg.gradients import score_gradient
-from regretless.policies.dfhpg.variants import PointDFHPG
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress, Replicas
 from regretless.simulation.stream import SimulationSpec
