@@ -66,7 +66,7 @@ ELSEWHERE = (
         "regretless.policies.adaptive",
         "regretless.experiments.report",
     ),
-    *("regretless.surrogates.contrastive", "regretless.surrogates.perturbation", "regretless.surrogates.ranking"),
+    *("regretless.surrogates.perturbation", "regretless.surrogates.pool"),
 )
 """What only some sessions need."""
 NOT_LIVE = (

@@ -9,7 +9,7 @@ import pytest
 from regretless import testing
 from regretless.surrogates.base import Surrogate, SurrogateSpec
 from regretless.surrogates.direct import SPOPlus, SPOPlusSurrogate
-from regretless.surrogates.ranking import PointwiseLTRSurrogate
+from regretless.surrogates.pool import PointwiseLTRSurrogate
 
 
 class Ascends(SPOPlusSurrogate):

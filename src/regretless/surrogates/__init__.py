@@ -18,10 +18,19 @@ from regretless.registry import lazy_attribute
 from regretless.surrogates.base import REGISTRY, Surrogate, SurrogateSpec
 
 if TYPE_CHECKING:
-    from regretless.surrogates.contrastive import MAPC, NCE, NCEC, ContrastiveMAP, SPOCaching
     from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
     from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
-    from regretless.surrogates.ranking import ListwiseLTR, PairwiseDiff, PairwiseLTR, PointwiseLTR
+    from regretless.surrogates.pool import (
+        MAPC,
+        NCE,
+        NCEC,
+        ContrastiveMAP,
+        ListwiseLTR,
+        PairwiseDiff,
+        PairwiseLTR,
+        PointwiseLTR,
+        SPOCaching,
+    )
 
 __all__ = [
     "AIMLE",

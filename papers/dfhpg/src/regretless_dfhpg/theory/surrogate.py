@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from regretless.oracles import Oracle
 from regretless.surrogates import pool
-from regretless.surrogates.ranking import ListwiseLTR, ListwiseLTRSurrogate
+from regretless.surrogates.pool import ListwiseLTR, ListwiseLTRSurrogate
 from regretless_dfhpg.theory import world
 from regretless_dfhpg.theory.world import Constants, Parameters, Scalar
 
