@@ -82,7 +82,7 @@ def main(folder, days):
     )
     print(evaluation)
 
-    # 2. In shadow: the foreman decides, the learner records what it would have done.
+    # 2. In shadow mode: the foreman decides, the learner records what it would have done.
     problem = rg.Problem(oracle, len(CONTEXTS))
     rollout = rg.Rollout(foreman, mode="shadow")
     shadow = rg.Learner(problem, policy=POLICY, rollout=rollout, store=folder / "shadow.db")
@@ -90,7 +90,7 @@ def main(folder, days):
     play(shadow, workshop, range(OLD, OLD + SHADOW), [])
     context = workshop.day(OLD)[0]
     proposed = shadow.decide(context).proposed
-    print(f"in the shadow: another plan than the foreman's for {int(np.sum(proposed * (1 - USUAL)))} of {CREWS} crews")
+    print(f"shadow mode: another plan than the foreman's for {int(np.sum(proposed * (1 - USUAL)))} of {CREWS} crews")
     shadow.close()
 
     # 3. Live, behind a guard: at most 5 % more than the foreman, and everything in the store.
@@ -106,7 +106,7 @@ def main(folder, days):
     learner.close()
     learner = rg.Learner.open(folder / "live.db", problem, rollout=rollout)
 
-    # 5. The foreman overrides one day, and has the plant to himself for three.
+    # 5. The foreman overrides one day, and decides alone for three.
     context, costs, _, _ = workshop.day(half)
     learner.learn(learner.record(context, OTHER).id, total=float(costs @ OTHER))
     learner.pause()

@@ -385,7 +385,7 @@ class Learner:
         return self._make_with_incumbent(engine, drafts)
 
     def _make_with_incumbent(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
-        """Return decisions of the learner where the guard allows it, of the incumbent elsewhere and in the shadow."""
+        """Return decisions of the learner where the guard allows it, of the incumbent elsewhere and in shadow mode."""
         shadow = self._state.mode == "shadow"
         replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
         # What the learner would have done is solved where that is free, or all that is asked for.
