@@ -47,29 +47,20 @@ class Style(NamedTuple):
     dash: str = "solid"
 
 
-MARKERS = {
-    "circle": ("o", 4.0),
-    "square": ("s", 3.6),
-    "diamond": ("D", 3.6),
-    "triangle-up": ("^", 4.8),
-    "triangle-down": ("v", 4.8),
-    "star": ("*", 7.0),
-    "pentagon": ("p", 5.0),
-}
-"""Plotly's marker names with matplotlib's, and points across, so that all look equally large."""
+MARKERS = {"circle": "o", "square": "s", "diamond": "D", "star": "*", "pentagon": "p"}
+MARKERS |= {"triangle-up": "^", "triangle-down": "v"}
+"""Plotly's marker names with matplotlib's."""
 
-DASHES: dict[str, Any] = {
-    "solid": "-",
-    "dot": (0, (1, 1.6)),
-    "dash": (0, (4, 1.8)),
-    "dashdot": (0, (4, 1.6, 1, 1.6)),
-    "longdash": (0, (8, 2.4)),
-    "longdashdot": (0, (8, 1.8, 1, 1.8)),
-    "dashdotdot": (0, (4, 1.5, 1, 1.5, 1, 1.5)),
+DASHES: dict[str, tuple[float, ...]] = {
+    "solid": (),
+    "dot": (1, 1.6),
+    "dash": (4, 1.8),
+    "dashdot": (4, 1.6, 1, 1.6),
+    "longdash": (8, 2.4),
+    "longdashdot": (8, 1.8, 1, 1.8),
+    "dashdotdot": (4, 1.5, 1, 1.5, 1, 1.5),
 }
-"""Plotly's dash names with matplotlib's patterns."""
-PLOTLY_DASHES = {"dashdotdot": "6px,3px,2px,3px,2px,3px", "longdash": "11px,4px"}
-"""Dashes for which plotly has no name, or one that is too long for a legend."""
+"""Lengths of dashes and gaps, in widths of the line."""
 
 POLICY_STYLES = {
     "adaptive": Style("#7f4fc9", "square", "longdash"),
@@ -444,7 +435,7 @@ def draw_on(axes: "Axes", plot: Plot) -> None:
         look = {
             "color": QUIET_COLOUR,
             "linewidth": 0.9,
-            "linestyle": DASHES[dash],
+            "linestyle": _linestyle(dash),
             "zorder": 1.5 + (plot.form == "bars"),
         }
         axes.plot(_places(line, plot), line.y, label=_plain(display_name(line.label)), **look)
@@ -453,15 +444,18 @@ def draw_on(axes: "Axes", plot: Plot) -> None:
         axes.text(0.5, 0.5, EMPTY, transform=axes.transAxes, ha="center", va="center", wrap=True)
 
 
+def _linestyle(dash: str) -> Any:
+    return (0, DASHES[dash]) if DASHES[dash] else "-"
+
+
 def _look(line: Line) -> dict[str, Any]:
     assert line.style is not None
-    marker, size = MARKERS[line.style.marker]
     return {
         "label": _plain(display_name(line.label)),
         "color": line.style.colour,
-        "linestyle": DASHES[line.style.dash],
-        "marker": marker,
-        "markersize": size,
+        "linestyle": _linestyle(line.style.dash),
+        "marker": MARKERS[line.style.marker],
+        "markersize": 4.2,
         "markeredgecolor": "white",
         "markeredgewidth": 0.3,
         "linewidth": 1.1,
@@ -592,8 +586,8 @@ def plotly_chart(plot: Plot | HeatMap) -> Chart:
     return {"data": traces, "layout": {"xaxis": _plotly_axis(plot.x), "yaxis": _plotly_axis(plot.y)}, "kind": plot.form}
 
 
-def _plotly_dash(dash: str) -> str:
-    return PLOTLY_DASHES.get(dash, dash)
+def _plotly_dash(name: str) -> str:
+    return ",".join(f"{1.6 * length:.3g}px" for length in DASHES[name]) or "solid"
 
 
 def _plotly_axis(axis: Axis) -> Chart:

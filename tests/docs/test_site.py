@@ -18,7 +18,9 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PARTS = "benchmarks errors experiments feedback models oracles policies simulation surrogates testing"
+PARTS = (
+    "benchmarks errors experiments experiments.report feedback models oracles policies simulation surrogates testing"
+)
 PUBLIC = ("", *(f".{part}" for part in PARTS.split()))
 WALK = Path(__file__).with_name("walk.html")
 FORMULAS = ("algorithm", "theory", "generative", "linear-thompson", "signs", "surrogates/direct", "surrogates/ranking")
@@ -91,7 +93,7 @@ def test_every_public_name_is_in_the_reference(pages):
 
 
 def _is_part(names):
-    helpers = (".REGISTRY", ".register", ".QUICK", ".Callback")
+    helpers = (".PANELS", ".BENCHMARK_NAMES", ".REGISTRY", ".register", ".QUICK", ".Callback")
     return any(name.endswith(helpers) or name in {f"regretless{part}" for part in PUBLIC} for name in names)
 
 

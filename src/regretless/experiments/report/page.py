@@ -275,18 +275,10 @@ def summarise(page: Page) -> list[Sentence]:
 
 
 def _lowest_means(page: Page, study: Study) -> list[Sentence]:
-    """Return a sentence per cell of a study about its lowest mean, or one about the arena."""
+    """Return a sentence per cell of a study about its lowest mean."""
     place = page.places()[study.name]
-    kinds = {panel.kind or study.kind for panel in study.panels}
-    views = [(panel.title, view) for panel in study.panels for view in page.views(panel)]
-    arena = panels.arena_scores(view for _, view in views) if kinds == {"arena"} else {}
-    if arena:
-        best, *others = sorted(panels.arena_totals(arena), key=lambda total: total.relative)
-        interval = f"95 % interval {format_number(best.interval[0])} to {format_number(best.interval[1])}"
-        then = f"; then {join_words([f'{o.policy} {format_number(o.relative)}' for o in others])}" if others else ""
-        where = f"of random's regret over {count_text(len(arena), 'world')}"
-        words = f" has the lowest regret: {format_number(best.relative)} {where}, {interval}{then}."
-        return [[Value(best.policy, link=place), Value(words)]]
+    shown = [panel for panel in study.panels if (panel.kind or study.kind) != "arena"]  # whose table has the totals
+    views = [(panel.title, view) for panel in shown for view in page.views(panel)]
     sentences: dict[tuple[str, ...], Sentence] = {}
     for panel, view in views:
         finite = [result for result in view.results.values() if math.isfinite(result.mean())]
