@@ -9,7 +9,7 @@ import regretless as rg
 from live.learners import build
 from regretless.live import engine
 
-MAX_FILES = 33
+MAX_FILES = 28
 """Source files that a learner with a mixed-integer programme may enter."""
 
 

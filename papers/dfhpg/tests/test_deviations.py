@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regretless import benchmarks, policies
-from regretless.policies.building import require_effect
+from regretless.policies.scaling import require_effect
 from regretless.spec import merge_names
 from regretless_dfhpg.deviations import deviations, deviations_page
 from regretless_dfhpg.presets import preset

@@ -201,10 +201,11 @@ def read_plant(path: Path | Traversable) -> Plant:
         capacities.append(tuple(file.numbers(f"the capacities of machine {machine}", resources)))
     tasks = []
     for index in range(file.integer("the number of tasks", 1)):
-        _, *times, power = file.numbers(f"task {index}: id duration earliest latest power", 5)
-        if any(value != int(value) for value in times):
+        _, duration, earliest, latest, power = file.numbers(f"task {index}: id duration earliest latest power", 5)
+        if any(value != int(value) for value in (duration, earliest, latest)):
             raise file.error(f"task {index}: expected duration, earliest and latest as integers")
-        tasks.append(PlantTask(*map(int, times), power, tuple(file.numbers(f"the usages of task {index}", resources))))
+        usage = tuple(file.numbers(f"the usages of task {index}", resources))
+        tasks.append(PlantTask(int(duration), int(earliest), int(latest), power, usage))
     for rest in range(file.number, len(file.lines)):
         if file.lines[rest].strip():
             file.number = rest + 1

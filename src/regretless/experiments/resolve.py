@@ -28,7 +28,7 @@ from regretless.experiments.extension import Preset, Progress, find_preset
 from regretless.models.base import REGISTRY as MODELS
 from regretless.policies.base import REGISTRY as POLICIES
 from regretless.policies.base import Policy, PolicySpec
-from regretless.policies.building import Unscaled, build_policy, owners
+from regretless.policies.scaling import Unscaled, build_policy, owners
 from regretless.registry import have, require_known
 from regretless.spec import Spec, merge_names
 

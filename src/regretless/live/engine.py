@@ -28,9 +28,8 @@ from regretless.oracles.base import Oracle, check
 from regretless.policies.base import Answer, Policy, Question, host_answer
 from regretless.policies.base import answer as answer_policy
 from regretless.policies.base import ask as ask_policy
-from regretless.policies.building import build_policy
 from regretless.policies.guard import Guarded, add_guard
-from regretless.policies.scaling import Offset
+from regretless.policies.scaling import Offset, build_policy
 from regretless.problem import Problem, empty_of, form_of
 from regretless.types import NOT_SAMPLED, SOLVED, Decision, Feedback, Info, Instance, Sample, Solution
 

@@ -20,8 +20,8 @@ from regretless.live.engine import Engine, with_solution
 from regretless.live.feedback_parser import parse_instance, parse_vector
 from regretless.oracles.base import Oracle
 from regretless.policies.base import REGISTRY, Policy, PolicySpec
-from regretless.policies.building import Unscaled, require_effect
 from regretless.policies.guard import INCUMBENT, Guarded
+from regretless.policies.scaling import Unscaled, require_effect
 from regretless.problem import Problem, form_of
 from regretless.types import Decision, Instance
 

@@ -257,7 +257,8 @@ def _fill(row: Any, calls: _SolverCalls, w: np.ndarray, form: Any, leaves: list[
         w[row] = check_finite("the solver's decision", answer, w[row].shape)
         return
     if not (isinstance(answer, tuple | list) and len(answer) == 2):
-        raise SettingsError(f"expected the pair (w, aux), the solver returned {_describe_answer(answer)}")
+        got = f"{len(answer)} values" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"
+        raise SettingsError(f"expected the pair (w, aux), the solver returned {got}")
     w[row] = check_finite("the solver's decision", answer[0], w[row].shape)
     try:
         parts = form.flatten_up_to(answer[1])
@@ -273,7 +274,3 @@ def _fill(row: Any, calls: _SolverCalls, w: np.ndarray, form: Any, leaves: list[
 def _is_time_limit(seconds: Any) -> bool:
     number = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
     return number and 0 < seconds <= threading.TIMEOUT_MAX
-
-
-def _describe_answer(answer: Any) -> str:
-    return f"{len(answer)} values" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"

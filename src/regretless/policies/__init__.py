@@ -20,11 +20,10 @@ from regretless.registry import lazy_attribute
 if TYPE_CHECKING:
     from regretless.policies.adaptive.ensemble import Ensemble
     from regretless.policies.adaptive.policy import Adaptive
-    from regretless.policies.building import Unscaled, build_policy
     from regretless.policies.dfhpg.specs import DFHPG, DFHPG0, DFHPG1, GenerativeTerm
     from regretless.policies.linear_thompson import LinearThompson
     from regretless.policies.regression import EpsilonGreedy, Greedy, Thompson
-    from regretless.policies.scaling import Scaled
+    from regretless.policies.scaling import Scaled, Unscaled, build_policy
     from regretless.schedules import MixingWeight
 
 __all__ = [
@@ -57,8 +56,8 @@ _LOCATIONS = {
     "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",
     "MixingWeight": "regretless.schedules:MixingWeight",
     "Scaled": "regretless.policies.scaling:Scaled",
-    "Unscaled": "regretless.policies.building:Unscaled",
-    "build_policy": "regretless.policies.building:build_policy",
+    "Unscaled": "regretless.policies.scaling:Unscaled",
+    "build_policy": "regretless.policies.scaling:build_policy",
 }
 
 

@@ -16,8 +16,14 @@ from pydantic import Field
 
 from regretless import draws
 from regretless.errors import SettingsError
-from regretless.policies.base import Policy, PolicySpec
-from regretless.policies.measured_rows import MeasuredRows, measured_rows, measures_coordinates, with_constant
+from regretless.policies.base import (
+    MeasuredRows,
+    Policy,
+    PolicySpec,
+    measured_rows,
+    measures_coordinates,
+    with_constant,
+)
 from regretless.problem import Problem
 from regretless.spec import number
 from regretless.stats.bayes_linear import ErrorScale, LinearPosterior, initial_scale

@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from regretless.array_files import canonical, flatten_tree, read_arrays, restore_tree, write_arrays
 from regretless.errors import CheckpointError, DamagedError, SettingsError
+from regretless.formatting import shorten
 from regretless.results import PACKAGES
 from regretless.simulation.run import Chunk, SegmentData
 from regretless.simulation.stream import ReferenceTally
@@ -21,9 +23,6 @@ from regretless.simulation.stream import ReferenceTally
 KIND = "simulation"
 MIN_INTERVAL_RATIO = 20.0
 """A file is written when this many times the duration of the last write has passed: writing costs 5 % of the time."""
-
-MAX_TEXT = 60
-"""Characters of a value in an error message."""
 
 
 class Saving:
@@ -51,10 +50,8 @@ class Saving:
             return None
         try:
             arrays, record = read_arrays(self.path)
-        except OSError as error:
-            raise CheckpointError(f"cannot read {self.path}: {error.strerror or error}") from None
-        except DamagedError as error:
-            raise CheckpointError(str(error)) from None
+        except (OSError, DamagedError) as error:
+            raise CheckpointError(f"cannot read {self.path}: {error}") from None
         if record.get("kind") != KIND:
             raise CheckpointError(
                 f"{self.path}: expected a saved simulation, got another file of this program: choose another file"
@@ -71,7 +68,7 @@ class Saving:
     def _require_same(self, saved: dict[str, Any]) -> None:
         differ = [name for name in self.request if canonical(self.request[name]) != canonical(saved.get(name))]
         if differ:
-            now, then = _shorten(self.request[differ[0]]), _shorten(saved.get(differ[0]))
+            now, then = shorten(str(self.request[differ[0]])), shorten(str(saved.get(differ[0])))
             raise SettingsError(
                 f"{self.path} holds another run: {', '.join(differ)} differ ({differ[0]}: {now} now, {then} in the "
                 "file); choose another file, or remove this one to begin again"
@@ -87,11 +84,9 @@ def _arrays(place: int, chunk: Chunk) -> list[tuple[str, np.ndarray]]:
         arrays |= {f"{prefix}/regret": record.regret, f"{prefix}/diverged_at": chunk.diverged_at[group]}
         arrays |= {f"{prefix}/info/{name}": values for name, values in record.info.items()}
         arrays |= {} if record.w is None else {f"{prefix}/w": record.w}
-    for name in ("best", "random", "clairvoyant", "cost"):
-        if getattr(chunk.tallies[0], name) is not None:
-            arrays[f"{place}/tally/{name}"] = np.stack([getattr(tally, name) for tally in chunk.tallies])
-    for name in chunk.tallies[0].predicted:
-        arrays[f"{place}/predicted/{name}"] = np.stack([tally.predicted[name] for tally in chunk.tallies])
+    whole = jax.tree.map(lambda *parts: np.stack(parts), *chunk.tallies)
+    arrays |= {f"{place}/tally/{name}": part for name, part in whole._asdict().items() if isinstance(part, np.ndarray)}
+    arrays |= {f"{place}/predicted/{name}": values for name, values in whole.predicted.items()}
     for group, carry in enumerate(chunk.carries):
         arrays |= flatten_tree(f"{place}/{group}/carry", carry)
     return list(arrays.items())
@@ -103,25 +98,20 @@ def _chunk(
     chunk = Chunk(tuple(about["seeds"]))
     if not about["segments"]:
         return chunk
-    records = []
-    for group in range(groups):
-        prefix = f"{place}/{group}"
-        info = _below(f"{prefix}/info/", arrays)
-        records.append(SegmentData(arrays[f"{prefix}/regret"], info, arrays.get(f"{prefix}/w")))
-    sums, predicted = _below(f"{place}/tally/", arrays), _below(f"{place}/predicted/", arrays)
-    pick: Any = lambda i, name: sums[name][i] if name in sums else None  # noqa: E731
-    chunk.tallies = [
-        ReferenceTally(
-            best=sums["best"][i],
-            random=sums["random"][i],
-            clairvoyant=pick(i, "clairvoyant"),
-            cost=pick(i, "cost"),
-            predicted={name: values[i] for name, values in predicted.items()},
-        )
-        for i in range(about["segments"])
+    chunk.records = [
+        [
+            SegmentData(
+                arrays[f"{place}/{group}/regret"],
+                _below(f"{place}/{group}/info/", arrays),
+                arrays.get(f"{place}/{group}/w"),
+            )
+        ]
+        for group in range(groups)
     ]
-    chunk.records = [[record] for record in records]
-    chunk.totals = [record.regret.sum(axis=-1, dtype=np.float64) for record in records]
+    sums: dict[str, Any] = {"clairvoyant": None, "cost": None, "predicted": _below(f"{place}/predicted/", arrays)}
+    whole = ReferenceTally(**{**sums, **_below(f"{place}/tally/", arrays)})
+    chunk.tallies = [jax.tree.map(lambda part, i=i: part[i], whole) for i in range(about["segments"])]
+    chunk.totals = [record.regret.sum(axis=-1, dtype=np.float64) for (record,) in chunk.records]
     chunk.diverged_at = [arrays[f"{place}/{group}/diverged_at"] for group in range(groups)]
     chunk.segments = about["segments"]
     if any(name.startswith(f"{place}/0/carry") for name in arrays):
@@ -133,8 +123,3 @@ def _chunk(
 
 def _below(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _shorten(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

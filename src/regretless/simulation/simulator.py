@@ -23,7 +23,7 @@ from regretless.errors import SettingsError
 from regretless.feedback import Measurement, check_linkage
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
-from regretless.policies.building import build_policy
+from regretless.policies.scaling import build_policy
 from regretless.problem import Problem
 from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_environment, without_nan
 from regretless.simulation import stream

@@ -21,8 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless import draws
-from regretless.policies.base import Policy
-from regretless.policies.measured_rows import MeasuredRows, measured_rows, measures_coordinates, with_constant
+from regretless.policies.base import MeasuredRows, Policy, measured_rows, measures_coordinates, with_constant
 from regretless.problem import Problem
 from regretless.stats.bayes_linear import NORMAL_MEDIAN, ErrorScale, FlatLevel, LinearPosterior, initial_scale
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample

@@ -24,8 +24,7 @@ from pydantic import Field
 from regretless import draws
 from regretless.policies.adaptive.ensemble import Ensemble, EnsemblePolicy
 from regretless.policies.adaptive.linear import LinearLearner, coefficients_per_block
-from regretless.policies.base import Policy, PolicySpec
-from regretless.policies.measured_rows import MeasuredRows, measured_rows, measures_coordinates
+from regretless.policies.base import MeasuredRows, Policy, PolicySpec, measured_rows, measures_coordinates
 from regretless.problem import Problem
 from regretless.spec import number
 from regretless.stats.drift import ChangeDetector, DriftState
