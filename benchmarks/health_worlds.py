@@ -22,8 +22,8 @@ import numpy as np
 from regretless import policies
 from regretless.draws import ENVIRONMENT, LEARN, purpose_key
 from regretless.experiments.arena import WORLDS, ArenaWorld
-from regretless.live.comparison import BackgroundSolver, CostComparison, CostReport, compare_costs
-from regretless.live.health import NEGLIGIBLE_SAVING, WINDOW, HealthRecord, is_no_better_than_random
+from regretless.live.comparison import WINDOW, BackgroundSolver, CostComparison, CostReport, HealthRecord, compare_costs
+from regretless.live.health import NEGLIGIBLE_SAVING, is_no_better_than_random
 from regretless.policies.scaling import Scaled
 from regretless.simulation import stream
 from regretless.simulation.programs import CPU_OPTIONS

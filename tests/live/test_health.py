@@ -10,8 +10,8 @@ import pytest
 from live.learners import build, digest, forge
 from regretless import oracles
 from regretless.errors import SettingsError, StoreError
-from regretless.live.comparison import CostComparison, MeanCost
-from regretless.live.health import OPENING_ROUNDS, WINDOW, Health, HealthRecord
+from regretless.live.comparison import OPENING_ROUNDS, WINDOW, CostComparison, HealthRecord, MeanCost
+from regretless.live.health import Health
 from regretless.live.learner import Learner
 
 DIM, FEATURES = 6, 2

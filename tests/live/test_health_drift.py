@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from regretless.live.health import WINDOW, HealthRecord
+from regretless.live.comparison import WINDOW, HealthRecord
 from regretless.policies.guard import INCUMBENT
 
 

@@ -1,40 +1,27 @@
 """Health of a live learner: what its decisions cost compared with others, prediction errors and alarms."""
 
 import dataclasses
+import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from regretless.errors import CheckpointError, SettingsError
+from regretless.errors import SettingsError
 from regretless.live.comparison import (
-    LEARNER_ROUND,
-    MAX_DIM,
-    OTHER_ROUND,
+    MIN_LEARNED,
+    WINDOW,
     BackgroundSolver,
     CostComparison,
     CostReport,
+    DriftAlarm,
     MeanCost,
-    ModelRounds,
-    RecentRounds,
     compare_costs,
-    kind_of_round,
-    model_features,
 )
 from regretless.live.records import percent, text_card
-from regretless.stats import ChangeDetector, DriftState
-from regretless.stats.confidence import BATCH_ROUNDS, NORMAL_QUANTILE
-
-MIN_LEARNED = 40
-"""Learning steps before which health gives no verdict."""
-
-WINDOW = 400
-"""Learning steps that figures on predictions and the comparison with the incumbent use."""
-
-OPENING_ROUNDS = 200
-"""First rounds since the start or the last change that are kept for the cost model: decisions differ most in them."""
+from regretless.live.state import LearnerState
 
 MIN_ROUNDS_NO_BETTER = 100
 """Rounds from which decisions can be called no better than random: before, a learner explores."""
@@ -44,29 +31,6 @@ NEGLIGIBLE_SAVING = 0.1
 
 MIN_FEEDBACK_SHARE = 0.5
 """Share of settled decisions with feedback below which health says that feedback is lost."""
-
-MAX_TOTAL = 1e140
-"""Size at which totals are cut, so that their squares can be summed."""
-
-DETECTOR = ChangeDetector()
-"""Detector of a change of the costs, from the sizes of prediction errors."""
-
-STEP_VALUES = ("residual", "total", "score_norm", "plug_in_norm")
-
-
-class DriftAlarm(NamedTuple):
-    """Prediction errors have multiplied and stayed high: the costs have probably changed.
-
-    Attributes
-    ----------
-    noticed : int
-        Decision whose feedback raised the alarm.
-    since : int
-        Decision at which the change probably began.
-    """
-
-    noticed: int
-    since: int
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -208,188 +172,23 @@ def is_no_better_than_random(random: CostComparison, rewards: bool = False) -> b
     )
 
 
-class HealthRecord(NamedTuple):
-    """Immutable summary of a learner's learning steps, of bounded size.
-
-    ``after_feedback`` returns the next record; ``arrays`` and ``from_arrays`` store it.
-    """
-
-    dim: int
-    width: int  # features of a round that the cost model uses
-    learned: int
-    steps: np.ndarray  # a ring of the last WINDOW steps; NaN: not known
-    world: tuple[int, int]  # learning steps before these costs began; rounds since then with a known total
-    opening: tuple[np.ndarray, ...]  # features, decision and total of the first rounds since then
-    paid: np.ndarray  # count and mean of the learner's totals; of their batches: rounds and mean of the current one, …
-    drift: DriftState  # … number, mean and sum of squared deviations. A detector for each kind of round
-    rises: np.ndarray  # for each kind the decision since which errors are above the usual ones
-    alarm: np.ndarray  # of the last alarm: noticed, since, and learning steps at that time; zeros: none so far
-
-    @classmethod
-    def empty(cls, context_shape: tuple[int, ...], dim: int) -> Self:
-        """Return the record of a learner that has learned nothing."""
-        width = model_features(np.zeros((0, *context_shape)), np.zeros((0, dim))).shape[1]
-        steps, kinds = np.full((WINDOW, len(STEP_VALUES)), np.nan), (3,)
-        drift, integers = DETECTOR.init(kinds, xp=np), np.zeros(3, np.int64)
-        return cls(dim, width, 0, steps, (0, 0), (), np.zeros(7), drift, integers, integers)
-
-    def after_feedback(self, info: Mapping[str, float], id: int, decision: Any) -> Self:
-        """Return the record after a learning step.
-
-        ``info`` are the step's diagnostics by name; ``decision`` is None if it is not remembered, as in a long history.
-        """
-        values = np.array([info.get(name, np.nan) for name in STEP_VALUES], float)
-        values[~np.isfinite(values)] = np.nan
-        steps, learned = self.steps.copy(), self.learned + 1
-        steps[self.learned % WINDOW] = values
-        record = self._replace(steps=steps, learned=learned)
-        if np.isnan(values[:2]).any():
-            return record
-        kind, total = OTHER_ROUND if decision is None else kind_of_round(decision), float(values[1])
-        record = record._after_error(kind, id, abs(float(values[0])))
-        world, opening = record.world, record.opening
-        if record.alarm is self.alarm and decision is not None:
-            world = (world[0], world[1] + 1)
-            if len(opening) < OPENING_ROUNDS and self.dim <= MAX_DIM:
-                w = np.asarray(decision.w, float)
-                features = model_features(np.asarray(decision.context, float)[None], w[None])[0]
-                opening = (*opening, np.concatenate([features, w, [total]]))
-        paid = _after_total(self.paid, total) if kind == LEARNER_ROUND else self.paid
-        return record._replace(world=world, opening=opening, paid=paid)
-
-    def active_alarm(self) -> DriftAlarm | None:
-        """Return the last alarm while it is not older than ``WINDOW`` learning steps."""
-        noticed, since, at = self.alarm.tolist()
-        return DriftAlarm(noticed, since) if noticed and self.learned - at < WINDOW else None
-
-    def ordered_steps(self) -> np.ndarray:
-        """Return the last learning steps, oldest first, NaN for what is not known."""
-        return np.roll(self.steps, -(self.learned % WINDOW), axis=0)[-min(self.learned, WINDOW) or WINDOW :]
-
-    def recent_rounds(self, decisions: Sequence[Any]) -> RecentRounds | None:
-        """Return the last rounds since the last change whose totals are known, None if it is too early to judge them.
-
-        ``decisions`` are those of the last learning steps, oldest first.
-        """
-        totals = self.ordered_steps()[:, 1]
-        count = min(len(decisions), len(totals), self.learned - self.world[0])
-        if self.learned < MIN_LEARNED or not count or self.dim > MAX_DIM:
-            return None
-        pairs = zip(list(decisions)[len(decisions) - count :], totals[len(totals) - count :].tolist(), strict=True)
-        known = [(decision, total) for decision, total in pairs if math.isfinite(total)]
-        return RecentRounds.of([d for d, _ in known], [total for _, total in known]) if known else None
-
-    def opening_rounds(self, excluded: int) -> tuple[ModelRounds, np.ndarray]:
-        """Return the first rounds since the last change with their totals, without the last ``excluded`` rounds."""
-        rows = self._opening_table()[: max(0, self.world[1] - excluded)]
-        return ModelRounds(rows[:, : self.width], rows[:, self.width : -1]), rows[:, -1]
-
-    def paid_since_start(self) -> MeanCost | None:
-        """Return the mean total of all of the learner's decisions."""
-        count, mean, _, _, batches, _, squares = self.paid.tolist()
-        if batches < 2:
-            return None
-        error = NORMAL_QUANTILE * math.sqrt(squares / (batches - 1) / batches)
-        return MeanCost(mean, mean - error, mean + error, int(count), self.learned)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return everything as arrays by name."""
-        return {
-            "learned": np.array(self.learned, np.int64),
-            "steps": self.steps,
-            "world": np.array(self.world, np.int64),
-            "opening": self._opening_table(),
-            "paid": self.paid,
-            "rises": self.rises,
-            "alarm": self.alarm,
-            **{f"drift/{name}": array for name, array in self.drift._asdict().items()},
-        }
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], context_shape: tuple[int, ...], dim: int) -> Self:
-        """Return the record that ``arrays`` wrote; raise CheckpointError if they cannot be one."""
-        empty = cls.empty(context_shape, dim)
-        for name, form in empty.arrays().items():
-            array = arrays.get(name)
-            shape = (
-                form.shape if array is None or name != "opening" else (min(len(array), OPENING_ROUNDS), form.shape[1])
-            )
-            if array is None or array.shape != shape or array.dtype != form.dtype:
-                raise CheckpointError(f"health: expected {name!r} of shape {shape} and type {form.dtype}")
-        learned = int(arrays["learned"])
-        drift = DriftState(**{name: arrays[f"drift/{name}"] for name in DriftState._fields})
-        before, rounds = arrays["world"].tolist()
-        counts = [learned, before, rounds, *drift.rounds, *drift.rising, *arrays["rises"], *arrays["alarm"]]
-        counts += arrays["paid"][[0, 2, 4]].tolist()
-        finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
-        consistent = before <= learned and np.all(drift.rounds <= learned) and len(arrays["opening"]) <= rounds
-        if not (finite and consistent and min(counts) >= 0 and np.all(np.isnan(arrays["steps"][learned:]))):
-            raise CheckpointError("health: counts and arrays contradict each other")
-        kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
-        opening, world = tuple(arrays["opening"]), (before, rounds)
-        return empty._replace(learned=learned, world=world, opening=opening, drift=drift, **kept)
-
-    def _after_error(self, kind: int, id: int, size: float) -> Self:
-        """Return the record after a prediction error; an alarm forgets what was known of the costs before."""
-        if not 0.0 < size < np.inf:
-            return self
-        with np.errstate(over="ignore"):
-            drift = DETECTOR.update(self.drift, size, np.arange(3) == kind, xp=np)
-            changed = bool(DETECTOR.changed(drift)[kind])
-        rises = np.where((drift.rising == 1) & (np.arange(3) == kind), id, self.rises)
-        if not changed:
-            return self._replace(drift=drift, rises=rises)
-        alarm = np.array([id, min(id, int(rises[kind])), self.learned], np.int64)
-        drift = DETECTOR.init((3,), xp=np)
-        return self._replace(drift=drift, rises=0 * rises, alarm=alarm, world=(self.learned, 0), opening=())
-
-    def _opening_table(self) -> np.ndarray:
-        return np.stack(self.opening) if self.opening else np.zeros((0, self.width + self.dim + 1))
-
-
-def _after_total(paid: np.ndarray, total: float) -> np.ndarray:
-    """Return the running sums after one of the learner's totals; a full batch is one observation of the mean."""
-    count, mean, rounds, batch_mean, batches, batches_mean, squares = paid.tolist()
-    total = min(max(total, -MAX_TOTAL), MAX_TOTAL)
-    count, rounds = count + 1, rounds + 1
-    mean += (total - mean) / count
-    batch_mean += (total - batch_mean) / rounds
-    if rounds == BATCH_ROUNDS:
-        batches += 1
-        deviation = batch_mean - batches_mean
-        batches_mean += deviation / batches
-        squares += deviation * (batch_mean - batches_mean)
-        rounds = batch_mean = 0.0
-    return np.array([count, mean, rounds, batch_mean, batches, batches_mean, squares])
-
-
-class HealthSnapshot(NamedTuple):
-    """What health needs of a learner's state next to its record."""
-
-    made: int
-    waiting: int
-    expired: int
-    recent: Sequence[Any]  # decisions of the last learning steps, oldest first; at most WINDOW are used
-    details: dict[str, float]  # of the policy
-    rewards: bool
-    fixed_set: bool  # the feasible set is the same in every round
-
-
-def compute_health(record: HealthRecord, snapshot: HealthSnapshot, solver: BackgroundSolver) -> Health:
-    """Compute a learner's health from its record and a snapshot of its state."""
-    rounds, costs = record.recent_rounds(snapshot.recent[-WINDOW:]), CostReport()
+def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver) -> Health:
+    """Compute a learner's health from its state."""
+    record, costs = state.health, CostReport()
+    last = itertools.islice(reversed(state.learned.values()), WINDOW)
+    rounds = record.recent_rounds([learned.decision for learned in last][::-1])
     if rounds is not None:
         opening = record.opening_rounds(excluded=len(rounds.totals))
-        costs = compare_costs(*opening, rounds, snapshot.fixed_set, solver)
-    steps, settled = record.ordered_steps(), snapshot.made - snapshot.waiting
+        costs = compare_costs(*opening, rounds, not state.engine.problem.has_instances, solver)
+    steps, settled = record.ordered_steps(), state.made - len(state.waiting)
     relative_error, trend = _relative_errors(steps)
     figures = {**costs._asdict(), "paid_since_start": record.paid_since_start()}
-    sign = -1.0 if snapshot.rewards else 1.0
+    sign = -1.0 if rewards else 1.0
     return Health(
-        decisions=snapshot.made,
+        decisions=state.made,
         learned=record.learned,
-        waiting=snapshot.waiting,
-        expired=snapshot.expired,
+        waiting=len(state.waiting),
+        expired=state.expired,
         feedback_share=record.learned / settled if settled > 0 else None,
         relative_error=relative_error,
         error_trend=trend,
@@ -397,8 +196,8 @@ def compute_health(record: HealthRecord, snapshot: HealthSnapshot, solver: Backg
         plug_in_norm=_known_mean(steps[:, 3]),
         **{name: _with_sign(figure, sign) for name, figure in figures.items()},
         drift=record.active_alarm(),
-        details=snapshot.details,
-        rewards=snapshot.rewards,
+        details={} if state.policy is None else state.engine.describe(state.policy),
+        rewards=rewards,
     )
 
 

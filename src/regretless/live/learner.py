@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import importlib.metadata
-import itertools
 import math
 import os
 import time
@@ -18,7 +17,7 @@ from regretless.array_files import flatten_tree, restore_tree
 from regretless.columns import Columns
 from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.feedback import Measurement
-from regretless.live.comparison import BackgroundSolver
+from regretless.live.comparison import BackgroundSolver, HealthRecord
 from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
 from regretless.live.feedback_parser import (
     TOLERANCE,
@@ -33,7 +32,7 @@ from regretless.live.feedback_parser import (
     parse_key,
     parse_vector,
 )
-from regretless.live.health import WINDOW, Health, HealthRecord, HealthSnapshot, compute_health
+from regretless.live.health import Health, compute_health
 from regretless.live.history import History, HistoryRound, require_fitting
 from regretless.live.options import (
     Incumbent,
@@ -82,7 +81,6 @@ from regretless.types import NOT_SAMPLED, Decision, Instance
 SNAPSHOT_INTERVAL = 2000
 """Records between two snapshots of the whole state, which shorten opening."""
 
-MAX_SEED = 2**32
 PACKAGES = ("regretless", "jax", "numpy")
 """Packages whose versions are noted in a store."""
 
@@ -728,19 +726,7 @@ class Learner:
     def health(self) -> Health:
         """Report how the learner is doing, in words and figures; does not wait for a call that waits for the solver."""
         check_not_forked()
-        state = self._current()
-        details = {} if state.policy is None else state.engine.describe(state.policy)
-        last = itertools.islice(reversed(state.learned.values()), WINDOW)
-        snapshot = HealthSnapshot(
-            made=state.made,
-            waiting=len(state.waiting),
-            expired=state.expired,
-            recent=[learned.decision for learned in last][::-1],
-            details=details,
-            rewards=self._problem.sign < 0,
-            fixed_set=not state.engine.problem.has_instances,
-        )
-        return compute_health(state.health, snapshot, self._background_solver)
+        return compute_health(self._current(), self._problem.sign < 0, self._background_solver)
 
     @exclusive
     def predict(self, history: History) -> tuple[np.ndarray, np.ndarray]:

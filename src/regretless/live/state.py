@@ -12,9 +12,9 @@ import numpy as np
 
 from regretless.array_files import flatten_tree, require_no_extra, restore_tree
 from regretless.errors import CheckpointError, FeedbackError, SettingsError, StoreError
+from regretless.live.comparison import HealthRecord
 from regretless.live.engine import Engine
 from regretless.live.feedback_parser import MAX_ID, Arrival
-from regretless.live.health import HealthRecord
 from regretless.live.options import Mode, Pending
 from regretless.live.records import By
 from regretless.types import Decision
