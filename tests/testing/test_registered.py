@@ -11,7 +11,7 @@ from regretless.errors import SettingsError
 from regretless.oracles import top_k
 from regretless.policies import Policy
 from regretless.surrogates import Surrogate, SurrogateSpec
-from regretless.testing.registered import FAMILIES
+from regretless.testing.policies import FAMILIES
 from regretless.types import Info, Sample
 
 

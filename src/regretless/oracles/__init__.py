@@ -16,13 +16,13 @@ from regretless.registry import Registry, lazy_attribute
 
 if TYPE_CHECKING:
     from regretless.oracles.callback import ExternalOracle as external
+    from regretless.oracles.callback import from_pyepo
     from regretless.oracles.dag import ShortestPathOracle as shortest_path
     from regretless.oracles.dag import grid_edges
     from regretless.oracles.matching import AssignmentOracle as assignment
     from regretless.oracles.mixed_integer import MilpOracle as milp
     from regretless.oracles.plant import Plant, PlantTask
     from regretless.oracles.plant import SchedulingOracle as scheduling
-    from regretless.oracles.pyepo import from_pyepo
     from regretless.oracles.selection import PricingOracle as pricing
     from regretless.oracles.selection import TopKOracle as top_k
 
@@ -45,7 +45,7 @@ REGISTRY: Registry[type[Oracle]] = Registry(
 _LOCATIONS = {
     "Plant": "regretless.oracles.plant:Plant",
     "PlantTask": "regretless.oracles.plant:PlantTask",
-    "from_pyepo": "regretless.oracles.pyepo:from_pyepo",
+    "from_pyepo": "regretless.oracles.callback:from_pyepo",
     "grid_edges": "regretless.oracles.dag:grid_edges",
 }
 

@@ -8,9 +8,8 @@ Each check exercises what a part declares, and raises AssertionError with a sent
 """
 
 from regretless.testing.models import check_model, check_surrogate
-from regretless.testing.policies import check_policy
+from regretless.testing.policies import check_policy, check_registered
 from regretless.testing.problems import check_benchmark, check_feedback, check_oracle
-from regretless.testing.registered import check_registered
 
 __all__ = [
     "check_benchmark",

@@ -1,5 +1,6 @@
-"""The contract of a policy: pure functions whose records have the forms that the problem fixes."""
+"""The contract of a policy: pure functions whose records have the forms that the problem fixes; parts by name."""
 
+import inspect
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import feedback, oracles
+from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import SettingsError
 from regretless.policies.base import (
     AskingPolicy,
@@ -22,6 +23,7 @@ from regretless.policies.base import (
     solve,
 )
 from regretless.problem import Problem
+from regretless.registry import Registry, require_known
 from regretless.testing.helpers import (
     Checker,
     check_hyperparameters,
@@ -34,6 +36,8 @@ from regretless.testing.helpers import (
     is_mostly_close,
     name_of,
 )
+from regretless.testing.models import check_model, check_surrogate
+from regretless.testing.problems import check_benchmark, check_feedback, check_oracle
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info
 
 DIM, FEATURES = 4, 3
@@ -301,3 +305,41 @@ def _check_views(check: Checker, policy: Policy, played: PlayedRound) -> None:
         mean.shape == (policy.problem.dim,) and is_finite(mean),
         f"mean must be a finite cost of shape ({policy.problem.dim},), got {mean.shape}",
     )
+
+
+FAMILIES: dict[str, tuple[Registry[Any], Any]] = {
+    "policies": (policies.REGISTRY, check_policy),
+    "surrogates": (surrogates.REGISTRY, check_surrogate),
+    "models": (models.REGISTRY, check_model),
+    "oracles": (oracles.REGISTRY, check_oracle),
+    "benchmarks": (benchmarks.REGISTRY, check_benchmark),
+    "feedback": (feedback.REGISTRY, check_feedback),
+}
+
+
+def check_registered(family: str, name: str) -> None:
+    """Run the checks of a family on a registered part.
+
+    Parameters
+    ----------
+    family : str
+        One of "policies", "surrogates", "models", "oracles", "benchmarks" and "feedback".
+    name : str
+        The name in the registry of the family. An oracle is made without arguments.
+
+    Raises
+    ------
+    AssertionError
+        With a sentence that says what is wrong.
+    SettingsError
+        If the family or name is unknown, or an oracle needs arguments; build one and call ``check_oracle``.
+    """
+    require_known("family", family, FAMILIES)
+    registry, check = FAMILIES[family]
+    part: Any = registry[name]
+    if family == "oracles":
+        needed = [p for p in inspect.signature(part).parameters.values() if p.default is p.empty and p.kind <= 1]
+        if needed:
+            raise SettingsError(f"oracle {name!r} is made with arguments: build one and call check_oracle(it)")
+        part = part()
+    check(part)
