@@ -25,7 +25,6 @@ from regretless.policies.base import (
     with_constant,
 )
 from regretless.problem import Problem
-from regretless.spec import number
 from regretless.stats.bayes_linear import ErrorScale, LinearPosterior, initial_scale
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
@@ -56,7 +55,7 @@ class LinearThompsonPolicy(Policy):
     At each step ``A`` loses the share ``forgetting`` and gains as much of its prior.
     """
 
-    scale: Float[Array, ""]
+    posterior_scale: Float[Array, ""]
     forgetting: Float[Array, ""]
     intercept_ridge: Float[Array, ""]
     slope_ridge: Float[Array, ""]
@@ -89,7 +88,7 @@ class LinearThompsonPolicy(Policy):
 
     def sample(self, key: Key, state: LinearThompsonState, context: Context, instance: Instance) -> Sample:
         posterior_key, random_key = jax.random.split(key)
-        spread = self.scale * jnp.sqrt(state.residual_square)
+        spread = self.posterior_scale * jnp.sqrt(state.residual_square)
         mean = state.posterior.mean
         drawn = mean + spread * state.posterior.draw(draws.normal(posterior_key, mean.shape))
         random = draws.normal(random_key, (self.problem.dim,))
@@ -130,7 +129,7 @@ class LinearThompsonPolicy(Policy):
             total=total,
             complete=feedback.complete(),
             finite=jnp.isfinite(jnp.sum(posterior.mean) + residual_square),
-            more={"spread": self.scale * jnp.sqrt(residual_square), "ridge": unit},
+            more={"spread": self.posterior_scale * jnp.sqrt(residual_square), "ridge": unit},
         )
         return after, info
 
@@ -202,11 +201,7 @@ class LinearThompson(PolicySpec):
             )
         return LinearThompsonPolicy(
             problem,
-            scale=number(self.posterior_scale),
-            forgetting=number(self.forgetting),
-            intercept_ridge=number(self.intercept_ridge),
-            slope_ridge=number(self.slope_ridge),
-            clipping=number(self.clipping),
+            **self.hyperparameters(),
             separable=separable,
             support=problem.oracle.support if problem.feedback.sparse else None,
             refreshed=min(size, max(1, math.ceil(self.forgetting * size))),
