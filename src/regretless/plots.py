@@ -526,13 +526,8 @@ def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
     colours = colors.LinearSegmentedColormap.from_list("regret", [(share, colour) for share, colour in HEAT_COLOURS])
     axes.imshow(shares, aspect="auto", cmap=colours, vmin=0.0, vmax=1.0)
     for (i, j), value in np.ndenumerate(heat_map.grid):
-        look: dict[str, Any] = {
-            "ha": "center",
-            "va": "center",
-            "fontsize": 6,
-            "color": "white" if shares[i, j] > 0.5 else "black",
-        }
-        axes.text(j, i, format_number(float(value)), **look)
+        colour = "white" if shares[i, j] > 0.5 else "black"
+        axes.text(j, i, format_number(float(value)), ha="center", va="center", fontsize=6, color=colour)
     axes.set_xticks(range(len(heat_map.columns)), [_plain(display_name(name), 20) for name in heat_map.columns])
     axes.set_yticks(range(len(heat_map.rows)), [_plain(display_name(name), 24) for name in heat_map.rows], fontsize=6)
     axes.tick_params(length=0)

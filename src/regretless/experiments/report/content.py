@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import io
 import itertools
-import json
 import math
 import re
 import time
@@ -445,18 +444,6 @@ class Page:
         """Return how many published values are reproduced, and how many were compared."""
         compared = {view.addresses[label]: c for _, _, view in self.all_views() for label, c in view.published.items()}
         return sum(comparison.reproduced for comparison in compared.values()), len(compared)
-
-    def tunings(self) -> list[dict[str, Any]]:
-        """Return the records of finished tunings in the store; unreadable ones are left out."""
-        records = []
-        for path in sorted(self.store.folder.glob("tuning/*.json")):
-            try:
-                record = json.loads(path.read_text(encoding="utf-8"))
-                record["trials"], record["best"]["value"], record["benchmark"]  # what is shown
-            except (OSError, ValueError, KeyError, TypeError, RecursionError):
-                continue
-            records.append(record)
-        return records
 
 
 def _compare_published(result: Result, second: Result | None) -> PublishedComparison | None:

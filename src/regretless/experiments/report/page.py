@@ -8,8 +8,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 from regretless.experiments.extension import REPORT
 from regretless.experiments.report import content, panels
 from regretless.experiments.report.content import Card, CellView, Chart, Note, Page, Section, Table, Value, row
@@ -17,8 +15,8 @@ from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Study
 from regretless.extras import require
 from regretless.files import write_text
-from regretless.formatting import count_text, format_mean, format_number, join_words
-from regretless.plots import POLICY_STYLES, Axis, HeatMap, Line, Plot, draw, fit_axis, plotly_chart, save_figure
+from regretless.formatting import count_text, format_mean, join_words
+from regretless.plots import HeatMap, draw, plotly_chart, save_figure
 
 MAX_SENTENCES = 8
 """Sentences about lowest means on a page; further cells are counted."""
@@ -85,7 +83,7 @@ def write_report(store: ResultStore, folder: Path) -> Page:
 
 
 def make_sections(page: Page) -> list[Section]:
-    """Return the sections of a page: studies, tunings, and what packages add.
+    """Return the sections of a page: studies, and what packages add.
 
     Parameters
     ----------
@@ -94,7 +92,6 @@ def make_sections(page: Page) -> list[Section]:
     """
     places = page.places()
     sections = [study_section(page, study, places[study.name]) for study in page.studies]
-    sections += [tuning_section(record) for record in page.tunings()]
     for added in _from_extensions("sections", page):
         sections += added
     return sections
@@ -149,34 +146,6 @@ def scale_text(views: Sequence[CellView]) -> str:
 def _span_text(counts: Sequence[int], noun: str) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,} to {high:,} {noun}s" if low < high else count_text(low, noun)
-
-
-def tuning_section(record: Mapping[str, Any]) -> Section:
-    """Return the section of a tuning: what every trial reached, and which settings mattered."""
-    about = [str(record.get(name, "")) for name in ("benchmark", "model", "feedback")]
-    place = "-".join(["tuning", *content.file_names(about, "other")])
-    words = (
-        f"{len(record['trials'])} random configurations of {record.get('policy', 'a policy')} with {about[1]}, "
-        f"{about[2]} feedback, {record.get('seeds')} validation seeds; the best reaches "
-        f"{format_number(record['best']['value'])} (trial {record['best']['number']})."
-    )
-    cards = []
-    trials = sorted((trial["number"], trial["value"]) for trial in record["trials"] if trial["value"] is not None)
-    if trials:
-        numbers, values = [float(number) for number, _ in trials], np.array([value for _, value in trials], float)
-        lowest = np.minimum.accumulate(values)
-        series = {"trial": (values, "dfhpg_1"), "lowest so far": (lowest, "dfhpg")}
-        lines = [Line(label, numbers, y, None, POLICY_STYLES[style]) for label, (y, style) in series.items()]
-        axis = fit_axis("mean final regret", [values], bool(np.all(values > 0)))
-        plot = Plot("points", lines, [], Axis("trial"), axis)
-        cards.append(Card("Trials", (Chart(f"{place}-history", "Trials", plot),)))
-    importances = sorted((record.get("importances") or {}).items(), key=lambda pair: -pair[1])
-    if importances:
-        rows = tuple(row(name, content.number_value(share)) for name, share in importances)
-        table = Table(f"{place}-importance", ("setting", "importance (sums to 1)"), rows)
-        cards.append(Card("Importance of the settings", (table,)))
-    title = f"Tuning: {panels.BENCHMARK_NAMES.get(about[0], about[0])}"
-    return Section(place, title, words, tuple(cards))
 
 
 def render_page(page: Page, sections: Sequence[Section]) -> str:
