@@ -466,8 +466,6 @@ def _check_levels(name: str, given: Any) -> Any:
 
 
 def _check_fill(name: str, given: Any) -> float:
-    if _is_missing(given):
-        raise SettingsError(f"columns: fill of {name!r}: expected a number, got {short_repr(given)}")
     try:
         return _real(given)
     except SettingsError as error:

@@ -1,6 +1,7 @@
 """A live learner: the policies of ``simulate`` around your solver and your stream, kept in one file."""
 
 import contextlib
+import dataclasses
 import functools
 import importlib.metadata
 import math
@@ -638,11 +639,7 @@ class Learner:
         data: dict[str, Any] = {"rows": rows, "totals": totals, "expired": expired, "time": now}
         if not state.form_fixed:
             data["instances"] = describe_instance(instances[0])
-        arrays = (
-            {}
-            if self._store is None
-            else {**flatten_tree("decision", together[0]), **flatten_tree("arrival", together[1]._asdict())}
-        )
+        arrays = flatten_tree("decision", together[0]) | flatten_tree("arrival", together[1]._asdict())
         self._commit(after, "history", data, arrays)
         return len(rows)
 
@@ -1135,16 +1132,11 @@ class Learner:
         rollout = None
         if self._incumbent is not None:
             rollout = {"incumbent": self._incumbent.describe(), "budget": budget, "mode": state.mode}
-        limits = state.limits
         return {
             "problem": describe_problem(self._problem),
             "policy": describe_policy(policy),
             "rollout": rollout,
-            "pending": {
-                "limit": int(limits.limit),
-                "max_age": limits.max_age,
-                "max_age_seconds": limits.max_age_seconds,
-            },
+            "pending": {**dataclasses.asdict(state.limits), "limit": int(state.limits.limit)},
             "on_failure": self._on_failure,
             "seed": int(seed),
             "versions": {name: importlib.metadata.version(name) for name in PACKAGES},

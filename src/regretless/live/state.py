@@ -280,7 +280,9 @@ def restore_state(
     engine: Engine, limits: Pending, mode: Mode, number: int, data: Mapping[str, Any], arrays: dict[str, np.ndarray]
 ) -> LearnerState:
     """Return the state that a snapshot holds; raise CheckpointError if it contradicts the engine or itself."""
-    require_numbers(engine, arrays)
+    numbers = restore_tree("numbers", engine.policy_numbers, arrays)
+    if not jax.tree.all(jax.tree.map(np.array_equal, numbers, engine.policy_numbers)):
+        raise CheckpointError("it was saved with a policy of other numbers (settings)")
     for name, array in arrays.items():
         _require_finite(name, array)
     problem, form = engine.problem, engine.decision_form
@@ -341,13 +343,6 @@ def _restore_ids(name: str, arrays: dict[str, np.ndarray]) -> list[int]:
     form = jax.ShapeDtypeStruct(arrays[f"ids/{name}"].shape[:1], np.int64)
     ids: list[int] = restore_tree(f"ids/{name}", form, arrays).tolist()
     return ids
-
-
-def require_numbers(engine: Engine, arrays: dict[str, np.ndarray]) -> None:
-    """Refuse the numbers of another policy."""
-    before = restore_tree("numbers", engine.policy_numbers, arrays)
-    if not jax.tree.all(jax.tree.map(np.array_equal, before, engine.policy_numbers)):
-        raise CheckpointError("it was saved with a policy of other numbers (settings)")
 
 
 def _require_consistent(state: LearnerState) -> None:
