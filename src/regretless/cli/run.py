@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,18 +41,15 @@ Examples:
 """
 
 
-def complete_benchmark(incomplete: str) -> list[tuple[str, str]]:
-    """Return what a shell offers for the beginning of a benchmark's name."""
-    from regretless.cli.list import read_catalogue
+def complete(kind: str) -> Callable[[str], list[tuple[str, str]]]:
+    """Return what offers a shell the names of one kind that begin with a word."""
 
-    return [row for row in read_catalogue("benchmarks") if row[0].startswith(incomplete)]
+    def offer(incomplete: str) -> list[tuple[str, str]]:
+        from regretless.cli.list import read_catalogue
 
+        return [row for row in read_catalogue(kind) if row[0].startswith(incomplete)]
 
-def complete_policy(incomplete: str) -> list[tuple[str, str]]:
-    """Return what a shell offers for the beginning of a policy's name."""
-    from regretless.cli.list import read_catalogue
-
-    return [row for row in read_catalogue("policies") if row[0].startswith(incomplete)]
+    return offer
 
 
 def run(
@@ -61,7 +58,7 @@ def run(
         typer.Argument(
             help="What to play on; see 'regretless list benchmarks'.",
             show_default=False,
-            autocompletion=complete_benchmark,
+            autocompletion=complete("benchmarks"),
         ),
     ] = None,
     policy: Annotated[
@@ -69,7 +66,7 @@ def run(
         typer.Option(
             help="A policy to play; repeat for several.",
             show_default="all that exist for the model",
-            autocompletion=complete_policy,
+            autocompletion=complete("policies"),
         ),
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
@@ -115,12 +112,13 @@ def run(
     """
     with clear_errors():
         configure(device)
+        from regretless.cli.inputs import read_preset
         from regretless.experiments.experiment import Experiment
         from regretless.experiments.resolve import resolve
         from regretless.experiments.runner import collect, play
 
         imports = console.load_imports(import_)
-        values, notices = read_settings(preset)
+        values, notices = (None, []) if preset is None else read_preset(preset)
         experiment = Experiment(
             choose_benchmark(benchmark, contexts, costs, oracle),
             tuple(dict.fromkeys(policy or ())),
@@ -152,15 +150,6 @@ def run(
                     f"\nwritten to {out}: result.json{pictures} and the results; next: regretless report --store "
                     f"{shlex.quote(str(out))}"
                 )
-
-
-def read_settings(preset: Path | None) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the settings of a preset file, if there is one, and what the user should know about it."""
-    if preset is None:
-        return None, []
-    from regretless.cli.inputs import read_preset
-
-    return read_preset(preset)
 
 
 def world_settings(degree: int | None, model: str | None, data_dir: Path | None) -> dict[str, Any]:

@@ -51,10 +51,7 @@ _MODULES = {
     "study": ("QUICK", "Cell", "Panel", "Scale", "Study"),
     "tuning": ("TuningResult", "tune", "validation_experiment"),
 }
-_LOCATIONS: dict[str, str] = {}
-for _module, _names in _MODULES.items():
-    for _name in _names:
-        _LOCATIONS[_name] = f"regretless.experiments.{_module}:{_name}"
+_LOCATIONS = {name: f"regretless.experiments.{module}:{name}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -76,15 +76,17 @@ class LocalProcesses:
         )
         job = self.joblib.delayed(_work_in_worker)
         calls = (job(payload, str(store.folder), self.jobs, cores, self.device, self.imports) for payload in payloads)
-        terminated = require("joblib.externals.loky.process_executor", extra="parallel").TerminatedWorkerError
+        loky = require("joblib.externals.loky", extra="parallel")
         watcher = _Watcher([task for batch in batches for task in batch], store, listener)
         with watcher, _safe_path():
             try:
                 for error in parallel(calls):
                     if error is not None:
                         raise WriteError(error)
-            except terminated:
+            except loky.process_executor.TerminatedWorkerError:
                 pass
+            finally:  # the next campaign may have another folder, device or imports
+                loky.get_reusable_executor().shutdown(wait=True)
         left = [[task for task in batch if task.address not in watcher.settled] for batch in batches]
         work([batch for batch in left if batch], store, listener)
 

@@ -518,7 +518,10 @@ class _Trials:
                     storage=self._open(), study_name=name, sampler=sampler, load_if_exists=True, direction="minimize"
                 )
                 self.claim_file = None if self.path is None else self._claim_of(self.worker)
-                if self.claim_file is not None:
+                if self.path is not None and self.claim_file is not None:
+                    for left in map(Claim, self.path.parent.glob(f"{self.path.name}.worker-*")):
+                        if left.try_acquire():  # of a worker that was killed
+                            left.release()
                     self.claim_file.try_acquire()
 
     def _open(self) -> Any:
@@ -532,7 +535,7 @@ class _Trials:
 
     def _claim_of(self, worker: str) -> Claim:
         assert self.path is not None
-        return Claim(self.path.with_name(f"{self.path.name}.{worker}"))
+        return Claim(self.path.with_name(f"{self.path.name}.worker-{worker}"))
 
     def __enter__(self) -> "_Trials":
         return self
