@@ -574,10 +574,8 @@ def category_labels(names: Iterable[str]) -> list[str]:
     return labels
 
 
-def plotly_chart(plot: Plot | HeatMap) -> Chart:
+def plotly_chart(plot: Plot) -> Chart:
     """Return a chart as plotly data for the page."""
-    if isinstance(plot, HeatMap):
-        return _heat_chart(plot)
     traces = [trace for line in plot.lines for trace in _line_traces(line, plot)]
     for dash, line in plot.visible_references().items():
         label, hover = plain_label(display_name(line.label)), "%{y:.4g}<extra>%{fullData.name}</extra>"
@@ -649,29 +647,7 @@ def translucent(colour: str, opacity: float = BAND_OPACITY) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def _heat_chart(heat_map: HeatMap) -> Chart:
-    trace = {
-        "type": "heatmap",
-        "x": category_labels(heat_map.columns),
-        "y": category_labels(heat_map.rows),
-        "z": [rounded(row) for row in heat_map.colours()],
-        "text": [[format_number(value) for value in row] for row in heat_map.grid],
-        "texttemplate": "%{text}",
-        "colorscale": HEAT_COLOURS,
-        "showscale": False,
-        "hovertemplate": "%{y}, %{x}: %{text}<extra></extra>",
-        "xgap": 2,
-        "ygap": 2,
-    }
-    layout = {
-        "xaxis": {"side": "top", "type": "category"},
-        "yaxis": {"automargin": True, "type": "category", "autorange": "reversed"},
-        "height": 26 * len(heat_map.rows) + 48,
-    }
-    return {"data": [trace], "layout": layout, "kind": "heatmap"}
-
-
-def plotly_figure(plot: Plot | HeatMap) -> Any:
+def plotly_figure(plot: Plot) -> Any:
     """Return a plotly figure that is readable on light and dark backgrounds."""
     graph_objects = require("plotly.graph_objects", extra="plots")
     chart = plotly_chart(plot)

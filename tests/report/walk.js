@@ -2,7 +2,7 @@
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const pages = JSON.parse(document.getElementById("pages").textContent);
 const frame = document.getElementById("frame");
-const MARKS = ".scatterlayer path, .heatmaplayer image, .hm image, .barlayer path";
+const MARKS = ".scatterlayer path, .barlayer path";
 
 const load = (text) => new Promise((done) => { frame.onload = done; frame.srcdoc = text; });
 const box = (element) => element.getBoundingClientRect();
@@ -18,7 +18,7 @@ async function visit(width, inside) {
   const charts = all(".chart"), drawn = charts.filter((chart) => chart.querySelector("svg.main-svg"));
   const select = (fault) => drawn.filter(fault).map((chart) => chart.id);
   return {
-    charts: charts.length, drawn: drawn.length, wide: root.scrollWidth - root.clientWidth,
+    heat: all(".heat td[style]").length, charts: charts.length, drawn: drawn.length, wide: root.scrollWidth - root.clientWidth,
     empty: select((chart) => !chart.querySelector(MARKS)),
     covered: select((chart) => {
       const bar = chart.querySelector(".modebar-group"), plot = chart.querySelector(".nsewdrag");

@@ -15,7 +15,7 @@ from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Study
 from regretless.extras import require
 from regretless.files import write_text
-from regretless.formatting import count_text, format_mean, join_words
+from regretless.formatting import count_text, format_mean, format_number, join_words
 from regretless.plots import HeatMap, draw, plotly_chart, save_figure
 
 MAX_SENTENCES = 8
@@ -171,7 +171,7 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
         texts["page.html.jinja"]
     )
     blocks = [block for section in sections for block in section.blocks() if isinstance(block, Chart)]
-    charts = {block.id: plotly_chart(block.plot) for block in blocks}
+    charts = {block.id: plotly_chart(block.plot) for block in blocks if not isinstance(block.plot, HeatMap)}
     embedded = json.dumps(charts, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     titles = " · ".join(dict.fromkeys(study.title or study.name for study in page.studies))
     return str(
@@ -181,7 +181,7 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
             js=markup(texts["page.js"]),
             plotly=markup(require("plotly.offline", extra="report").get_plotlyjs()),
             charts=markup(embedded),
-            heights={name: chart["layout"].get("height", 0) for name, chart in charts.items()},
+            format_number=format_number,
             summary=summarise(page),
             figures=headline_numbers(page),
             sections=sections,

@@ -21,7 +21,7 @@
 
   // Words below the axis stand aslant where they would touch; the legend then begins lower.
   function slant(spec, width) {
-    if ((spec.layout.xaxis || {}).type !== "category" || spec.kind === "heatmap") return 0;
+    if ((spec.layout.xaxis || {}).type !== "category") return 0;
     const words = [...new Set(spec.data.flatMap((trace) => trace.x))].map((word) => String(word).length);
     return Math.max(...words) * 6.6 + 10 > width / words.length ? 8 + 3.2 * Math.max(...words) : 0;
   }
@@ -35,7 +35,7 @@
       exponentformat: "power", automargin: true,
     };
     const narrow = width(element) < 460;
-    const top = 36, left = narrow ? 48 : 64, plot = spec.rows ? Math.max(26 * spec.rows, 110) : narrow ? 260 : 280;
+    const top = 36, left = narrow ? 48 : 64, plot = narrow ? 260 : 280;
     const room = slant(spec, width(element) - left), lines = legendLines(spec, width(element));
     const named = ((spec.layout.xaxis || {}).title || {}).text;
     const bottom = (named ? 52 : 28) + room + 20 * lines;
@@ -55,7 +55,6 @@
       layout[name] = { ...axis, ...given, ...title, ...ticks };
     }
     if (room) layout.xaxis.tickangle = -30;
-    if (spec.kind === "heatmap") layout.margin = { l: 8, r: 8, t: 30, b: 8 };
     return layout;
   }
 
@@ -68,11 +67,10 @@
 
   function draw(element) {
     const spec = specs[element.id];
-    const bar = spec.kind === "heatmap" ? { displayModeBar: false } : {};
     const layout = layoutOf(spec, element), first = !drawn.has(element);
     drawn.add(element);
     element.style.minHeight = `${layout.height}px`;
-    const done = Plotly.react(element, dataOf(spec), layout, { ...config, ...bar });
+    const done = Plotly.react(element, dataOf(spec), layout, config);
     if (first) element.on("plotly_relayout", (change) => relabel(element, change));
     return done;
   }
