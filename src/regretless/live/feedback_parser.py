@@ -1,6 +1,7 @@
 """Parse what a user gives, contexts, instances and feedback in any form, into checked arrays."""
 
 import decimal
+import math
 import operator
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -117,7 +118,7 @@ def parse_key(given: Any) -> str | None:
 
 def known_number(value: Any) -> float | None:
     """Return a number, None for NaN."""
-    return float(value) if np.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None
 
 
 def _plain_leaf(leaf: Any) -> np.ndarray:

@@ -359,7 +359,10 @@ class Learner:
             asked = [instances[place] for place in new]
             engine = self._engine_for(asked)
             made = self._make(engine, contexts[new], asked, explore)
-            keyed = [item._replace(explore=explore, key=keys[place]) for place, item in zip(new, made, strict=True)]
+            keyed = [
+                MadeDecision(item.decision, item.by, item.by_solver, item.fallback, explore, item.proposed, keys[place])
+                for place, item in zip(new, made, strict=True)
+            ]
             choices |= dict(zip(new, self._keep("decide", engine, keyed), strict=True))
         return [choices[place] for place in range(len(contexts))]
 
