@@ -12,13 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src" / "regretless"
-MAX_CODE_LINES = 17_500
+MAX_CODE_LINES = 19_600
+"""The limit is lowered whenever the library becomes smaller; the aim is 17,500."""
+
 MAX_FILES = 150
 MAX_SINGLE_IMPORTER_MODULES = 25
 MAX_UNFORMATTED_BLOCKS = 20
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-
-NOT_YET = pytest.mark.xfail(reason="not reached yet: see the numbers in the test", strict=False)
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,11 @@ def code_lines(text, tree):
     return len(lines - strings)
 
 
-@NOT_YET
 def test_the_library_is_small(trees):
     assert len(trees) <= MAX_FILES
     assert sum(code_lines(*parsed) for parsed in trees.values()) <= MAX_CODE_LINES
 
 
-@NOT_YET
 def test_few_modules_have_one_importer(trees):
     importers = defaultdict(set)
     modules = {name.removesuffix(".__init__") for name in trees}
@@ -74,7 +72,6 @@ def test_few_modules_have_one_importer(trees):
     assert len(single) <= MAX_SINGLE_IMPORTER_MODULES, single
 
 
-@NOT_YET
 def test_class_names_are_unique(trees):
     homes = defaultdict(list)
     for name, (_, tree) in trees.items():
@@ -126,7 +123,6 @@ except SystemExit:
 """
 
 
-@NOT_YET
 @pytest.mark.slow
 @pytest.mark.parametrize(("walk", "limit"), [(LEARNER, 28), (COMMAND, 45)], ids=["learner", "run"])
 def test_a_walk_through_the_library_enters_few_files(walk, limit, tmp_path):

@@ -91,7 +91,7 @@ def simple_tables(page: Page, bandit: Study, semi_bandit: Study) -> list[str]:
         results = [view.results[label] for view in views.values()]
         return row(Value(label, code=True), *(mean_value(r.mean(), r.standard_error()) for r in results))
 
-    best = [min(c.published.mean for c in view.published.values()) for view in first.values()]
+    best = [min((c.published.mean for c in view.published.values()), default=None) for view in first.values()]
     published = row("best published, tuned per benchmark", *map(number_value, best))
     top = Table("", head, (policy_row(first, SIMPLE), published)).to_markdown()
     bottom = Table("", head, tuple(policy_row(second, label) for label in (SIMPLE, "dfhpg_0"))).to_markdown()

@@ -23,7 +23,7 @@ def shape(request):
 
 @pytest.mark.usefixtures("float64")
 def test_parameters_are_single_and_samples_have_the_type_of_the_program(name, shape):
-    model = models.REGISTRY[name].build(DIM, shape)
+    model = models.REGISTRY[name]().build(DIM, shape)
     params = model.init(jax.random.key(0))
     assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}
     sample = model.sample(params, jnp.ones(shape), model.draw(jax.random.key(2)))
@@ -35,7 +35,7 @@ def test_parameters_are_single_and_samples_have_the_type_of_the_program(name, sh
 
 
 def test_initial_weights_are_within_one_over_the_root_of_fan_in(name, shape):
-    model = models.REGISTRY[name].build(DIM, shape)
+    model = models.REGISTRY[name]().build(DIM, shape)
     leaves = jax.tree.leaves(model.init(jax.random.key(5)))
     inputs = {"flow": (7, 3), "diffusion": (15, 12)}[name][len(shape) - 1]
     bounds = {inputs**-0.5, 128**-0.5}

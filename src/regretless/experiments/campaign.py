@@ -29,7 +29,7 @@ MAX_BATCH = 8
 """Arms that are computed together, at most: so much work is lost at a kill."""
 
 
-class Engine(Protocol):
+class ExecutionEngine(Protocol):
     """Computes batches of tasks and leaves their results, or why there are none, in a store."""
 
     def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
@@ -149,7 +149,7 @@ def _is_far(task: Task, record: Mapping[str, object] | None) -> bool:
 def carry_out(
     plan: Plan,
     store: ResultStore,
-    engine: Engine,
+    engine: ExecutionEngine,
     listener: Listener | None = None,
     largest_batch: int = MAX_BATCH,
 ) -> Summary:
@@ -161,7 +161,7 @@ def carry_out(
         What to compute.
     store : ResultStore
         Where results are, and will be.
-    engine : Engine
+    engine : ExecutionEngine
         What computes them.
     listener : Listener, optional
         Receives the progress.
@@ -214,7 +214,7 @@ class _Counter(Listener):
 def compute_missing(
     tasks: Sequence[Task],
     store: ResultStore,
-    engine: Engine,
+    engine: ExecutionEngine,
     listener: Listener,
     largest_batch: int = MAX_BATCH,
 ) -> None:

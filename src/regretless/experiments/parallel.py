@@ -26,7 +26,7 @@ from regretless.errors import SettingsError, WriteError
 from regretless.experiments.campaign import (
     PATIENCE_SECONDS,
     Compute,
-    Engine,
+    ExecutionEngine,
     work,
 )
 from regretless.experiments.extension import Listener, Task
@@ -302,7 +302,7 @@ def choose_engine(
     device: Device = "auto",
     address: str | None = None,
     imports: Sequence[str] = (),
-) -> Engine:
+) -> ExecutionEngine:
     """Return the engine called ``name``: "local", with one process or more, or "ray"."""
     if name == "ray":
         return RayCluster(address, device, imports)
