@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib import pyplot
 
 PICTURE_DPI = 80
 Output = dict[str, Any]
@@ -29,15 +30,13 @@ def display_value(value: Any) -> Output:
 
 def take_pictures() -> list[Output]:
     """Return the open figures as pictures, and close them."""
-    import matplotlib.pyplot as plt
-
     outputs: list[Output] = []
-    for number in plt.get_fignums():
+    for number in pyplot.get_fignums():
         buffer = io.BytesIO()
-        plt.figure(number).savefig(buffer, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
+        pyplot.figure(number).savefig(buffer, format="png", dpi=PICTURE_DPI, metadata={"Software": None})
         data = {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": ["<Figure>"]}
         outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
-    plt.close("all")
+    pyplot.close("all")
     return outputs
 
 
@@ -62,6 +61,7 @@ def execute(source: str, names: dict[str, Any]) -> list[Output]:
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
     """Return the notebook with new outputs."""
     matplotlib.use("Agg")
+    pyplot.close("all")
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, count = [], 0
     for cell in notebook["cells"]:

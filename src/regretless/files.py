@@ -52,7 +52,8 @@ def atomic(
 ) -> Iterator[IO[Any]]:
     r"""Open a file for writing, UTF-8 if it is text; it takes its place at the end of the block or not at all.
 
-    >>>     >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
     >>> with atomic(path, "w") as file:
     ...     _ = file.write("hello")
     >>> path.read_text(), len(list(path.parent.iterdir()))
