@@ -1,13 +1,9 @@
 """``regretless evaluate``: what policies would have cost in the rounds of a log, before they go live."""
 
-import os
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
@@ -77,22 +73,18 @@ def evaluate(
         from regretless.live.evaluation import evaluate as evaluate_candidates
         from regretless.live.learner import Learner
 
-        for name in import_ or ():
-            plugins.load(name)
+        console.load_imports(import_)
         feasible = load_oracle(oracle)
         history = read_history(source, rewards)
         names = policy or ([] if learner or function else ["adaptive"])
-        labels = label_learners(learner or [], [*(function or ()), *names])
-        candidates: dict[str, Any] = {
-            label: Learner.open(path, feasible, read_only=True) for label, path in labels.items()
-        }
+        candidates: dict[str, Any] = {str(path): Learner.open(path, feasible, read_only=True) for path in learner or ()}
         candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
         candidates |= {name: name for name in names}
         evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
         if format is Format.json:
             console.say_json(evaluation.to_dict())
         else:
-            show(evaluation)
+            console.say(str(evaluation))
 
 
 def read_history(path: Path, rewards: bool) -> Any:
@@ -109,49 +101,3 @@ def read_history(path: Path, rewards: bool) -> Any:
     if not path.is_file():
         raise SettingsError(f"cannot read {path}: expected a learner's store or a table (.csv, .parquet)")
     return History.from_store(path)
-
-
-def label_learners(paths: list[Path], others: list[str]) -> dict[str, Path]:
-    """Return stored learners by the name of their file, by its whole path where two candidates have the same name.
-
-    >>> list(label_learners([Path("/a/plant.db"), Path("/b/plant.db"), Path("/b/old.db")], ["adaptive"]))
-    ['/a/plant.db', '/b/plant.db', 'old.db']
-    """
-    from regretless.errors import SettingsError
-
-    counts = Counter([*(path.name for path in paths), *others])
-    labels = {path.name if counts[path.name] == 1 else os.path.abspath(path): path for path in paths}
-    if len(labels) < len(paths) or len(set(others)) < len(others):
-        raise SettingsError("expected every candidate once, got one of them twice")
-    return labels
-
-
-def show(evaluation: Any) -> None:
-    """Print the table, then for which candidates the log is inconclusive, and why."""
-    from regretless.live.evaluation import INCONCLUSIVE
-
-    caption = (
-        f"{evaluation.quantity} per round over {evaluation.rounds} rounds, 95 % intervals; predictions are a model's"
-    )
-    table = Table(title="estimated performance", caption=Text(caption), title_style="bold", caption_justify="left")
-    for column in ("candidate", evaluation.quantity, "against the log", "matches", "predicted"):
-        first = column == "candidate"
-        table.add_column(column, justify="left" if first else "right", no_wrap=not first, overflow="fold")
-    for estimate in evaluation.estimates:
-        method = "" if estimate.method == "logged" else f"\n{estimate.method.replace('_', ' ')}"
-        table.add_row(
-            Text.assemble(estimate.candidate, (method, "dim")),
-            "inconclusive" if estimate.cost is None else format_cell(estimate.cost),
-            "–" if estimate.difference is None else format_cell(estimate.difference, "+"),
-            f"{estimate.matches}\nworth {estimate.effective:.0f}",
-            "–" if estimate.prediction is None else f"{estimate.prediction:.4g}",
-        )
-    console.out.print(table, highlight=False)
-    for estimate in evaluation.estimates:
-        if estimate.reason:
-            console.say(f"{estimate.candidate}: {INCONCLUSIVE}: {estimate.reason}")
-
-
-def format_cell(interval: Any, sign: str = "") -> str:
-    """Return a mean with its interval below it."""
-    return f"{interval.mean:{sign}.4g}\n[{interval.low:{sign}.4g}, {interval.high:{sign}.4g}]"

@@ -1,10 +1,9 @@
 """Evaluation before going live: what candidates would have cost in the rounds of a history."""
 
 import dataclasses
-import inspect
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from regretless.feedback import Measurement
 from regretless.live.feedback_parser import parse_vector
 from regretless.live.history import History, require_fitting
 from regretless.live.learner import Learner
+from regretless.live.records import plain_data
 from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
 from regretless.policies.base import Policy, PolicySpec
@@ -36,8 +36,6 @@ MAX_KNOWN_SHARE = 0.1
 
 LOGGED = "logged"
 """Label of the decisions of the history itself."""
-
-INCONCLUSIVE = "inconclusive from this log"
 
 Candidate = str | PolicySpec | Policy | Learner | Callable[..., Any]
 """A policy, which learns from earlier rounds; a learner as it is; or a function of the context."""
@@ -84,12 +82,12 @@ class CandidateEstimate:
         return self.cost is not None
 
     def __str__(self) -> str:
+        prediction = "" if self.prediction is None else f" (a model predicts {self.prediction:.4g})"
         if self.cost is None:
-            prediction = "" if self.prediction is None else f" (a model predicts {self.prediction:.4g})"
-            return f"{INCONCLUSIVE}: {self.reason}{prediction}"
-        difference = "" if self.difference is None else f", {format_interval(self.difference, '+')} against the log"
+            return f"inconclusive from this log: {self.reason}{prediction}"
+        difference = "" if self.difference is None else f", {_format_interval(self.difference, '+')} against the log"
         worth = f"{self.matches} matches worth {self.effective:.0f} rounds"
-        return f"{format_interval(self.cost)}{difference}; {self.method}, {worth}"
+        return f"{_format_interval(self.cost)}{difference}; {self.method}, {worth}{prediction}"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -145,13 +143,7 @@ class Evaluation:
         -------
         dict
         """
-        rows = []
-        for estimate in self.estimates:
-            row = {**dataclasses.asdict(estimate), "conclusive": estimate.conclusive}
-            for name in ("cost", "difference"):
-                interval: Interval | None = getattr(estimate, name)
-                row[name] = None if interval is None else interval._asdict()
-            rows.append(row)
+        rows = [{**plain_data(vars(estimate)), "conclusive": estimate.conclusive} for estimate in self.estimates]
         return {"rounds": self.rounds, "sense": self.sense, "confidence": 0.95, "estimates": rows}
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -162,35 +154,27 @@ class Evaluation:
         pandas.DataFrame
             NaN stands for what is inconclusive.
         """
-        rows = []
-        for estimate in self.estimates:
-            row: dict[str, Any] = {"candidate": estimate.candidate, "method": estimate.method}
-            for name in ("cost", "difference"):
-                interval: Interval | None = getattr(estimate, name)
-                mean, low, high = (math.nan,) * 3 if interval is None else interval
-                row |= {name: mean, f"{name}_low": low, f"{name}_high": high}
-            row["prediction"] = math.nan if estimate.prediction is None else estimate.prediction
-            rows.append(
-                {**row, "matches": estimate.matches, "effective": estimate.effective, "reason": estimate.reason}
-            )
-        return extras.require("pandas", extra="data").DataFrame(rows)
 
-    @property
-    def quantity(self) -> str:
-        """What the numbers are: "cost" or "reward"."""
-        return "reward" if self.sense == "max" else "cost"
+        def cells(estimate: CandidateEstimate) -> Iterator[tuple[str, Any]]:
+            for name, value in vars(estimate).items():
+                if name in ("cost", "difference"):
+                    yield from zip((name, f"{name}_low", f"{name}_high"), value or (math.nan,) * 3, strict=True)
+                else:
+                    yield name, value
+
+        return extras.require("pandas", extra="data").DataFrame([dict(cells(estimate)) for estimate in self.estimates])
 
     def __str__(self) -> str:
         width = max(len(estimate.candidate) for estimate in self.estimates)
         lines = [f"{estimate.candidate:<{width}}  {estimate}" for estimate in self.estimates]
-        return "\n".join([f"{self.quantity} per round over {self.rounds} rounds, 95 % intervals", *lines])
+        quantity = "reward" if self.sense == "max" else "cost"
+        return "\n".join([f"{quantity} per round over {self.rounds} rounds, 95 % intervals", *lines])
 
     def __repr__(self) -> str:
         return f"<Evaluation of {', '.join(e.candidate for e in self.estimates[1:])} over {self.rounds} rounds>"
 
 
-def format_interval(interval: Interval, sign: str = "") -> str:
-    """Return a mean with its interval, such as ``3.21 [3.05, 3.37]``."""
+def _format_interval(interval: Interval, sign: str = "") -> str:
     return f"{interval.mean:{sign}.4g} [{interval.low:{sign}.4g}, {interval.high:{sign}.4g}]"
 
 
@@ -257,12 +241,14 @@ def evaluate(
         raise SettingsError(f"evaluate: expected a history of at least {MIN_ROUNDS} rounds, got {len(history)}")
     sense, history = history.sense, _in_time_order(history).as_costs()
     blocks = np.array_split(np.arange(len(history)), min(BLOCKS, len(history)))
-    outcomes = _known_outcomes(history)
+    outcomes = _paid(history, history.decisions)
+    if history.totals is not None:
+        outcomes = np.where(np.isnan(history.totals), outcomes, history.totals)
     judged = _judged_rounds(history, outcomes, blocks)
     predictions = _predict_costs(history, blocks, model)[judged]
     judge = _Judge(history[judged], outcomes[judged], predictions, -1.0 if sense == "max" else 1.0)
     observed = feedback or ("bandit" if history.costs is None else "semi_bandit")
-    estimates = [judge.judge_log()]
+    estimates = [judge.judge(LOGGED, judge.history.decisions)]
     for label, candidate in labelled.items():
         try:
             w = _decide(candidate, history, blocks, oracle, observed)
@@ -279,47 +265,40 @@ class _Judge:
         self.history, self.outcomes, self.costs, self.sign = history, outcomes, costs, sign
         self.scores: dict[str, np.ndarray] = {}
 
-    def judge_log(self) -> CandidateEstimate:
-        rounds = len(self.outcomes)
-        return self._estimate(
-            CandidateEstimate(LOGGED, "logged", None, None, None, rounds, float(rounds)), self.outcomes
-        )
-
     def judge(self, label: str, w: np.ndarray) -> CandidateEstimate:
-        """Estimate what a candidate that decides ``w`` would have paid."""
-        history, predicted = self.history, np.sum(self.costs * w, axis=1)
-        prediction = self.sign * float(np.mean(predicted))
+        """Estimate what a candidate that decides ``w`` would have paid; of the log itself, what it paid."""
+        history, count, predicted = self.history, len(w), np.sum(self.costs * w, axis=1)
         match = match_decisions(history.decisions, w)
-        known = self._known_costs(w)
-        if known is not None:
-            matches, rounds = int(match.sum()), float(len(known))
-            return self._estimate(CandidateEstimate(label, "seen", None, None, prediction, matches, rounds), known)
-        overlap = measure_overlap(history.decisions, w, history.contexts, history.propensities)
-        logged = np.sum(self.costs * history.decisions, axis=1)
-        robust = doubly_robust(self.outcomes, logged, predicted, overlap.weights)
-        method: Method = "matching" if history.propensities is None else "doubly_robust"
-        estimate = CandidateEstimate(
-            label, method, None, None, prediction, overlap.matches, overlap.effective, overlap.reason
-        )
-        return self._estimate(estimate, self.outcomes if match.all() else robust)
+        matches, effective, reason, scores = int(match.sum()), float(count), "", self.outcomes
+        method: Method
+        if label == LOGGED:
+            method = "logged"
+        elif not np.any(np.isnan(known := _paid(history, w))):
+            method, scores = "seen", known
+        else:
+            method = "matching" if history.propensities is None else "doubly_robust"
+            overlap = measure_overlap(history.decisions, w, history.contexts, history.propensities)
+            _, matches, effective, reason = overlap
+            if not match.all():
+                logged = np.sum(self.costs * history.decisions, axis=1)
+                scores = doubly_robust(self.outcomes, logged, predicted, overlap.weights)
+        cost = difference = None
+        if not reason:
+            self.scores[label] = scores
+            cost, difference = (
+                mean_interval(values, effective).with_sign(self.sign) for values in (scores, scores - self.outcomes)
+            )
+        if label == LOGGED:
+            return CandidateEstimate(label, method, cost, None, None, matches, effective)
+        prediction = self.sign * float(np.mean(predicted))
+        return CandidateEstimate(label, method, cost, difference, prediction, matches, effective, reason)
 
-    def _known_costs(self, w: np.ndarray) -> np.ndarray | None:
-        """Return the cost of ``w`` in each round if every single cost that it needs was observed."""
-        if self.history.costs is None:
-            return None
-        paid: np.ndarray = np.sum(np.where(w != 0, self.history.costs * w, 0.0), axis=1)
-        return None if np.any(np.isnan(paid)) else paid
 
-    def _estimate(self, estimate: CandidateEstimate, scores: np.ndarray) -> CandidateEstimate:
-        """Add the intervals to an estimate unless there is a reason against it."""
-        if estimate.reason:
-            return estimate
-        self.scores[estimate.candidate] = scores
-        cost = mean_interval(scores, estimate.effective).with_sign(self.sign)
-        if estimate.candidate == LOGGED:
-            return dataclasses.replace(estimate, cost=cost)
-        difference = mean_interval(scores - self.outcomes, estimate.effective).with_sign(self.sign)
-        return dataclasses.replace(estimate, cost=cost, difference=difference)
+def _paid(history: History, w: np.ndarray) -> np.ndarray:
+    """Return what decisions cost in each round by the single costs, NaN where one that they need is not known."""
+    if history.costs is None:
+        return np.full(len(w), np.nan)
+    return np.asarray(np.sum(np.where(w != 0, history.costs * w, 0.0), axis=1))
 
 
 def _in_time_order(history: History) -> History:
@@ -329,15 +308,6 @@ def _in_time_order(history: History) -> History:
     if history.times is None or np.any(np.isnan(history.times)):
         return history
     return history[np.argsort(history.times, kind="stable")]
-
-
-def _known_outcomes(history: History) -> np.ndarray:
-    """Return what each round cost, NaN if not known: the total, or the sum of the single costs of its decision."""
-    paid = np.full(len(history), np.nan) if history.totals is None else history.totals
-    if history.costs is None:
-        return paid
-    added = np.sum(np.where(history.decisions != 0, history.costs * history.decisions, 0.0), axis=1)
-    return np.where(np.isnan(paid), added, paid)
 
 
 def _judged_rounds(history: History, outcomes: np.ndarray, blocks: Sequence[np.ndarray]) -> np.ndarray:
@@ -363,7 +333,12 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
         labelled = dict(given)
     else:
         candidates = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        labels = [_label(candidate) for candidate in candidates]
+        labels = [
+            candidate
+            if isinstance(candidate, str)
+            else getattr(candidate, "__name__", type(candidate).__name__.lower())
+            for candidate in candidates
+        ]
         labelled = dict(zip(labels, candidates, strict=True))
         if len(labelled) < len(labels):
             repeated = next(label for label in labels if labels.count(label) > 1)
@@ -378,19 +353,13 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
             raise SettingsError(
                 f"evaluate: expected candidates with labels other than {LOGGED!r}, got {short_repr(label)}"
             )
-        if not isinstance(candidate, str | PolicySpec | Policy | Learner) and not callable(candidate):
+        is_function = callable(candidate) and not isinstance(candidate, type)
+        if not isinstance(candidate, str | PolicySpec | Policy | Learner) and not is_function:
             raise SettingsError(
                 f"evaluate: candidate {label!r}: expected a policy (see rg.policies) or its name, a Learner, or a "
                 f"function of the context, got {short_repr(candidate)}"
             )
     return labelled
-
-
-def _label(candidate: Any) -> str:
-    if isinstance(candidate, str):
-        return candidate
-    name = getattr(candidate, "__name__", None)
-    return name if isinstance(name, str) else type(candidate).__name__.lower()
 
 
 def _decide(
@@ -484,38 +453,22 @@ def _require_unseen(learner: Learner, history: History) -> None:
 
 def _call_function(function: Callable[..., Any], history: History, oracle: Oracle | None) -> np.ndarray:
     """Return what a function of the context, and of the instance if there are instances, decides in each round."""
-    if inspect.isclass(function):
-        raise SettingsError(f"expected a function of the context, got the class {function.__name__}")
-    with_instance = history.instances is not None
+    form = "(context)" if history.instances is None else "(context, instance)"
     decisions = []
     for row, context in enumerate(history.contexts):
         shown = context if history.columns is None else history.columns.decode(context)
-        arguments = (shown, history.instance(row)) if with_instance else (shown,)
-        if row == 0:
-            _require_arity(function, arguments)
         try:
-            decisions.append(parse_vector("w", function(*arguments), history.decisions.shape[1]))
+            w = function(shown) if history.instances is None else function(shown, history.instances[row])
+            decisions.append(parse_vector("w", w, history.decisions.shape[1]))
         except SettingsError as error:
             raise SettingsError(f"row {row} of the judged rounds: {error}") from None
         except (Exception, SystemExit) as error:
-            failure = f"{type(error).__name__}: {error}"
-            raise SettingsError(f"the function failed in row {row} of the judged rounds: {failure}") from error
+            failure = f"the function, called with {form}, failed in row {row} of the judged rounds"
+            raise SettingsError(f"{failure}: {type(error).__name__}: {error}") from error
     w = np.stack(decisions)
-    if oracle is not None and not with_instance:
+    if oracle is not None and history.instances is None:
         wrong = np.flatnonzero(~oracle.contained(w))
         if len(wrong):
             got = short_repr(w[wrong[0]].tolist())
             raise SettingsError(f"expected decisions in the feasible set, got {got} in row {wrong[0]}")
     return w
-
-
-def _require_arity(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some built-in functions have none
-        return
-    try:
-        signature.bind(*arguments)
-    except TypeError as error:
-        expected = "the context and the instance" if len(arguments) > 1 else "the context"
-        raise SettingsError(f"expected a function of {expected}, got {_label(function)}{signature}: {error}") from None

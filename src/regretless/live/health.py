@@ -20,7 +20,7 @@ from regretless.live.comparison import (
     MeanCost,
     compare_costs,
 )
-from regretless.live.records import percent, text_card
+from regretless.live.records import percent, plain_data, text_card
 from regretless.live.state import LearnerState
 
 MIN_ROUNDS_NO_BETTER = 100
@@ -95,11 +95,11 @@ class Health:
         dict
             Numbers that are not finite are None.
         """
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return dict(_plain_data({**fields, "verdict": self.verdict}))
+        fields = {field.name: plain_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {**fields, "verdict": self.verdict}
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
-        """Return every figure in the text format of Prometheus.
+        """Return every known figure in the text format of Prometheus, a gauge for each number of ``as_dict``.
 
         Parameters
         ----------
@@ -109,13 +109,22 @@ class Health:
         Returns
         -------
         str
+            Names are those of ``as_dict``, joined by ``_``: ``regretless_incumbent_difference``.
 
         Raises
         ------
         SettingsError
-            If a label name is not valid or is used by the metrics themselves.
+            If a label name is not valid.
         """
-        return _prometheus_text(self, labels or {})
+        pairs = []
+        for name, value in (labels or {}).items():
+            if not re.fullmatch(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*", name):
+                raise SettingsError(f"prometheus: expected labels named by letters, digits and _, got {name!r}")
+            escaped = str(value).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+            pairs.append(f'{name}="{escaped}"')
+        text = f"{{{','.join(pairs)}}}" if pairs else ""
+        figures = _flatten("regretless", self.as_dict())
+        return "".join(f"# TYPE {name} gauge\n{name}{text} {value:.17g}\n" for name, value in figures)
 
     def __str__(self) -> str:
         counts = f"{self.learned:,} learned from, {self.waiting:,} waiting, {self.expired:,} expired"
@@ -224,12 +233,8 @@ def _with_sign(figure: Any, sign: float) -> Any:
 
 
 def _root_mean_square(values: np.ndarray) -> float:
-    """Return the root mean square of the known values, without overflow."""
     known = values[np.isfinite(values)]
-    if not len(known):
-        return float("nan")
-    top = max(float(np.max(np.abs(known))), 1e-300)
-    return top * float(np.sqrt(np.mean(np.square(known / top))))
+    return math.hypot(*known) / math.sqrt(len(known)) if len(known) else math.nan
 
 
 def _known_mean(values: np.ndarray) -> float | None:
@@ -237,86 +242,11 @@ def _known_mean(values: np.ndarray) -> float | None:
     return float(np.mean(known)) if len(known) else None
 
 
-_PREFIX = "regretless_"
-_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-_OWN_LABELS = ("bound", "who", "over", "name")
-_COUNTERS = {
-    "decisions": "Decisions made, recorded or taken from a history.",
-    "learned": "Decisions that were learned from.",
-    "expired": "Decisions whose feedback never came.",
-}
-_GAUGES = {
-    "waiting": "Decisions that wait for feedback.",
-    "feedback_share": "Share of the settled decisions that were learned from.",
-    "relative_error": "Root mean square error of predicted totals over root mean square total, recently.",
-    "error_trend": "The same, recent half of the rounds over the earlier half.",
-    "score_norm": "Norm of the score gradient, recently.",
-    "plug_in_norm": "Norm of the plug-in gradient, recently.",
-}
-_Sample = tuple[dict[str, str], float | None]
-
-
-def _plain_data(value: Any) -> Any:
-    """Return NamedTuples as dictionaries, and what is not finite as None."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain_data(part) for name, part in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return {name: _plain_data(part) for name, part in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _prometheus_text(health: Health, labels: Mapping[str, str]) -> str:
-    for name in labels:
-        if not _LABEL.fullmatch(name) or name.startswith("__") or name in _OWN_LABELS:
-            raise SettingsError(
-                "prometheus: expected labels with names of letters, digits and _, other than "
-                f"{', '.join(_OWN_LABELS)}, got {name!r}"
-            )
-    lines = []
-    for name, kind, about, samples in _metrics(health):
-        known = [(sample, value) for sample, value in samples if value is not None and math.isfinite(value)]
-        if known:
-            lines += [f"# HELP {_PREFIX}{name} {about}", f"# TYPE {_PREFIX}{name} {kind}"]
-            lines += [f"{_PREFIX}{name}{_label_text({**labels, **sample})} {value:.17g}" for sample, value in known]
-    return "\n".join([*lines, ""])
-
-
-def _metrics(health: Health) -> Iterator[tuple[str, str, str, list[_Sample]]]:
-    """Yield name, type and meaning of every metric, and its values by label."""
-
-    def bounds(figures: Mapping[str, tuple[float, float, float]], label: str) -> list[_Sample]:
-        names = ("mean", "low", "high")
-        return [
-            ({label: key, "bound": b}, v) for key, values in figures.items() for b, v in zip(names, values, strict=True)
-        ]
-
-    periods = {"recent": health.paid, "start": health.paid_since_start}
-    paid = {period: mean[:3] for period, mean in periods.items() if mean is not None}
-    references = {"incumbent": health.incumbent, "best_fixed": health.best_fixed, "random": health.random}
-    others = {who: other for who, other in references.items() if other is not None}
-    differences = {who: (other.difference, other.low, other.high) for who, other in others.items()}
-    sums: list[_Sample] = [({"who": who}, other.total_difference) for who, other in others.items()]
-    costs: list[_Sample] = [({"who": who}, other.cost) for who, other in others.items()]
-    details: list[_Sample] = [({"name": name}, value) for name, value in health.details.items()]
-    since = None if health.drift is None else float(health.drift.since)
-    for name, about in _COUNTERS.items():
-        yield f"{name}_total", "counter", about, [({}, getattr(health, name))]
-    for name, about in _GAUGES.items():
-        yield name, "gauge", about, [({}, getattr(health, name))]
-    yield "paid", "gauge", "Mean cost or reward of the learner's decisions, with its interval.", bounds(paid, "over")
-    yield "reference", "gauge", "Mean cost or reward of others in the same rounds.", costs
-    about = "Mean of the learner's minus that of others, with its 95 % interval."
-    yield "difference", "gauge", about, bounds(differences, "who")
-    yield "difference_sum", "gauge", "The difference to others, summed over the learner's compared rounds.", sums
-    yield "drift", "gauge", "1 while there is an alarm that costs have changed.", [({}, float(since is not None))]
-    yield "drift_since", "gauge", "The decision at which costs probably changed.", [({}, since)]
-    yield "detail", "gauge", "A figure that the policy reports.", details
-
-
-def _label_text(labels: Mapping[str, str]) -> str:
-    parts = (f'{name}="{_escape_label(str(value))}"' for name, value in labels.items())
-    return f"{{{','.join(parts)}}}" if labels else ""
-
-
-def _escape_label(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+def _flatten(prefix: str, data: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield the numbers of nested dictionaries by their names joined by ``_``."""
+    for name, value in data.items():
+        joined = f"{prefix}_{re.sub('[^a-zA-Z0-9_]', '_', name)}"
+        if isinstance(value, Mapping):
+            yield from _flatten(joined, value)
+        elif isinstance(value, int | float):
+            yield joined, value

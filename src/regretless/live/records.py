@@ -63,7 +63,7 @@ class Choice:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can write."""
-        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {field.name: plain_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
         chosen = np.flatnonzero(np.asarray(self.w))
@@ -141,7 +141,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can write."""
-        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {field.name: plain_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
         if self.differs:
@@ -164,14 +164,16 @@ class Explanation:
         return text_card("Explanation", lines)
 
 
-def _plain(value: Any) -> Any:
-    """Return arrays as lists and numbers of NumPy as Python's; what is not finite as None."""
+def plain_data(value: Any) -> Any:
+    """Return arrays as lists, NamedTuples as dictionaries, numbers of NumPy as Python's; what is not finite as None."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): plain_data(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain_data(part) for part in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain_data(value.tolist())
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
