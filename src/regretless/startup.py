@@ -103,11 +103,6 @@ def remove_half_written(programs: Path) -> None:
         os.utime(stamp, ns=(now, now))
 
 
-def half_written(programs: Path) -> list[Path]:
-    """Return compiled programs of which only a part was written, however old."""
-    return [path for path in sorted(programs.glob("*-cache")) if not _is_complete(path)]
-
-
 def _is_complete(path: Path) -> bool:
     """Return whether a file of JAX's cache is complete; a file in another format than zlib counts as complete."""
     content = path.read_bytes()

@@ -16,6 +16,7 @@ from regretless.startup import Device, configure
 if TYPE_CHECKING:
     from regretless.experiments.experiment import Experiment
     from regretless.live.learner import Learner
+    from regretless.results import Results
 
 BENCHMARKS = ("topk", "shortest_path", "pricing")
 POLICIES = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0")
@@ -31,9 +32,6 @@ BATCH, BATCHES = 100, 50
 
 MAX_BATCH_COST = 5.0
 """How many times a single decision a batch may cost."""
-
-LABELS = {"microseconds": "µs"}
-TEXT_COLUMNS = ("benchmark", "policy", "verb", "model")
 
 app = typer.Typer(cls=console.PlainGroup, help="Measure speed on this machine.", no_args_is_help=True)
 
@@ -60,21 +58,15 @@ def speed(
     """
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless import models, policies
-        from regretless.benchmarks import REGISTRY
+        from regretless import policies
         from regretless.experiments.experiment import Experiment
-        from regretless.registry import require_known
 
-        chosen = benchmark or list(BENCHMARKS)
-        for name in chosen:
-            require_known("benchmark", name, REGISTRY)
-        if model is not None:
-            require_known("model", model, models.REGISTRY)
-        figures: dict[str, Any] = {} if model else {"all_cells": time_all(chosen, seeds or 30)}
         size: dict[str, Any] = {"seeds": seeds or (8 if model else 30), "horizon": horizon or (100 if model else 500)}
         settings = {"model": model} if model else {}
         played = ("dfhpg",) if model else tuple(policies.REGISTRY)
+        chosen = benchmark or BENCHMARKS
         cells = [Experiment(name, policy, **size, settings=settings) for name in chosen for policy in played]
+        figures: dict[str, Any] = {} if model else {"all_cells": time_all(chosen, seeds or 30)}
         report({**figures, "cells": [time_experiment(cell) for cell in cells], "machine": machine()}, "cells", format)
 
 
@@ -92,13 +84,9 @@ def learner(
     """Time 'decide' and 'learn' of a live learner: median and 99th percentile in microseconds, compilation apart."""
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless import benchmarks as known
-        from regretless import policies
-        from regretless.registry import require_known
+        from regretless.experiments.experiment import Experiment
 
-        require_known("benchmark", benchmark, known.REGISTRY)
-        for name in policy or ():
-            require_known("policy", name, policies.REGISTRY)
+        Experiment(benchmark, policy or LEARNER_POLICIES)  # refuses unknown names before anything is measured
         rows = [row for name in policy or LEARNER_POLICIES for row in time_learner(benchmark, name, rounds)]
         caption = (
             "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5); first call "
@@ -107,21 +95,25 @@ def learner(
         report({"rows": rows, "machine": machine()}, "rows", format, caption)
 
 
-def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
-    """Return the wall-clock time of every published policy on these benchmarks, full horizon."""
-    from regretless.experiments.experiment import Experiment
+def play(experiment: "Experiment") -> "Results":
+    """Run an experiment with a bar of progress."""
     from regretless.experiments.runner import run
     from regretless.simulation import Monitor
 
+    with LiveProgress(experiment.name) as progress:
+        return run(experiment, monitor=Monitor(progress=progress))
+
+
+def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
+    """Return the wall-clock time of every published policy on these benchmarks, full horizon."""
+    from regretless.experiments.experiment import Experiment
+
     began = time.perf_counter()
-    with LiveProgress("all cells") as progress:
-        experiments = [Experiment(name, POLICIES, seeds=seeds) for name in benchmarks]
-        parts = [run(each, monitor=Monitor(progress=progress)).seconds for each in experiments]
-    elapsed = time.perf_counter() - began
+    parts = [play(Experiment(name, POLICIES, seeds=seeds)).seconds for name in benchmarks]
     return {
         "cells": len(benchmarks) * len(POLICIES),
         "seeds": seeds,
-        "seconds": round(elapsed, 2),
+        "seconds": round(time.perf_counter() - began, 2),
         "compile": round(sum(part["compile"] for part in parts), 2),
         "run": round(sum(part["run"] for part in parts), 2),
     }
@@ -129,12 +121,7 @@ def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
 
 def time_experiment(experiment: "Experiment") -> dict[str, Any]:
     """Return microseconds per replication and round of a policy, compilation apart."""
-    from regretless.experiments.runner import run
-    from regretless.simulation import Monitor
-
-    with LiveProgress(experiment.name) as progress:
-        first = run(experiment, monitor=Monitor(progress=progress))
-        second = run(experiment, monitor=Monitor(progress=progress))
+    first, second = play(experiment), play(experiment)
     seconds, rounds = second.seconds["run"], sum(result.regret.size for result in second.values())
     return {
         "benchmark": experiment.benchmark_name,
@@ -169,12 +156,22 @@ def time_learner(benchmark: str, policy: str, rounds: int) -> Iterator[dict[str,
         learner.learn(choice.id, total=float(cost @ choice.w))
         spent["decide"].append(decided - began)
         spent["learn"].append(time.perf_counter() - decided)
-    for verb, seconds in spent.items():
-        limit = LIMITS[verb] if benchmark == "topk" else None
-        yield _latency(benchmark, policy, verb, seconds, WARM_UP, None, limit)
-    single = float(np.median(spent["decide"][WARM_UP:]))
-    seconds, work = _time_batches(learner, rng)
-    yield _latency(benchmark, policy, f"decide {BATCH}", seconds, 1, work, round(MAX_BATCH_COST * single * 1e6, 1))
+    batches, times = _time_batches(learner, rng)
+    limit = round(MAX_BATCH_COST * 1e6 * float(np.median(spent["decide"][WARM_UP:])), 1)
+    limits = LIMITS if benchmark == "topk" else {}
+    rows = [(verb, seconds, WARM_UP, None, limits.get(verb)) for verb, seconds in spent.items()]
+    for verb, seconds, warm_up, work, most in [*rows, (f"decide {BATCH}", batches, 1, times, limit)]:
+        warm = np.array(seconds[warm_up:]) * 1e6
+        yield {
+            "benchmark": benchmark,
+            "policy": policy,
+            "verb": verb,
+            "median": round(float(np.median(warm)), 1),
+            "p99": round(float(np.percentile(warm, 99)), 1),
+            "times": work,
+            "limit": most,
+            "first_seconds": round(seconds[0], 2),
+        }
 
 
 def _time_batches(learner: "Learner", rng: Any) -> tuple[list[float], float]:
@@ -192,25 +189,6 @@ def _time_batches(learner: "Learner", rng: Any) -> tuple[list[float], float]:
         work.append((batch - spent, time.process_time() - batch))
     many, single = np.median(work[1:], axis=0)
     return seconds, round(float(many / single), 2)
-
-
-def _latency(
-    benchmark: str, policy: str, verb: str, seconds: list[float], warm_up: int, times: float | None, limit: float | None
-) -> dict[str, Any]:
-    """Return a row of latencies in microseconds."""
-    import numpy as np
-
-    warm = np.array(seconds[warm_up:]) * 1e6
-    return {
-        "benchmark": benchmark,
-        "policy": policy,
-        "verb": verb,
-        "median": round(float(np.median(warm)), 1),
-        "p99": round(float(np.percentile(warm, 99)), 1),
-        "times": times,
-        "limit": limit,
-        "first_seconds": round(seconds[0], 2),
-    }
 
 
 def machine() -> dict[str, Any]:
@@ -235,11 +213,11 @@ def report(
         console.say_json(figures)
         return
     table = Table(caption=caption, caption_justify="left")
-    for key in figures[rows][0]:
-        table.add_column(LABELS.get(key, key), justify="left" if key in TEXT_COLUMNS else "right")
+    for key, value in figures[rows][0].items():
+        table.add_column(key.replace("microseconds", "µs"), justify="left" if isinstance(value, str) else "right")
     for row in figures[rows]:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     console.out.print(table, highlight=False)
     for name, part in figures.items():
         if name != rows:
-            console.say(f"{name}: " + ", ".join(f"{key} {value}" for key, value in part.items() if value is not None))
+            console.say(f"{name}: " + ", ".join(f"{key} {value}" for key, value in part.items()))

@@ -1,10 +1,12 @@
 """What the commands share: results on standard output, progress and errors on standard error, output paths."""
 
 import contextlib
+import datetime
 import errno
 import functools
 import inspect
 import json
+import math
 import os
 import re
 import shlex
@@ -19,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
@@ -48,38 +50,34 @@ EngineName = Annotated[str, typer.Option(help="Where to compute: local or ray.")
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default one is started here.")]
 
 
-class PlainCommand(TyperCommand):
-    """A command whose help page has flags without a type, whole paragraphs, and examples as they are written."""
+class _PlainFlags:
+    """Show flags without a type on help pages."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters."""
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class PlainGroup(_PlainFlags, TyperGroup):
+    """A group of commands."""
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """A command whose help page has whole paragraphs, and examples as they are written."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(self.help or ""))
-        self.examples, self.epilog = self.epilog, None
+        self.examples, self.epilog = self.epilog or "", None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page, then the examples."""
         super().format_help(ctx, formatter)
-        if self.examples:
-            print(self.examples, end="")
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the parameters."""
-        return _without_flag_types(super().get_params(ctx))
-
-
-class PlainGroup(TyperGroup):
-    """A group of commands whose flags are shown without a type on its help page."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """Return the parameters."""
-        return _without_flag_types(super().get_params(ctx))
-
-
-def _without_flag_types(params: Any) -> Any:
-    for param in params:
-        if getattr(param, "is_flag", False):
-            param.metavar = ""
-    return params
+        print(self.examples, end="")
 
 
 out = Console()
@@ -180,38 +178,40 @@ class LiveProgress:
     """A progress bar on a terminal, a line now and then elsewhere; the callback of ``simulate``."""
 
     def __init__(self, label: str):
-        self.label, self.what, self.logged = label, "", 0.0
-        self.task: TaskID | None = None
-        self.began = time.monotonic()
-        self.bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f}%"),
-            TimeElapsedColumn(),
+        self.label, self.what, self.logged = label, "", -math.inf
+        self.bar = bars.Progress(
+            bars.SpinnerColumn(),
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(),
+            bars.TaskProgressColumn(),
+            bars.TimeRemainingColumn(),
             console=err,
             transient=True,
+            disable=not err.is_terminal,
+            speed_estimate_period=math.inf,
         )
+        self.task = self.bar.add_task(label, total=None)
 
     def __enter__(self) -> Self:
-        if err.is_terminal:
-            self.bar.start()
+        self.bar.start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self.bar.stop()
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if err.is_terminal:
-            if self.task is None or what != self.what:
-                if self.task is not None:
-                    self.bar.remove_task(self.task)
-                self.task = self.bar.add_task("", total=total)
-            self.what = what
-            self.bar.update(self.task, description=f"{self.label}: {what}", completed=done, total=total)
-        elif what != self.what or time.monotonic() - self.logged > LOG_SECONDS:
-            self.what, self.logged = what, time.monotonic()
-            log(f"{self.label}: {what}, {100 * done // max(total, 1)} %")
+        if new := what != self.what:
+            self.bar.reset(self.task)
+        self.what = what
+        self.show(f"{self.label}: {what}", done, total, now=new)
+
+    def show(self, text: str, done: float, total: float, now: bool = False) -> None:
+        """Update the bar; without one, print a line if it is time to, or ``now``."""
+        self.bar.update(self.task, description=text, completed=done, total=total)
+        if self.bar.disable and (now or time.monotonic() - self.logged > LOG_SECONDS):
+            self.logged = time.monotonic()
+            left = self.bar.tasks[0].time_remaining
+            log(f"{text}, {int(100 * done / (total or 1))} %" + (f", about {format_span(left)} left" if left else ""))
 
 
 class CampaignProgress(LiveProgress, Listener):
@@ -228,54 +228,36 @@ class CampaignProgress(LiveProgress, Listener):
         from regretless.experiments.campaign import expected_work
 
         self.weights = {task.address: expected_work(task) for task in tasks}
-        self.shares, self.settled, self.began = {}, 0, time.monotonic()
+        self.shares, self.settled = {}, 0
+        self.bar.reset(self.task)
         log(f"{finished} arms finished before, {len(tasks)} to compute")
 
     def progress(self, task: "Task", what: str, done: int, total: int) -> None:
         """Show how far a task is."""
         share = done / max(total, 1) if what == "running" else 0.0
-        self.shares[task.address] = max(share, self.shares.get(task.address, 0.0))
-        self._show(f"{task.name}: {what}")
+        self._show(task, f"{task.name}: {what}", max(share, self.shares.get(task.address, 0.0)))
 
     def finished(self, task: "Task", computed: bool) -> None:
         """Show that a result is stored."""
-        self._settle(task)
+        self.settled += 1
+        self._show(task, task.name, 1.0)
 
     def failed(self, task: "Task", error: str) -> None:
         """Print why a task failed."""
         log(f"{task.name}: {(error.strip().splitlines() or ['unknown'])[-1]}", "failed: ")
-        self._settle(task)
+        self.finished(task, computed=False)
 
-    def _settle(self, task: "Task") -> None:
-        self.settled += 1
-        self.shares[task.address] = 1.0
-        self._show(task.name, now=self.settled == len(self.weights))
-
-    def _show(self, doing: str, now: bool = False) -> None:
-        """Show the share of the work that is done and the time that the rest takes at this pace."""
-        total = sum(self.weights.values()) or 1.0
+    def _show(self, task: "Task", doing: str, share: float) -> None:
+        """Show the share of the work that is done."""
+        self.shares[task.address] = share
         done = sum(self.weights.get(address, 0.0) * share for address, share in self.shares.items())
-        left = (time.monotonic() - self.began) * (total - done) / done if done else None
-        text = f"{self.settled}/{len(self.weights)} arms, {doing}"
-        if left is not None:
-            text += f", about {format_span(left)} left"
-        if err.is_terminal:
-            if self.task is None:
-                self.task = self.bar.add_task("", total=total)
-            self.bar.update(self.task, description=text, completed=done, total=total)
-        elif now or time.monotonic() - self.logged > LOG_SECONDS:
-            self.logged = time.monotonic()
-            log(text)
+        total, arms = sum(self.weights.values()), len(self.weights)
+        self.show(f"{self.settled}/{arms} arms, {doing}", done, total, now=self.settled == arms)
 
 
 def format_span(seconds: float) -> str:
-    """Return a length of time such as 3 min 20 s."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    """Return a length of time such as 0:03:20."""
+    return str(datetime.timedelta(seconds=round(seconds)))
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:

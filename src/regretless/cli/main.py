@@ -28,15 +28,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("run", epilog=EPILOG, cls=PlainCommand)(run)
-app.command("arena", epilog=ARENA_EPILOG, cls=PlainCommand)(arena)
-app.command("reproduce", epilog=REPRODUCE_EPILOG, cls=PlainCommand)(reproduce)
-app.command("report", cls=PlainCommand)(report)
-app.command("status", cls=PlainCommand)(status)
-app.command("tune", cls=PlainCommand)(tune)
-app.command("evaluate", epilog=EVALUATE_EPILOG, cls=PlainCommand)(evaluate)
-app.command("list", cls=PlainCommand)(list_)
-app.command("doctor", cls=PlainCommand)(doctor)
+EPILOGS = {run: EPILOG, arena: ARENA_EPILOG, reproduce: REPRODUCE_EPILOG, evaluate: EVALUATE_EPILOG}
+for command in (run, arena, reproduce, report, status, tune, evaluate, list_, doctor):
+    name = command.__name__.rstrip("_")
+    app.command(name, epilog=EPILOGS.get(command), cls=PlainCommand)(command)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 
