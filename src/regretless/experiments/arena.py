@@ -19,7 +19,7 @@ from regretless.errors import DamagedError
 from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Arm, Experiment
 from regretless.experiments.resolve import code_version
-from regretless.experiments.store import Campaign, ResultStore
+from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
 from regretless.registry import Registry, require_known
 from regretless.results import Result, without_nan
@@ -33,20 +33,12 @@ ABOUT = (
     "what other seeds would give, not other worlds."
 )
 
-REFERENCES: dict[str, Arm] = {
-    "linear_old": Arm(
-        "linear_old", "linear_thompson", {"intercept_ridge": 1.0, "slope_ridge": 1.0, "clipping": 0.0}, preset={}
-    ),
-    "linear_a": Arm(
-        "linear_a", "linear_thompson", {"intercept_ridge": 9.0, "slope_ridge": 81.0, "clipping": 4.0}, preset={}
-    ),
-    "linear_b": Arm(
-        "linear_b",
-        "linear_thompson",
-        {"intercept_ridge": 9.0, "slope_ridge": 81.0, "clipping": 4.0, "forgetting": 0.005},
-        preset={},
-    ),
-    "nets_c": Arm("nets_c", "ensemble", preset={}),
+STRONGER_PRIOR = {"intercept_ridge": 9.0, "slope_ridge": 81.0, "clipping": 4.0}
+REFERENCES: dict[str, tuple[str, dict[str, float]]] = {
+    "linear_old": ("linear_thompson", {"intercept_ridge": 1.0, "slope_ridge": 1.0, "clipping": 0.0}),
+    "linear_a": ("linear_thompson", STRONGER_PRIOR),
+    "linear_b": ("linear_thompson", {**STRONGER_PRIOR, "forgetting": 0.005}),
+    "nets_c": ("ensemble", {}),
 }
 """Linear regression as it was in version 0.1, with a stronger prior, with fading memory as well, and networks."""
 
@@ -204,9 +196,7 @@ class OverallScore(NamedTuple):
     below_best_fixed: int
     of_worlds_where_it_matters: int
     microseconds: float  # median over the worlds
-    ratio_to_linear_old: (
-        float | None
-    )  # geometric mean of regret over the reference's, on the worlds that both were played on
+    ratio_to_linear_old: float | None  # geometric mean of regret over the reference's, on the worlds of both
     ratio_interval: tuple[float, float] | None
 
 
@@ -263,10 +253,9 @@ def _interval(logs: Sequence[np.ndarray]) -> tuple[float, float]:
 
 def contender(label: str) -> Arm:
     """Return the arm that plays a policy with its defaults, or a reference."""
-    if label in REFERENCES:
-        return REFERENCES[label]
-    require_known("policy", label, [*policies.REGISTRY, *REFERENCES])
-    return Arm(label, label, preset={})
+    policy, settings = REFERENCES.get(label, (label, {}))
+    require_known("policy", policy, [*policies.REGISTRY, *REFERENCES])
+    return Arm(label, policy, settings, preset={})
 
 
 def choose_worlds(names: Iterable[str] = (), quick: bool = False) -> list[ArenaWorld]:
@@ -317,16 +306,8 @@ def _part(world: ArenaWorld) -> str:
 class ArenaPlan(Plan):
     """A plan that keeps earlier results of the same seeds and rounds in the report."""
 
-    def __init__(
-        self,
-        worlds: Sequence[ArenaWorld],
-        labels: Sequence[str],
-        scale: Scale,
-        command: str = "regretless arena",
-        imports: Sequence[str] = (),
-    ):
-        super().__init__([arena_study(worlds, labels, scale)], scale, command, imports)
-        self.earlier_names: dict[str, str] = {}
+    def __init__(self, worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scale, *more: Any):
+        super().__init__([arena_study(worlds, labels, scale)], scale, *more)
 
     def keep_earlier(self, store: ResultStore) -> None:
         """Add the cells of an earlier arena that are stored and not asked for now."""
@@ -337,19 +318,9 @@ class ArenaPlan(Plan):
         panels = {panel.title: panel for panel in study.panels}
         for panel in earlier.studies[0].panels:
             known = panels.get(panel.title, Panel(panel.title, ()))
-            asked = {address for cell in known.cells for _, address in cell.arms}
-            kept = tuple(
-                cell for cell in panel.cells if cell.arms and all(a not in asked and store.has(a) for _, a in cell.arms)
-            )
-            if kept:
-                panels[panel.title] = dataclasses.replace(known, cells=known.cells + kept)
-                self.earlier_names |= {a: earlier.names.get(a, a) for cell in kept for _, a in cell.arms}
-        self.studies = (dataclasses.replace(study, panels=tuple(panels.values())),)
-
-    def campaign(self) -> Campaign:
-        """Return the campaign as it is left in a store."""
-        campaign = super().campaign()
-        return dataclasses.replace(campaign, names={**self.earlier_names, **campaign.names})
+            kept = [cell for cell in panel.cells if all(a not in self.tasks and store.has(a) for _, a in cell.arms)]
+            panels[panel.title] = dataclasses.replace(known, cells=(*known.cells, *kept))
+        self.studies = (dataclasses.replace(study, panels=tuple(filter(lambda p: p.cells, panels.values()))),)
 
 
 def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore) -> dict[str, Any]:
@@ -374,11 +345,8 @@ def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore
     summary = {
         "worlds": [_summarise_world(world, scores[world_label(world)]) for world in worlds],
         "overall": {
-            part: [
-                each._asdict()
-                for each in overall_scores(one for world in members for one in scores[world_label(world)])
-            ]
-            for part, members in parts.items()
+            part: [total._asdict() for total in overall_scores(s for world in of for s in scores[world_label(world)])]
+            for part, of in parts.items()
         },
         "seeds": len(plan.scale.seeds_or(REPLICATIONS)),
         "first_seed": plan.scale.first_seed,

@@ -40,7 +40,7 @@ class Summary(NamedTuple):
     """How a campaign ended."""
 
     tasks: int
-    computed: int  # by this campaign
+    computed: int  # by this campaign, or by others while it ran
     failed: dict[str, str]  # error by the task's name
     seconds: float
 
@@ -119,8 +119,9 @@ class Plan:
 
     def campaign(self) -> Campaign:
         """Return the campaign as it is left in a store."""
-        names = {address: task.name for address, task in self.tasks.items()}
-        names |= {task.address: task.name for task in self.second.values()}
+        cells = (cell for study in self.studies for cell in study.cells())
+        names = {address: f"{cell.label}: {label}" for cell in cells for label, address in cell.arms}
+        names |= {task.address: task.name for task in (*self.tasks.values(), *self.second.values())}
         return Campaign(
             self.id, self.command, code_version(), time.time(), self.scale, self.studies, names, self.imports
         )
@@ -177,38 +178,16 @@ def carry_out(
     store.create()
     plan.keep_earlier(store)
     store.write_campaign(plan.campaign())
-    counter = _Counter(listener or Listener())
+    listener = listener or Listener()
     tasks = list(plan.tasks.values())
-    compute_missing(tasks, store, engine, counter, largest_batch)
+    missing = compute_missing(tasks, store, engine, listener, largest_batch)
     follow_ups = plan.follow_ups(store)
     if follow_ups:
-        compute_missing(follow_ups, store, engine, counter, largest_batch)
-    failed = {}
-    for task in [*tasks, *follow_ups]:
-        failure = store.failure(task.address)
-        if failure is not None and not store.has(task.address):
-            failed[task.name] = failure.error
-    return Summary(len(tasks) + len(follow_ups), counter.computed, failed, time.perf_counter() - began)
-
-
-class _Counter(Listener):
-    """Pass everything on to a listener, and count what was computed here."""
-
-    def __init__(self, listener: Listener):
-        self.listener, self.computed = listener, 0
-
-    def begin(self, tasks: Sequence[Task], finished: int) -> None:
-        self.listener.begin(tasks, finished)
-
-    def progress(self, task: Task, what: str, done: int, total: int) -> None:
-        self.listener.progress(task, what, done, total)
-
-    def finished(self, task: Task, computed: bool) -> None:
-        self.computed += computed
-        self.listener.finished(task, computed)
-
-    def failed(self, task: Task, error: str) -> None:
-        self.listener.failed(task, error)
+        missing += compute_missing(follow_ups, store, engine, listener, largest_batch)
+    computed = sum(store.has(task.address) for task in missing)
+    failures = {task.name: store.failure(task.address) for task in missing if not store.has(task.address)}
+    failed = {name: failure.error for name, failure in failures.items() if failure is not None}
+    return Summary(len(tasks) + len(follow_ups), computed, failed, time.perf_counter() - began)
 
 
 def compute_missing(
@@ -217,12 +196,13 @@ def compute_missing(
     engine: ExecutionEngine,
     listener: Listener,
     largest_batch: int = MAX_BATCH,
-) -> None:
-    """Compute the tasks whose results are missing or damaged."""
+) -> list[Task]:
+    """Compute the tasks whose results are missing or damaged; return these tasks."""
     missing = [task for task in tasks if not store.is_sound(task.address)]
     listener.begin(missing, len(tasks) - len(missing))
     if missing:
         engine.compute(make_batches(missing, largest_batch), store, listener)
+    return missing
 
 
 def make_batches(tasks: Iterable[Task], largest: int = MAX_BATCH) -> list[list[Task]]:

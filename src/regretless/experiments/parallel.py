@@ -23,12 +23,7 @@ from typing import Any
 
 from regretless import files, plugins
 from regretless.errors import SettingsError, WriteError
-from regretless.experiments.campaign import (
-    PATIENCE_SECONDS,
-    Compute,
-    ExecutionEngine,
-    work,
-)
+from regretless.experiments.campaign import PATIENCE_SECONDS, Compute, ExecutionEngine, work
 from regretless.experiments.extension import Listener, Task
 from regretless.experiments.resolve import code_version
 from regretless.experiments.store import Claim, ResultStore
@@ -297,11 +292,7 @@ def _compute_on_cluster(payload: bytes, device: Device, imports: tuple[str, ...]
 
 
 def choose_engine(
-    name: str = "local",
-    jobs: int = 1,
-    device: Device = "auto",
-    address: str | None = None,
-    imports: Sequence[str] = (),
+    name: str = "local", jobs: int = 1, device: Device = "auto", address: str | None = None, imports: Sequence[str] = ()
 ) -> ExecutionEngine:
     """Return the engine called ``name``: "local", with one process or more, or "ray"."""
     if name == "ray":

@@ -4,12 +4,13 @@ The address is a hash of the run's configuration and of the code: one hash for t
 takes part. A result that was computed by other code has another address and is never shown as if it were current.
 """
 
-import ast
+import contextlib
 import dataclasses
 import functools
 import hashlib
 import importlib.util
 import inspect
+import modulefinder
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,11 +91,15 @@ class Run:
         return f"{self.where}: {self.label}"
 
     @property
+    def world(self) -> tuple[Any, ...]:
+        """What runs on the same benchmark have in common; an object is the same as itself only."""
+        spec = self.benchmark
+        return (spec.registered_name, canonical(spec.names())) if isinstance(spec, BenchmarkSpec) else (id(spec),)
+
+    @property
     def stream(self) -> tuple[Any, ...]:
         """What runs have in common that meet the same contexts and costs."""
-        spec = self.benchmark
-        known = (spec.registered_name, canonical(spec.names())) if isinstance(spec, BenchmarkSpec) else (id(spec), b"")
-        return *known, self.seeds, self.horizon, self.delay, self.missing
+        return *self.world, self.seeds, self.horizon, self.delay, self.missing
 
     def build_policy(self, benchmark: Benchmark) -> Policy:
         """Return the policy for a benchmark; refuse one that cannot be played on it."""
@@ -186,19 +191,16 @@ def resolve(experiment: Experiment) -> list[Run]:
     for name in experiment.settings:
         if not name.startswith(WORLD) and not any(name in given for _, given in arms):
             _refuse_setting(name, experiment)
-    built: list[tuple[BenchmarkSpec | Benchmark, Benchmark]] = []
-    for run, _ in arms:
-        if not any(_is_same_benchmark(run.benchmark, known) for known, _ in built):
-            built.append((run.benchmark, build_benchmark(run.benchmark)))
-    horizon = _horizon(experiment, [benchmark for _, benchmark in built])
+    specs = {run.world: run.benchmark for run, _ in arms}
+    benchmarks = {world: build_benchmark(spec) for world, spec in specs.items()}
+    horizon = _horizon(experiment, list(benchmarks.values()))
     runs: list[Run] = []
     idle: dict[str, str] = {}
     used: set[str] = set()
     for arm, given in arms:
-        spec, benchmark = next(pair for pair in built if _is_same_benchmark(arm.benchmark, pair[0]))
+        benchmark = benchmarks[arm.world]
         run = dataclasses.replace(
             arm,
-            benchmark=spec,
             horizon=horizon,
             standard=arm.standard and horizon == benchmark.horizon and benchmark.data != "synthetic",
             notices=(*data_notices(benchmark), *arm.notices),
@@ -324,12 +326,12 @@ def _find_preset(
         for name, value in given.items():
             _check_preset(name, value)
         return Preset(given, None), False
-    if isinstance(benchmark, BenchmarkSpec) and isinstance(arm.policy, str) and _takes_presets(arm.policy):
+    tuned = None
+    name = str(arm.policy)  # nothing was tuned for the policies of other packages
+    if isinstance(benchmark, BenchmarkSpec) and POLICIES.built_in(name) and POLICIES[name].presets:
         degree = getattr(benchmark, "degree", None)
         tuned = find_preset(benchmark.registered_name, degree, model, arm.feedback or experiment.feedback)
-        if tuned is not None:
-            return tuned, True
-    return Preset({}, None), False
+    return tuned or Preset({}, None), tuned is not None
 
 
 def _check_preset(name: str, value: Any) -> None:
@@ -343,11 +345,6 @@ def _check_preset(name: str, value: Any) -> None:
         require_known("setting", name.removeprefix("model."), fields, " of a model, in the preset")
     if name != SCALING and "." not in name:
         POLICIES.parse(owners(name)[0], {name: value})
-
-
-def _takes_presets(policy: str) -> bool:
-    """Return whether presets are meant for a policy: nothing was tuned for those of other packages, or untuned ones."""
-    return POLICIES.built_in(policy) and POLICIES[policy].presets
 
 
 def _has_field(spec: type[PolicySpec], name: str) -> bool:
@@ -414,20 +411,13 @@ def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
     )
 
 
-def _is_same_benchmark(one: BenchmarkSpec | Benchmark, other: BenchmarkSpec | Benchmark) -> bool:
-    """Return whether two arms are played on one benchmark; an object is the same as itself only."""
-    if isinstance(one, BenchmarkSpec) and isinstance(other, BenchmarkSpec):
-        return one == other
-    return one is other
-
-
 # Addresses
 
-PRESENTATION = ("cli", "live", "plots.py", "formatting.py", "testing", "experiments/report")
-"""Parts of the library that no result of a run depends on."""
+ORCHESTRATION = ("arena", "campaign", "extension", "parallel", "report/", "store", "study", "tuning")
+"""Parts of ``experiments`` that show results, or decide what is run and where."""
 
-ORCHESTRATION = ("arena", "campaign", "extension", "parallel", "store", "study", "tuning")
-"""Modules of ``experiments`` that decide what is run and where, not what comes out."""
+APART = ("cli/", "live/", "plots.py", "formatting.py", "testing/", *(f"experiments/{name}" for name in ORCHESTRATION))
+"""Parts of the library that no result of a run depends on."""
 
 CODE = (".py", ".csv", ".json", ".txt")
 SHARED = {"regretless", "jax", "jaxlib", "equinox", "numpy", "scipy", "pydantic", "highspy", "builtins"}
@@ -471,8 +461,8 @@ def code_versions(modules: Iterable[str] = ()) -> dict[str, str]:
 def code_version() -> str:
     """Return the version of the library with a hash of all its code that results depend on."""
     root = Path(regretless.__file__).parent
-    files = [path for path in sorted(root.rglob("*")) if path.suffix in CODE and not _is_apart(path.relative_to(root))]
-    return f"{regretless.__version__}+{_digest(files, root)}"
+    files = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*")) if path.suffix in CODE}
+    return f"{regretless.__version__}+{_digest({n: file for n, file in files.items() if not n.startswith(APART)})}"
 
 
 def is_outdated(versions: Mapping[str, str]) -> bool:
@@ -487,23 +477,13 @@ def is_outdated(versions: Mapping[str, str]) -> bool:
     return False
 
 
-def _is_apart(path: Path) -> bool:
-    """Return whether no result depends on a file of the library."""
-    place = path.as_posix()
-    if any(f"{place}/".startswith(f"{part}/") for part in PRESENTATION):
-        return True
-    return path.parts[0] == "experiments" and path.name.startswith(ORCHESTRATION)
+def _digest(files: Mapping[str, Path]) -> str:
+    """Return a hash of the contents of files, with their names."""
+    hashes = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    return hashlib.sha256(canonical(hashes)).hexdigest()[:12]
 
 
-def _digest(files: Iterable[Path], root: Path | None = None) -> str:
-    digest = hashlib.sha256()
-    for path in files:
-        name = path.name if root is None else path.relative_to(root).as_posix()
-        digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()[:12]
-
-
-def _module_files(name: str) -> list[Path]:
+def _module_files(name: str) -> dict[str, Path]:
     """Return the source files of a package, or of a module and what it imports from its own folder."""
     try:
         spec = importlib.util.find_spec(name)
@@ -512,27 +492,16 @@ def _module_files(name: str) -> list[Path]:
     if spec is None:
         raise SettingsError(f"the module {name} cannot be found: install its package, or start where it is")
     if spec.submodule_search_locations:
-        folders = map(Path, spec.submodule_search_locations)
-        return [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in CODE]
-    return [] if spec.origin in (None, "built-in", "frozen") else sorted(_with_imports(Path(str(spec.origin)), set()))
-
-
-def _with_imports(path: Path, known: set[Path]) -> set[Path]:
-    """Return a file and those in its folder that it imports, directly or not."""
-    known.add(path)
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):
-        return known
-    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-    for name in names:
-        module, package = path.parent / f"{name.split('.')[0]}.py", path.parent / name.split(".")[0]
-        if module.is_file() and module not in known:
-            _with_imports(module, known)
-        elif (package / "__init__.py").is_file():
-            known.update(package.rglob("*.py"))
-    return known
+        folders = [Path(folder) for folder in spec.submodule_search_locations]
+        return {str(p.relative_to(root)): p for root in folders for p in root.rglob("*") if p.suffix in CODE}
+    if not spec.has_location or spec.origin is None:
+        return {}
+    path = Path(spec.origin)
+    finder = modulefinder.ModuleFinder([str(path.parent)] if "site-packages" not in path.parts else [])
+    with contextlib.suppress(SyntaxError, ValueError):  # it is not Python, and counts by itself
+        finder.run_script(spec.origin)
+    files = {name: getattr(module, "__file__", None) for name, module in finder.modules.items()}
+    return {"__main__": path, **{name: Path(file) for name, file in files.items() if file}}
 
 
 def _parts_within(part: Any) -> Iterator[Any]:

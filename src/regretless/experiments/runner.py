@@ -12,14 +12,7 @@ from regretless.experiments.resolve import Run, resolve
 from regretless.formatting import unique_name
 from regretless.results import Result, Results
 from regretless.simulation.programs import make_room
-from regretless.simulation.simulator import (
-    Execution,
-    Monitor,
-    Recording,
-    independent_chunk,
-    no_progress,
-    simulate,
-)
+from regretless.simulation.simulator import Execution, Monitor, Recording, independent_chunk, no_progress, simulate
 
 
 def run(

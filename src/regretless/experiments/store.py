@@ -15,7 +15,6 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pydantic import TypeAdapter
@@ -89,19 +88,7 @@ class Campaign:
 
     def to_json(self) -> str:
         """Return the text of its file."""
-        return json.dumps(_plain(self), indent=1)
-
-
-def _plain(value: Any) -> Any:
-    """Return dataclasses and tuples as JSON data, without the work of cells."""
-    if dataclasses.is_dataclass(value):
-        fields = [field.name for field in dataclasses.fields(value) if field.name != "work"]
-        return {name: _plain(getattr(value, name)) for name in fields}
-    if isinstance(value, Scale):
-        return value._asdict()
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return json.dumps(_CAMPAIGN.dump_python(self), indent=1)
 
 
 class Claim:
@@ -146,9 +133,7 @@ class Claim:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.release()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import GetPydanticSchema, StringConstraints
+from pydantic import Field, GetPydanticSchema, StringConstraints
 from pydantic_core import core_schema
 
 from regretless import plugins
@@ -19,8 +19,10 @@ from regretless.registry import require_known
 Address = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """Where a result is stored."""
 
-Work = Annotated[Experiment | Task | None, GetPydanticSchema(lambda source, handler: core_schema.none_schema())]
-"""What a cell computes; never read from a file."""
+Work = Annotated[
+    Experiment | Task | None, Field(exclude=True), GetPydanticSchema(lambda source, handler: core_schema.none_schema())
+]
+"""What a cell computes; never written to a file or read from one."""
 
 KINDS = ("table", "curves", "bars", "lines", "heatmap", "models", "arena")
 """How the report shows panels; packages may add kinds."""
