@@ -2,9 +2,10 @@
 
 import dataclasses
 import difflib
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
@@ -23,8 +24,14 @@ if TYPE_CHECKING:
 OBSERVED = {"totals": 1, "costs": 2, "values": 2, "times": 1, "propensities": 1}
 """Optional parts of a history with their number of axes; NaN means not known."""
 
+COSTS = ("totals", "costs", "values")
+"""Parts that say what a round cost; rewards if the sense is "max"."""
+
 SINGLE = {"totals": "total", "times": "time", "propensities": "propensity"}
 """Parts with one number for each round, with the name of their column."""
+
+SEVERAL = {"contexts": "context", "decisions": "decision", "costs": "cost", "values": "value", "instances": "instance"}
+"""Parts with several numbers for each round, with the beginning of the names of their columns."""
 
 Names = str | Sequence[str]
 
@@ -34,12 +41,12 @@ class HistoryRound(NamedTuple):
 
     context: np.ndarray
     decision: np.ndarray
-    total: float | None
-    costs: np.ndarray | None
-    values: np.ndarray | None
-    instance: Any
-    time: float | None
-    propensity: float | None
+    total: float | None = None
+    costs: np.ndarray | None = None
+    values: np.ndarray | None = None
+    instance: Any = None
+    time: float | None = None
+    propensity: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -105,11 +112,11 @@ class History:
         contexts = _numbers("contexts", _encode(self.contexts, self.columns, decisions.shape[1]), (2, 3))
         parts: dict[str, Any] = {"contexts": contexts, "decisions": decisions}
         for name in parts:
-            _require_rows(name, ~np.isfinite(parts[name]), "finite numbers, got NaN or infinity; leave such rounds out")
+            _require_rows(name, parts[name], ~np.isfinite(parts[name]), "finite numbers (leave other rounds out)")
         for name, axes in OBSERVED.items():
             if getattr(self, name) is not None:
                 parts[name] = _numbers(name, getattr(self, name), (axes,))
-                _require_rows(name, np.isinf(parts[name]), "finite numbers (NaN: not known), got infinity")
+                _require_rows(name, parts[name], np.isinf(parts[name]), "finite numbers (NaN: not known)")
         if self.instances is not None:
             parts["instances"] = tuple(self.instances)
         lengths = {name: len(table) for name, table in parts.items()}
@@ -122,8 +129,9 @@ class History:
                 f"{parts['costs'].shape}"
             )
         if "propensities" in parts:
-            wrong = (parts["propensities"] <= 0) | (parts["propensities"] > 1)
-            _require_rows("propensities", wrong, "a probability above 0 and at most 1 (NaN: not known)", parts)
+            chances = parts["propensities"]
+            expected = "a probability above 0 and at most 1 (NaN: not known)"
+            _require_rows("propensities", chances, (chances <= 0) | (chances > 1), expected)
         for name, table in parts.items():
             object.__setattr__(self, name, table)
 
@@ -135,10 +143,9 @@ class History:
 
     def __repr__(self) -> str:
         known = []
-        for name in OBSERVED:
-            if (table := getattr(self, name)) is not None:
-                count = int(np.any(~np.isnan(table.reshape(len(self), -1)), axis=1).sum()) if len(self) else 0
-                known.append(name if count == len(self) else f"{name} of {_count_rounds(count)}")
+        for name, table in self._tables(OBSERVED).items():
+            count = int(_known_rows(table).sum())
+            known.append(name if count == len(self) else f"{name} of {_count_rounds(count)}")
         known += ["instances"] if self.instances is not None else []
         known += ["named columns"] if self.columns is not None else []
         known += ["rewards"] if self.sense == "max" else []
@@ -155,17 +162,16 @@ class History:
         if isinstance(rows, int | np.integer):
             if not -len(self) <= rows < len(self):
                 raise IndexError(f"history: expected a row from 0 to {len(self) - 1}, got {rows}")
-            known = {
-                SINGLE.get(part, part): None if (t := getattr(self, part)) is None else _known(t[rows])
-                for part in OBSERVED
-            }
-            context, decision = self.contexts[rows], self.decisions[rows]
-            return HistoryRound(context=context, decision=decision, instance=self.instance(int(rows)), **known)
+            known = {SINGLE.get(name, name): _known(table[rows]) for name, table in self._tables(OBSERVED).items()}
+            return HistoryRound(self.contexts[rows], self.decisions[rows], instance=self.instance(int(rows)), **known)
         chosen = np.arange(len(self))[rows]
-        parts: dict[str, Any] = {name: None if (t := getattr(self, name)) is None else t[chosen] for name in OBSERVED}
+        parts = {name: table[chosen] for name, table in self._tables(("contexts", "decisions", *OBSERVED)).items()}
         instances = None if self.instances is None else [self.instances[i] for i in chosen]
-        contexts, decisions = self.contexts[chosen], self.decisions[chosen]
-        return dataclasses.replace(self, contexts=contexts, decisions=decisions, instances=instances, **parts)
+        return dataclasses.replace(self, instances=instances, **parts)
+
+    def _tables(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return those of the parts that there are."""
+        return {name: table for name in names if (table := getattr(self, name)) is not None}
 
     def instance(self, row: int) -> Any:
         """Return what had changed in the feasible set in a round, None if there are no instances."""
@@ -179,9 +185,8 @@ class History:
         numpy.ndarray of bool
         """
         seen = np.zeros(len(self), bool)
-        for table in (self.totals, self.costs, self.values):
-            if table is not None:
-                seen |= np.any(~np.isnan(table.reshape(len(self), -1)), axis=1)
+        for table in self._tables(COSTS).values():
+            seen |= _known_rows(table)
         return seen
 
     def as_costs(self) -> Self:
@@ -193,10 +198,7 @@ class History:
         """
         if self.sense == "min":
             return self
-        negated: dict[str, Any] = {
-            name: None if (table := getattr(self, name)) is None else -table for name in ("totals", "costs", "values")
-        }
-        return dataclasses.replace(self, sense="min", **negated)
+        return dataclasses.replace(self, sense="min", **{name: -table for name, table in self._tables(COSTS).items()})
 
     @classmethod
     def from_pandas(
@@ -208,7 +210,7 @@ class History:
         total: str | None = None,
         costs: Sequence[str] | None = None,
         values: Sequence[str] | None = None,
-        instance: Sequence[str] | Mapping[str, Names] | None = None,
+        instance: Names | Mapping[str, Names] | None = None,
         time: str | None = None,
         propensity: str | None = None,
         sense: Literal["min", "max"] = "min",
@@ -230,9 +232,9 @@ class History:
             Column with the total cost; empty cells are not known.
         costs, values : list of str, optional
             Columns with the costs of single coordinates, or with the rows of a measurement.
-        instance : list of str, or mapping of str to columns, optional
+        instance : list of str, mapping of str to columns, or str, optional
             Columns that make an array for each round, such as a mask; or by key for oracles whose instances are
-            dictionaries, with one column for a number and a list of columns for an array.
+            dictionaries, with one column for a number and a list of columns for an array; or a column of JSON texts.
         time, propensity : str, optional
             Columns with times (seconds or dates) and with the probability of the decision.
         sense : {"min", "max"}, default "min"
@@ -250,14 +252,8 @@ class History:
         pandas = extras.require("pandas", extra="data")
         if not isinstance(frame, pandas.DataFrame):
             raise SettingsError(f"history: expected a pandas DataFrame, got a {type(frame).__name__}")
-        named: dict[str, Any] = {
-            "decisions": decisions,
-            "totals": total,
-            "costs": costs,
-            "values": values,
-            "instances": instance,
-        }
-        named |= {"times": time, "propensities": propensity, "contexts": contexts}
+        named: dict[str, Any] = {"totals": total, "costs": costs, "values": values, "times": time}
+        named |= {"contexts": contexts, "decisions": decisions, "instances": instance, "propensities": propensity}
         if contexts is None and decisions is None:
             if any(names is not None for names in named.values()):
                 raise SettingsError("history: expected contexts and decisions next to the other columns, got neither")
@@ -265,11 +261,8 @@ class History:
         elif contexts is None or decisions is None:
             raise SettingsError("history: expected the columns of both contexts and decisions")
         columns = contexts if isinstance(contexts, Columns) else None
-        parts: dict[str, Any] = {
-            part: _read(frame, part, names)
-            for part, names in named.items()
-            if names is not None and names is not columns
-        }
+        named = {part: names for part, names in named.items() if names is not None and names is not columns}
+        parts: dict[str, Any] = {part: _read(frame, part, names) for part, names in named.items()}
         if columns is not None:
             parts["contexts"] = _read_named(frame, columns, len(decisions or ()))
         return cls(**parts, sense=sense, columns=columns)
@@ -358,7 +351,7 @@ class History:
         pandas.DataFrame
             With columns ``context_0``, … (``context_0_0``, … with feature rows; declared columns by their names),
             ``decision_0``, …, and where they are known ``total``, ``cost_0``, …, ``value_0``, …, ``time``,
-            ``propensity``, ``instance_0``, … or ``instance_KEY``, ….
+            ``propensity`` and ``instance_0``, …, or ``instance`` with JSON texts if instances are no rows of numbers.
         """
         pandas = extras.require("pandas", extra="data")
         parts: dict[str, Any] = {}
@@ -371,13 +364,8 @@ class History:
                 parts |= {f"{name}_{i}": [table[i][name] for table in cells] for name, i in places}
             else:
                 parts |= {name: [row[name] for row in cells] for name in self.columns.names}
-        parts |= _numbered("decision", self.decisions)
-        for part, name in (("costs", "cost"), ("values", "value")):
-            if getattr(self, part) is not None:
-                parts |= _numbered(name, getattr(self, part))
-        for part, name in SINGLE.items():
-            if getattr(self, part) is not None:
-                parts[name] = getattr(self, part)
+        for part, table in self._tables(("decisions", *OBSERVED)).items():
+            parts |= _numbered(SINGLE.get(part) or SEVERAL[part], table)
         if self.instances is not None:
             parts |= _instance_columns(self.instances)
         return pandas.DataFrame(parts)
@@ -411,22 +399,26 @@ def _known(entry: Any) -> Any:
     return float(entry) if np.ndim(entry) == 0 else entry
 
 
+def _known_rows(table: np.ndarray) -> np.ndarray:
+    """Return in which rounds any number of a part is known."""
+    return ~np.all(np.isnan(table), axis=tuple(range(1, table.ndim)))
+
+
 def _numbers(name: str, given: Any, axes: tuple[int, ...]) -> np.ndarray:
     array = parse_numbers(f"history: {name}", given)
     if array.ndim not in axes:
-        forms: dict[tuple[int, ...], str] = {(1,): "one number for each round", (2,): "a row of numbers for each round"}
-        expected = forms.get(axes, "a vector or feature rows for each round")
-        raise SettingsError(f"history: {name}: expected {expected}, got shape {array.shape}")
+        expected = {1: "one number", 2: "a row of numbers"}[axes[0]] if len(axes) == 1 else "a vector or feature rows"
+        raise SettingsError(f"history: {name}: expected {expected} for each round, got shape {array.shape}")
     array.flags.writeable = False
     return array
 
 
-def _require_rows(name: str, wrong: np.ndarray, expected: str, shown: Mapping[str, np.ndarray] | None = None) -> None:
+def _require_rows(name: str, table: np.ndarray, wrong: np.ndarray, expected: str) -> None:
     """Refuse a part in which any row is wrong."""
-    rows: Any = np.flatnonzero(np.any(wrong.reshape(len(wrong), -1), axis=1)) if wrong.size else []
+    rows = np.flatnonzero(np.any(wrong, axis=tuple(range(1, wrong.ndim))))
     if len(rows):
-        got = "" if shown is None else f", got {shown[name][rows[0]]:g}"
-        raise SettingsError(f"history: {name}, row {rows[0]}: expected {expected}{got}")
+        got = short_repr(table[rows[0]].tolist())
+        raise SettingsError(f"history: {name}, row {rows[0]}: expected {expected}, got {got}")
 
 
 def require_fitting(history: History, problem: "Problem", caller: str = "") -> None:
@@ -460,24 +452,21 @@ def _load(read: Callable[..., Any], path: str | os.PathLike[str], kind: str) -> 
 
 def _standard_names(names: list[str]) -> dict[str, Any]:
     """Return the columns of each part by the names that ``to_pandas`` writes, whatever their order."""
-    single, several = list(SINGLE.values()), ("context", "decision", "cost", "value", "instance")
     parts: dict[str, Any] = {part: name for part, name in SINGLE.items() if name in names}
-    grouped: dict[str, list[str]] = {}
-    for name in names:
-        head, _, tail = name.partition("_")
-        if tail and head in several:
-            grouped.setdefault(head, []).append(name)
-    for head in ("context", "decision"):
-        if head not in grouped:
+    if "instance" in names:
+        parts["instances"] = "instance"
+    for part, head in SEVERAL.items():
+        if columns := [name for name in names if name.startswith(f"{head}_")]:
+            parts[part] = _ordered_names(head, columns)
+        elif part in ("contexts", "decisions"):
             raise SettingsError(f"history: expected columns {head}_0, {head}_1, …, got {', '.join(names[:8])}")
-    for name in names:
-        if name not in single and name.partition("_")[0] not in grouped:
-            _refuse_misspelled(name, [*single, *(f"{head}_0" for head in several)])
-    for head, columns in grouped.items():
-        if head == "instance" and not any(re.match(r"instance_[0-9]", name) for name in columns):
-            parts["instances"] = _keyed_names(columns)
-        else:
-            parts[f"{head}s"] = _ordered_names(head, columns)
+    known = [*SINGLE.values(), *(f"{head}_0" for head in SEVERAL.values())]
+    for name in names:  # one that was probably meant for a history is refused, any other is ignored
+        near = difflib.get_close_matches(name.partition(".")[0].lower(), known, n=1, cutoff=0.7)
+        if near and name not in known and name.partition("_")[0] not in SEVERAL.values():
+            raise SettingsError(
+                f"history: unknown column {name!r}; did you mean {near[0]!r}? rename it, or leave it out"
+            )
     return parts
 
 
@@ -501,35 +490,13 @@ def _ordered_names(head: str, names: Sequence[str]) -> list[Any]:
     return [_ordered_names(name, groups[name]) for name in numbered]
 
 
-def _keyed_names(names: Sequence[str]) -> dict[str, Names]:
-    """Return the columns of dictionary instances by key: ``instance_KEY``, or ``instance_KEY_0``, … for an array."""
-    arrays: dict[str, list[str]] = {}
-    keyed: dict[str, Names] = {}
-    for name in names:
-        head, _, index = name.rpartition("_")
-        if head != "instance" and index.isdigit():
-            arrays.setdefault(head.removeprefix("instance_"), []).append(name)
-        else:
-            keyed[name.removeprefix("instance_")] = name
-    for key, columns in arrays.items():
-        if key in keyed:
-            raise SettingsError(f"history: column {keyed[key]!r} is ambiguous: there is an array of that name too")
-        keyed[key] = _ordered_names(f"instance_{key}", columns)
-    return keyed
-
-
-def _refuse_misspelled(name: str, known: Sequence[str]) -> None:
-    """Refuse a column that was probably meant for a history; any other is ignored."""
-    near = difflib.get_close_matches(name.partition(".")[0].lower(), known, n=1, cutoff=0.7)
-    if near:
-        raise SettingsError(f"history: unknown column {name!r}; did you mean {near[0]!r}? rename it, or leave it out")
-
-
 def _read(frame: "pd.DataFrame", part: str, names: Any) -> Any:
     """Return a part of a history from its columns."""
     if part == "instances" and isinstance(names, Mapping):
         arrays = {key: _read_columns(frame, part, chosen) for key, chosen in names.items()}
         return [{key: array[row] for key, array in arrays.items()} for row in range(len(frame))]
+    if part == "instances" and isinstance(names, str):
+        return _read_json(frame, names)
     single = part in SINGLE
     if single != isinstance(names, str):
         argument = {**SINGLE, "instances": "instance"}.get(part, part)
@@ -548,14 +515,30 @@ def _read_columns(frame: "pd.DataFrame", part: str, names: Names) -> np.ndarray:
     return np.stack([_read_column(frame, name, part) for name in names], axis=1) if names else np.zeros((len(frame), 0))
 
 
-def _read_column(frame: "pd.DataFrame", name: Any, part: str) -> np.ndarray:
-    """Return a column as numbers, times as seconds; NaN where a cell is empty."""
-    pandas = extras.require("pandas", extra="data")
+def _column(frame: "pd.DataFrame", name: Any) -> "pd.Series[Any]":
     if name not in frame.columns:
         require_known("column", str(name), [str(column) for column in frame.columns], " of the table")
     column = frame[name]
     if column.ndim != 1:
         raise SettingsError(f"history: expected one column {name!r}, got {column.shape[1]} of that name")
+    return column
+
+
+def _read_json(frame: "pd.DataFrame", name: str) -> list[Any]:
+    """Return a column of JSON texts as objects, in which lists are arrays."""
+
+    def to_arrays(mapping: dict[str, Any]) -> dict[str, Any]:
+        return {key: np.asarray(value) if isinstance(value, list) else value for key, value in mapping.items()}
+
+    try:
+        return [json.loads(text, object_hook=to_arrays) for text in _column(frame, name)]
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"history: column {name!r}: expected JSON in every row: {error}") from None
+
+
+def _read_column(frame: "pd.DataFrame", name: Any, part: str) -> np.ndarray:
+    """Return a column as numbers, times as seconds; NaN where a cell is empty."""
+    pandas, column = extras.require("pandas", extra="data"), _column(frame, name)
     dates = part == "times" and not pandas.api.types.is_numeric_dtype(column)
     read = (
         pandas.to_datetime(column, errors="coerce", utc=True) if dates else pandas.to_numeric(column, errors="coerce")
@@ -590,23 +573,12 @@ def _numbered(name: str, table: np.ndarray) -> dict[str, np.ndarray]:
     return {"_".join(map(str, (name, *place))): table[(slice(None), *place)] for place in places}
 
 
-def _instance_columns(instances: Sequence[Any]) -> dict[str, np.ndarray]:
-    """Return columns of instances that are a row of numbers each, or dictionaries of numbers and rows of them."""
+def _instance_columns(instances: Sequence[Any]) -> dict[str, Any]:
+    """Return a column for each number if instances are rows of numbers, one with JSON texts if they are not."""
     try:
-        if all(isinstance(instance, Mapping) for instance in instances):
-            keys = list(dict.fromkeys(key for instance in instances for key in instance))
-            arrays = {f"instance_{key}": np.array([instance[key] for instance in instances], float) for key in keys}
-        else:
-            arrays = {"instance": np.stack([np.asarray(instance, float) for instance in instances])}
-        valid = all(table.ndim in ((1, 2) if name != "instance" else (2,)) for name, table in arrays.items())
-    except (TypeError, ValueError, KeyError):
-        valid = False
-    if not valid:
-        raise SettingsError(
-            "history: expected instances that are one row of numbers each, or dictionaries of numbers and rows of "
-            "them, to make columns of them"
-        )
-    columns: dict[str, np.ndarray] = {}
-    for name, table in arrays.items():
-        columns |= _numbered(name, table)
-    return columns
+        table = np.array(instances, float)
+    except (TypeError, ValueError):  # dictionaries, or rows of different lengths
+        table = np.zeros(0)
+    if table.ndim == 2:
+        return _numbered("instance", table)
+    return {"instance": [json.dumps(instance, default=lambda array: array.tolist()) for instance in instances]}
