@@ -83,7 +83,7 @@ _OTHER_PAIRS = [pair for pair in itertools.product(MARKERS, DASHES) if pair not 
 REFERENCE_DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot", "dashdotdot")
 
 
-class Palette:
+class Palette(dict[str, Style]):
     """Assign styles to labels: a label keeps its style, and two labels never share one.
 
     >>> palette = Palette()
@@ -92,16 +92,13 @@ class Palette:
     """
 
     def __init__(self) -> None:
-        self._assigned: dict[str, Style] = {}
+        super().__init__(POLICY_STYLES)
 
-    def __getitem__(self, label: str) -> Style:
-        if label in POLICY_STYLES:
-            return POLICY_STYLES[label]
-        if label not in self._assigned:
-            index = len(self._assigned)
-            pair = _OTHER_PAIRS[8 * index % len(_OTHER_PAIRS)]  # neighbours differ in marker and dashes
-            self._assigned[label] = Style(OTHER_COLOURS[index % len(OTHER_COLOURS)], *pair)
-        return self._assigned[label]
+    def __missing__(self, label: str) -> Style:
+        index = len(self) - len(POLICY_STYLES)
+        pair = _OTHER_PAIRS[8 * index % len(_OTHER_PAIRS)]  # neighbours differ in marker and dashes
+        self[label] = Style(OTHER_COLOURS[index % len(OTHER_COLOURS)], *pair)
+        return self[label]
 
 
 # --- Descriptions of charts -----------------------------------------------------------------------------------------
@@ -282,6 +279,8 @@ def regret_plot(
     references: Iterable[tuple[str, float]] = (),
     quantity: str = "average",
     log: bool | None = None,
+    palette: Palette | None = None,
+    last: int | None = None,
 ) -> Plot:
     """Return the curves of several results with reference lines, given by name and mean final regret.
 
@@ -295,6 +294,10 @@ def regret_plot(
         ``"average"``, ``"cumulative"``, or the name of a diagnostic.
     log : bool, optional
         Whether the y axis is logarithmic; by default as it suits.
+    palette : Palette, optional
+        Styles of the labels; by default a new one.
+    last : int, optional
+        The last round to show; by default the end of the longest run.
 
     Raises
     ------
@@ -302,17 +305,17 @@ def regret_plot(
         If no result has this quantity.
     """
     usable = {label: r for label, r in results.items() if quantity in QUANTITIES or quantity in r.diagnostics}
-    if not usable:
+    if results and not usable:
         known = [*QUANTITIES, *sorted({name for result in results.values() for name in result.diagnostics})]
         raise SettingsError(f"plot: expected a quantity among {', '.join(known)}, got {quantity!r}")
-    palette = Palette()
-    drawn = [regret_line(label, palette[label], result, quantity) for label, result in usable.items()]
-    lines = [line for line in drawn if line is not None]
-    horizon = max(result.regret.shape[1] for result in results.values())
+    styles = Palette() if palette is None else palette
+    drawn = [regret_line(label, styles[label], result, quantity) for label, result in usable.items()]
+    horizon = max((result.regret.shape[1] for result in results.values()), default=1)
     share = {"average": 1.0 / horizon, "cumulative": 1.0}.get(quantity)
     levels = [] if share is None else [(name, total * share) for name, total in references]
+    lines = [line for line in drawn if line is not None]
     log = log if quantity == "average" else bool(log)
-    return curve_plot(QUANTITIES.get(quantity, quantity), lines, levels, horizon, horizon, log)
+    return curve_plot(QUANTITIES.get(quantity, quantity), lines, levels, horizon, min(last or horizon, horizon), log)
 
 
 def plot_results(
@@ -371,7 +374,8 @@ def plot_results(
 
 PRINT_SIZE = (3.25, 2.3)
 """Inches of a chart of one column."""
-HEAT_COLOURS = [[0.0, "#f6f1dc"], [0.3, "#b9d9c0"], [0.65, "#4f9d9a"], [1.0, "#123f52"]]
+LINE_LOOK = {"linewidth": 1.1, "markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.3}
+HEAT_COLOURS = [(0.0, "#f6f1dc"), (0.3, "#b9d9c0"), (0.65, "#4f9d9a"), (1.0, "#123f52")]
 
 
 @contextlib.contextmanager
@@ -410,10 +414,7 @@ def draw_sheet(charts: Sequence[tuple[str, Plot | HeatMap]], size: tuple[float, 
         drawn = list(grid.flat[: len(charts)])
         for axes, (title, plot) in zip(drawn, charts, strict=True):
             axes.set_title(_plain(title, 60))
-            if isinstance(plot, HeatMap):
-                draw_heat_map(axes, plot)
-            else:
-                draw_on(axes, plot)
+            (draw_heat_map if isinstance(plot, HeatMap) else draw_on)(axes, plot)
         if len({axes.get_ylabel() for axes in drawn}) == 1:  # a title that all share stands at the left only
             for index, axes in enumerate(drawn):
                 axes.set_ylabel(axes.get_ylabel() if index % columns == 0 else "")
@@ -430,15 +431,11 @@ def _plain(label: str, length: int = 40) -> str:
 def draw_on(axes: "Axes", plot: Plot) -> None:
     """Draw a chart without title and legend on matplotlib's axes."""
     for index, line in enumerate(plot.lines):
-        {"curves": _draw_curve, "points": _draw_points, "bars": _draw_bar}[plot.form](axes, plot, line, index)
+        _draw_line(axes, plot, line, index)
     for dash, line in plot.visible_references().items():
-        look = {
-            "color": QUIET_COLOUR,
-            "linewidth": 0.9,
-            "linestyle": _linestyle(dash),
-            "zorder": 1.5 + (plot.form == "bars"),
-        }
-        axes.plot(_places(line, plot), line.y, label=_plain(display_name(line.label)), **look)
+        look = {"color": QUIET_COLOUR, "linewidth": 0.9, "linestyle": _linestyle(dash)}
+        label, order = _plain(display_name(line.label)), 2.5 if plot.form == "bars" else 1.5
+        axes.plot(_places(line, plot), line.y, label=label, zorder=order, **look)
     _set_axes(axes, plot)
     if not plot.lines:
         axes.text(0.5, 0.5, EMPTY, transform=axes.transAxes, ha="center", va="center", wrap=True)
@@ -448,39 +445,24 @@ def _linestyle(dash: str) -> Any:
     return (0, DASHES[dash]) if DASHES[dash] else "-"
 
 
-def _look(line: Line) -> dict[str, Any]:
+def _draw_line(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
+    """Draw a curve with its band, points or a bar; ``index`` keeps markers and error bars of several apart."""
     assert line.style is not None
-    return {
-        "label": _plain(display_name(line.label)),
-        "color": line.style.colour,
-        "linestyle": _linestyle(line.style.dash),
-        "marker": MARKERS[line.style.marker],
-        "markersize": 4.2,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.3,
-        "linewidth": 1.1,
-    }
-
-
-def _draw_curve(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
-    """Draw a curve with its band and a few markers, placed differently from its neighbours' markers."""
-    axes.plot(line.x, line.y, markevery=(0.03 * (index % 7), 0.21), **_look(line))
+    colour, x, errors = line.style.colour, _places(line, plot), line.error_bars(plot.y.log)
+    if plot.form == "bars":
+        axes.bar(x, line.y, yerr=errors, color=colour, width=0.7, capsize=2, error_kw={"linewidth": 0.8})
+        axes.grid(False, axis="x")
+        return
+    look = {"color": colour, "linestyle": _linestyle(line.style.dash), "marker": MARKERS[line.style.marker]}
+    look |= {"label": _plain(display_name(line.label)), **LINE_LOOK}
+    if plot.form == "points":
+        places = [float(place) for other in plot.lines for place in _places(other, plot)]
+        shift = 0.012 * (max(places) - min(places)) * (index - (len(plot.lines) - 1) / 2)
+        axes.errorbar([place + shift for place in x], line.y, errors, capsize=1.5, elinewidth=0.7, **look)
+        return
+    axes.plot(x, line.y, markevery=(0.03 * (index % 7), 0.21), **look)
     if line.error is not None:
-        low, high = line.band(plot.y.log)
-        axes.fill_between(line.x, low, high, color=_look(line)["color"], alpha=BAND_OPACITY, linewidth=0)
-
-
-def _draw_points(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
-    places = [float(place) for other in plot.lines for place in _places(other, plot)]
-    shift = 0.012 * (max(places) - min(places)) * (index - (len(plot.lines) - 1) / 2)  # error bars stand side by side
-    x = [place + shift for place in _places(line, plot)]
-    axes.errorbar(x, line.y, line.error_bars(plot.y.log), capsize=1.5, elinewidth=0.7, **_look(line))
-
-
-def _draw_bar(axes: "Axes", plot: Plot, line: Line, index: int) -> None:
-    look = {"color": _look(line)["color"], "width": 0.7, "capsize": 2, "error_kw": {"linewidth": 0.8}}
-    axes.bar(_places(line, plot), line.y, yerr=line.error_bars(plot.y.log), **look)
-    axes.grid(False, axis="x")
+        axes.fill_between(x, *line.band(plot.y.log), color=colour, alpha=BAND_OPACITY, linewidth=0)
 
 
 def _places(line: Line, plot: Plot) -> list[Any]:
@@ -523,7 +505,7 @@ def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
     """Draw numbers with colours behind them."""
     colors = require("matplotlib.colors", extra="plots")
     shares = heat_map.colours()
-    colours = colors.LinearSegmentedColormap.from_list("regret", [(share, colour) for share, colour in HEAT_COLOURS])
+    colours = colors.LinearSegmentedColormap.from_list("regret", HEAT_COLOURS)
     axes.imshow(shares, aspect="auto", cmap=colours, vmin=0.0, vmax=1.0)
     for (i, j), value in np.ndenumerate(heat_map.grid):
         colour = "white" if shares[i, j] > 0.5 else "black"
@@ -578,9 +560,9 @@ def plotly_chart(plot: Plot) -> Chart:
     """Return a chart as plotly data for the page."""
     traces = [trace for line in plot.lines for trace in _line_traces(line, plot)]
     for dash, line in plot.visible_references().items():
-        label, hover = plain_label(display_name(line.label)), "%{y:.4g}<extra>%{fullData.name}</extra>"
-        look = {"dash": _plotly_dash(dash), "width": 1.3}
-        traces.append(_trace(line, plot, mode="lines", name=label, line=look, meta="reference", hovertemplate=hover))
+        look = {"color": QUIET_COLOUR, "dash": _plotly_dash(dash), "width": 1.3}
+        hover = "%{y:.4g}<extra>%{fullData.name}</extra>"
+        traces.append(_trace(line, plot, hover, mode="lines", line=look, meta="reference"))
     return {"data": traces, "layout": {"xaxis": _plotly_axis(plot.x), "yaxis": _plotly_axis(plot.y)}, "kind": plot.form}
 
 
@@ -598,62 +580,48 @@ def _plotly_axis(axis: Axis) -> Chart:
     return layout
 
 
-def _trace(line: Line, plot: Plot, /, **more: Any) -> Chart:
+def _trace(line: Line, plot: Plot, hover: str, /, **more: Any) -> Chart:
+    """Return a line as a trace; categories are shortened where they are long."""
     x: list[Any] = list(line.x)
     if plot.x.categories:
         names = [str(name) for name in plot.categories()]
         shown = dict(zip(names, category_labels(names), strict=True))
         x = [shown[str(place)] for place in line.x]
-    return {"type": "scatter", "x": x, "y": rounded(line.y), **more}
+    name = plain_label(display_name(line.label))
+    return {"type": "scatter", "x": x, "y": rounded(line.y), "name": name, "hovertemplate": hover, **more}
 
 
 def _line_traces(line: Line, plot: Plot) -> list[Chart]:
     """Return the traces of a curve with its band, of points with error bars, or of a bar."""
     assert line.style is not None
-    colour, name = line.style.colour, plain_label(display_name(line.label))
-    bars = line.error_bars(plot.y.log)
+    colour, bars = line.style.colour, line.error_bars(plot.y.log)
     error: Chart = {}
-    if bars is not None and plot.form != "curves":
+    if bars is not None:
         sizes = {"array": rounded(bars[1]), "arrayminus": rounded(bars[0]), "symmetric": False}
         error = {"error_y": {"type": "data", **sizes, "thickness": 1.2, "width": 3, "color": QUIET_COLOUR}}
     if plot.form == "bars":
-        hover = {"showlegend": False, "hovertemplate": "%{x}: %{y:.4g}<extra></extra>"}
-        return [_trace(line, plot, name=name, marker={"color": colour}, **hover, **error) | {"type": "bar"}]
-    look: Chart = {"name": name, "legendgroup": line.label}
+        look: Chart = {"type": "bar", "marker": {"color": colour}, "showlegend": False}
+        return [_trace(line, plot, "%{x}: %{y:.4g}<extra></extra>", **look, **error)]
+    look = {"mode": "lines+markers", "legendgroup": line.label}
     look["marker"] = {"color": colour, "symbol": line.style.marker, "size": 8}
     look["line"] = {"color": colour, "width": 2, "dash": _plotly_dash(line.style.dash)}
     if plot.form == "points":
-        hovertemplate = "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>"
-        return [_trace(line, plot, mode="lines+markers", hovertemplate=hovertemplate, **look, **error)]
-    hovertemplate = "%{x:,} rounds: %{y:.4g}<extra>%{fullData.name}</extra>"
-    mode = "lines" if len(line.x) > 1 else "markers"
-    curve = _trace(line, plot, mode=mode, hovertemplate=hovertemplate, **look)
+        return [_trace(line, plot, "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>", **look, **error)]
+    look["mode"] = "lines" if len(line.x) > 1 else "markers"
+    curve = _trace(line, plot, "%{x:,} rounds: %{y:.4g}<extra>%{fullData.name}</extra>", **look)
     if line.error is None:
         return [curve]
     low, high = line.band(plot.y.log)
-    edge = Line(line.label, [*line.x, *line.x[::-1]], np.concatenate([high, low[::-1]]))
-    fill = {"fill": "toself", "fillcolor": translucent(colour), "line": {"width": 0}}
-    quiet = {"legendgroup": line.label, "showlegend": False, "hoverinfo": "skip"}
-    return [_trace(edge, plot, mode="lines", **quiet, **fill), curve]
-
-
-def translucent(colour: str, opacity: float = BAND_OPACITY) -> str:
-    """Return a colour with an opacity.
-
-    >>> translucent("#ff0000", 0.5)
-    'rgba(255,0,0,0.5)'
-    """
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity:g})"
+    edge: Chart = {"x": [*line.x, *line.x[::-1]], "y": rounded(np.concatenate([high, low[::-1]]))}
+    fill = {"fill": "toself", "fillcolor": colour, "opacity": BAND_OPACITY, "line": {"width": 0}}
+    quiet = {"mode": "lines", "legendgroup": line.label, "showlegend": False, "hoverinfo": "skip"}
+    return [{"type": "scatter", **edge, **quiet, **fill}, curve]
 
 
 def plotly_figure(plot: Plot) -> Any:
     """Return a plotly figure that is readable on light and dark backgrounds."""
     graph_objects = require("plotly.graph_objects", extra="plots")
     chart = plotly_chart(plot)
-    for trace in chart["data"]:
-        if trace.pop("meta", None) == "reference":
-            trace["line"]["color"] = QUIET_COLOUR
     layout = {**chart["layout"], "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
     layout |= {"font": {"color": "#808896"}, "margin": {"t": 30, "r": 20}, "height": 420}
     for axis in ("xaxis", "yaxis"):

@@ -66,19 +66,18 @@ def write_report(store: ResultStore, folder: Path) -> Page:
     """
     page = content.read_page(store)
     sections = make_sections(page)
-    tables, figures = folder / "tables", folder / "figures"
-    tables.mkdir(parents=True, exist_ok=True)
-    figures.mkdir(parents=True, exist_ok=True)
+    for subfolder in ("tables", "figures"):
+        (folder / subfolder).mkdir(parents=True, exist_ok=True)
     write_text(folder / "report.html", render_page(page, sections))
     write_text(folder / "report.md", render_markdown(page, sections))
-    write_text(tables / "cells.csv", results_table(page).to_csv())
+    write_text(folder / "tables" / "cells.csv", results_table(page).to_csv())
     for block in (block for section in sections for block in section.blocks()):
         if isinstance(block, Table):
-            write_text(tables / f"{block.name}.csv", block.to_csv())
+            write_text(folder / "tables" / f"{block.name}.csv", block.to_csv())
         elif isinstance(block, Chart) and (isinstance(block.plot, HeatMap) or block.plot.lines):
             figure = draw(block.plot, block.title)
             for suffix in (".pdf", ".png"):
-                save_figure(figure, figures / f"{block.id.removeprefix('chart-')}{suffix}")
+                save_figure(figure, folder / "figures" / f"{block.id.removeprefix('chart-')}{suffix}")
     return page
 
 
@@ -92,37 +91,33 @@ def make_sections(page: Page) -> list[Section]:
     """
     places = page.places()
     sections = [study_section(page, study, places[study.name]) for study in page.studies]
-    for added in _from_extensions("sections", page):
-        sections += added
-    return sections
+    return [*sections, *_from_extensions("sections", page)]
 
 
 def _from_extensions(method: str, page: Page) -> list[Any]:
-    """Return what packages answer for this page."""
-    functions: list[Callable[[Page], Any]] = [
+    """Return what packages add to this page."""
+    functions: list[Callable[[Page], Sequence[Any]]] = [
         getattr(part, method) for part in REPORT.usable().values() if hasattr(part, method)
     ]
-    return [function(page) for function in functions]
+    return [added for function in functions for added in function(page)]
 
 
 def study_section(page: Page, study: Study, place: str) -> Section:
     """Return the section of a study: a card or several for every panel with results."""
     names = content.file_names((panel.title for panel in study.panels), place)
+    shown = [(panel, name, page.views(panel)) for panel, name in zip(study.panels, names, strict=True)]
     cards: list[Card] = []
-    empty: list[str] = []
-    for panel, name in zip(study.panels, names, strict=True):
-        views = page.views(panel)
+    for panel, name, views in shown:
         if views:
             context = panels.PanelContext(page, study, panel, views, name if name == place else f"{place}_{name}")
             cards += panels.panel_function(context.kind)(context)
-        elif panel.title:
-            empty.append(panels.BENCHMARK_NAMES.get(panel.title, panel.title))
     notes: tuple[Note, ...] = ()
     if missing := page.missing(study):
-        which = f" ({join_words(empty)})" if empty else ""
-        words = f"{count_text(len(missing), 'result')} not computed yet{which}; resume with:"
-        notes = (Note(words, page.campaigns[study.name].command),)
-    about = " ".join(filter(None, (study.about, scale_text([v for p in study.panels for v in page.views(p)]))))
+        empty = [panel.title for panel, _, views in shown if panel.title and not views]
+        which = f" ({join_words([panels.BENCHMARK_NAMES.get(title, title) for title in empty])})" if empty else ""
+        text = f"{count_text(len(missing), 'result')} not computed yet{which}; resume with:"
+        notes = (Note(text, page.campaigns[study.name].command),)
+    about = " ".join(filter(None, (study.about, scale_text([view for _, _, views in shown for view in views]))))
     return Section(place, study.title or study.name, about, tuple(cards), page.campaigns[study.name].command, notes)
 
 
@@ -166,10 +161,8 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
     jinja2 = require("jinja2", extra="report")
     markup = require("markupsafe", extra="report").Markup
     assets = resources.files("regretless.experiments.report") / "assets"
-    texts = {name: (assets / name).read_text(encoding="utf-8") for name in ("page.html.jinja", "page.css", "page.js")}
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        texts["page.html.jinja"]
-    )
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string((assets / "page.html.jinja").read_text(encoding="utf-8"))
     blocks = [block for section in sections for block in section.blocks() if isinstance(block, Chart)]
     charts = {block.id: plotly_chart(block.plot) for block in blocks if not isinstance(block.plot, HeatMap)}
     embedded = json.dumps(charts, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -177,8 +170,8 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
     return str(
         template.render(
             title="All tables and figures" if len(page.studies) > 3 else titles,
-            css=markup(texts["page.css"]),
-            js=markup(texts["page.js"]),
+            css=markup((assets / "page.css").read_text(encoding="utf-8")),
+            js=markup((assets / "page.js").read_text(encoding="utf-8")),
             plotly=markup(require("plotly.offline", extra="report").get_plotlyjs()),
             charts=markup(embedded),
             format_number=format_number,
@@ -229,17 +222,15 @@ def summarise(page: Page) -> list[Sentence]:
         sentences.append([Value(f"{reproduced} of {values} are within three standard errors.")])
     elif any(study.collection for study in page.studies):
         sentences.append([Value("These runs are not comparable with published values, which are left out.")])
-    for added in _from_extensions("summary", page):
-        sentences += added
+    sentences += _from_extensions("summary", page)
     lowest = [sentence for study in page.studies if not study.collection for sentence in _lowest_means(page, study)]
     sentences += lowest[:MAX_SENTENCES]
     if len(lowest) > MAX_SENTENCES:
         sentences.append([Value(f"{count_text(len(lowest) - MAX_SENTENCES, 'more cell')} below.")])
     parts: list[Value] = []
-    for study in page.studies:
-        if missing[study.name]:
-            words = f"{(study.title or study.name).split(':')[0]} ({count_text(len(missing[study.name]), 'result')})"
-            parts += [Value(", " if parts else "Not computed yet: "), Value(words, link=places[study.name])]
+    for study in (study for study in page.studies if missing[study.name]):
+        text = f"{(study.title or study.name).split(':')[0]} ({count_text(len(missing[study.name]), 'result')})"
+        parts += [Value(", " if parts else "Not computed yet: "), Value(text, link=places[study.name])]
     return [*sentences, [*parts, Value(". ")]] if parts else sentences
 
 
@@ -254,9 +245,8 @@ def _lowest_means(page: Page, study: Study) -> list[Sentence]:
         key = tuple(view.addresses.values())
         if len(finite) < 2 or key in sentences:
             continue
-        texts = [
-            f"{r.label} {format_mean(r.mean(), r.standard_error())}" for r in sorted(finite, key=lambda r: r.mean())
-        ]
+        best, second, *_ = sorted(finite, key=lambda result: result.mean())
+        texts = [f"{each.label} {format_mean(each.mean(), each.standard_error())}" for each in (best, second)]
         few = view.replications < content.MIN_REPLICATIONS
         only = f", from {count_text(view.replications, 'replication')} only" if few else ""
         where = ", ".join(filter(None, (study.title or study.name, panel, view.label)))
@@ -270,11 +260,10 @@ def describe_environment(page: Page) -> list[tuple[str, list[str]]]:
     values: dict[str, list[str]] = {}
     for result in page.shown().values():
         about = result.environment
-        packages = (about.get("packages") or {}).items()
         facts = {
             "python": [about.get("python", "")],
             "platform": [about.get("platform", "")],
-            "packages": [", ".join(f"{name} {version}" for name, version in packages)],
+            "packages": [", ".join(map(" ".join, (about.get("packages") or {}).items()))],
             "devices": [" ".join(dict.fromkeys(str(device).split())) for device in about.get("devices", [])],
             "code": [str((result.extra.get("code") or {}).get("regretless", ""))],
         }

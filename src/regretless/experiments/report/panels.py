@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from regretless.experiments.report import content
 from regretless.experiments.report.content import Block, Card, CellView, Chart, Note, Page, Table, Value, row
 from regretless.experiments.study import Panel, Study
 from regretless.formatting import display_name, format_mean, format_number, unique_name
-from regretless.plots import EMPTY, Axis, HeatMap, Line, Plot, curve_plot, fit_axis, regret_line
+from regretless.plots import EMPTY, Axis, HeatMap, Line, Plot, fit_axis, regret_plot
 from regretless.registry import require_known
 from regretless.results import Reference, Result
 
@@ -81,12 +82,8 @@ class PanelContext:
 
     def card(self, blocks: Iterable[Block], title: str = "", wide: bool = False) -> Card:
         """Return a card with the title of the panel and the notices of its runs."""
-        notices = dict.fromkeys(
-            notice
-            for view in self.views
-            for result in view.results.values()
-            for notice in result.extra.get("notices", [])
-        )
+        results = [result for view in self.views for result in view.results.values()]
+        notices = dict.fromkeys(notice for result in results for notice in result.extra.get("notices", []))
         return Card(title or self.title, (*blocks, *map(Note, notices)), wide)
 
 
@@ -120,14 +117,9 @@ def show_table(context: PanelContext) -> list[Card]:
     marked = any(view.replications >= content.MIN_REPLICATIONS for view in views)
     blocks: list[Block] = [result_table(context), best_note(marked), *paired_tables(context)]
     cards = [context.card(blocks)]
-    drawn = {
-        address
-        for study in context.page.studies
-        for panel in study.panels
-        if (panel.kind or study.kind) in ("curves", "models")
-        for cell in panel.cells
-        for _, address in cell.arms
-    }
+    every = [(panel, panel.kind or study.kind) for study in context.page.studies for panel in study.panels]
+    curves = [cell for panel, kind in every if kind in ("curves", "models") for cell in panel.cells]
+    drawn = {address for cell in curves for _, address in cell.arms}
     if any(not drawn.issuperset(view.addresses.values()) for view in views):
         title = ": ".join(filter(None, (context.title, "regret per round")))
         cards.append(Card(title[0].upper() + title[1:], tuple(context.chart(panel_curves(context)))))
@@ -143,11 +135,8 @@ def result_table(context: PanelContext) -> Table:
         prefix = f"{view.label}: " if view.label and len(context.views) > 1 else ""
         best = view.best() if view.replications >= content.MIN_REPLICATIONS else None
         for label, result in view.results.items():
-            name = Value(
-                prefix + label,
-                swatch=context.page.palette[label].colour,
-                detail=f"{result.diverged} diverged" if result.diverged else "",
-            )
+            diverged = f"{result.diverged} diverged" if result.diverged else ""
+            name = Value(prefix + label, swatch=context.page.palette[label].colour, detail=diverged)
             cells = [name, *_result_cells(result, view.published.get(label))]
             rows.append(row(*cells[: len(head)], style="best" if label == best else ""))
         for line in view.results.references:
@@ -174,23 +163,18 @@ def paired_tables(context: PanelContext) -> list[Table]:
     """Return differences of final regret, paired by seed, for each cell."""
     tables = []
     for view in context.views:
-        rows = [each for each in view.results.rows() if each["difference"] is not None]
-        if not rows:
+        paired = [each for each in view.results.rows() if each["difference"] is not None]
+        if not paired:
             continue
-        base = rows[0]["against"]
-        body = tuple(
-            row(
-                each["policy"],
-                content.number_value(each["difference"]),
-                range_value(each["low"], each["high"]),
-                str(each["pairs"]),
-            )
-            for each in rows
-        )
+        base = paired[0]["against"]
         several = view.label if len(context.views) > 1 else ""
         title = ": ".join(filter(None, (several, f"Paired differences from {base}")))
         name = "_".join(filter(None, (context.name, several, "paired")))
-        tables.append(Table(name, ("policy", f"minus {base}", "95 % low to high", "pairs"), body, folded=title))
+        rows = []
+        for each in paired:
+            interval, pairs = range_value(each["low"], each["high"]), str(each["pairs"])
+            rows.append(row(each["policy"], content.number_value(each["difference"]), interval, pairs))
+        tables.append(Table(name, ("policy", f"minus {base}", "95 % low to high", "pairs"), tuple(rows), folded=title))
     return tables
 
 
@@ -209,13 +193,9 @@ def panel_curves(context: PanelContext, zoom: int | None = None) -> Plot:
     zoom : int, optional
         The last round to show; by default the panel's own.
     """
-    palette, results = context.page.palette, context.results()
-    horizon = max(view.rounds for view in context.views)
-    drawn = [regret_line(label, palette[label], result) for label, result in results.items() if result.regret.size]
-    lines = [line for line in drawn if line is not None]
-    levels = [(line.name, line.mean / horizon) for line in context.references]
-    last = min(zoom or context.panel.zoom or horizon, horizon)
-    return curve_plot("average regret per round", lines, levels, horizon, last)
+    results = {label: result for label, result in context.results().items() if result.regret.size}
+    levels = [(line.name, line.mean) for line in context.references]
+    return regret_plot(results, levels, palette=context.page.palette, last=zoom or context.panel.zoom)
 
 
 def show_curves(context: PanelContext) -> list[Card]:
@@ -227,14 +207,20 @@ def show_curves(context: PanelContext) -> list[Card]:
     return [context.card([*blocks, final_table(context)])]
 
 
+def final_line(context: PanelContext, label: str, x: Sequence[Any], results: Sequence[Result | None]) -> Line | None:
+    """Return the mean final regret of a policy at places on the x axis; None if there is no finite one."""
+    means = np.array([math.nan if result is None else result.mean() for result in results])
+    errors = np.array([math.nan if result is None else result.standard_error() for result in results])
+    if not np.isfinite(means).any():
+        return None
+    shown = np.nan_to_num(errors) if np.isfinite(errors).any() else None
+    return Line(label, list(x), means, shown, context.page.palette[label])
+
+
 def show_bars(context: PanelContext) -> list[Card]:
     """Show the final regrets of all arms as bars with the reference lines that are near."""
-    lines = []
-    for label, result in context.results().items():
-        if math.isfinite(mean := result.mean()):
-            error = result.standard_error()
-            errors = np.array([error]) if math.isfinite(error) else None
-            lines.append(Line(label, [label], np.array([mean]), errors, context.page.palette[label]))
+    bars = [final_line(context, label, [label], [result]) for label, result in context.results().items()]
+    lines = [line for line in bars if line is not None]
     names = [line.label for line in lines]
     references = [Line(line.name, names, np.full(len(names), line.mean)) for line in context.references if names]
     tips = [np.zeros(1), *(edge for line in lines for edge in line.band(False))]
@@ -267,14 +253,8 @@ def show_lines(context: PanelContext) -> list[Card]:
     x: list[float] | list[str] = list(cells) if values is None else sorted(values)
     columns = {label: dict(view.results) for label, view in cells.items()}
     policies = list(dict.fromkeys(label for results in columns.values() for label in results))
-    lines = []
-    for policy in policies:
-        results = [column.get(policy) for column in columns.values()]
-        means = np.array([math.nan if result is None else result.mean() for result in results])
-        errors = np.array([math.nan if result is None else result.standard_error() for result in results])
-        if np.isfinite(means).any():
-            shown = np.nan_to_num(errors) if np.isfinite(errors).any() else None
-            lines.append(Line(policy, x, means, shown, context.page.palette[policy]))
+    drawn = [final_line(context, name, x, [column.get(name) for column in columns.values()]) for name in policies]
+    lines = [line for line in drawn if line is not None]
     levels = [{line.name: line.mean for line in view.results.references} for view in cells.values()]
     names = dict.fromkeys(name for level in levels for name, mean in level.items() if math.isfinite(mean))
     references = [Line(name, x, np.array([level.get(name, math.nan) for level in levels])) for name in names]
@@ -312,16 +292,6 @@ def show_heat_map(context: PanelContext) -> list[Card]:
 
 # Arena
 
-OVERALL_COLUMNS: dict[str, Callable[[OverallScore], Value]] = {
-    "policy": lambda total: Value(total.policy),
-    "worlds": lambda total: Value(str(total.worlds)),
-    "relative": lambda total: content.number_value(total.relative),
-    "low to high": lambda total: range_value(*total.interval),
-    "over linear_old": lambda total: content.number_value(total.ratio_to_linear_old),
-    "worst world": lambda total: Value(f"{total.worst_world} ({format_number(total.worst_relative)})"),
-    "beats best fixed": lambda total: Value(f"{total.below_best_fixed} of {total.of_worlds_where_it_matters}"),
-    "µs": lambda total: content.number_value(total.microseconds),
-}
 Scores = dict[str, dict[str, Score]]
 """Scores by world and policy."""
 
@@ -367,13 +337,23 @@ def overall_table(scores: Scores, name: str, marked: bool) -> Table:
     """Return a row per policy: geometric mean of relative regret with its interval, worst world and time."""
     totals = arena_totals(scores)
     lowest = min(total.relative for total in totals)
-    columns = {title: [make(total) for total in totals] for title, make in OVERALL_COLUMNS.items()}
-    used = {title: cells for title, cells in columns.items() if any(cell.text != "–" for cell in cells)}
     rows = [
-        row(*cells, style="best" if marked and total.relative == lowest else "")
-        for total, *cells in zip(totals, *used.values(), strict=True)
+        {
+            "policy": Value(total.policy),
+            "worlds": Value(str(total.worlds)),
+            "relative": content.number_value(total.relative),
+            "low to high": range_value(*total.interval),
+            "over linear_old": content.number_value(total.ratio_to_linear_old),
+            "worst world": Value(f"{total.worst_world} ({format_number(total.worst_relative)})"),
+            "beats best fixed": Value(f"{total.below_best_fixed} of {total.of_worlds_where_it_matters}"),
+            "µs": content.number_value(total.microseconds),
+        }
+        for total in totals
     ]
-    return Table(name, tuple(used), tuple(rows))
+    used = [title for title in rows[0] if any(cells[title].text != "–" for cells in rows)]
+    styles = ["best" if marked and total.relative == lowest else "" for total in totals]
+    body = [row(*(cells[title] for title in used), style=style) for cells, style in zip(rows, styles, strict=True)]
+    return Table(name, tuple(used), tuple(body))
 
 
 def world_table(scores: Scores, name: str, marked: bool) -> Table:
@@ -381,15 +361,11 @@ def world_table(scores: Scores, name: str, marked: bool) -> Table:
     policies, rows = arena_policies(scores), []
     for world, by_policy in scores.items():
         first, lowest = next(iter(by_policy.values())), min(each.regret for each in by_policy.values())
-        cells = []
-        for policy in policies:
-            one = by_policy.get(policy)
-            if one is None:
-                cells.append(Value("–"))
-                continue
+        cells = [Value("–")] * len(policies)
+        for policy, one in by_policy.items():
             share = format_number(one.relative) + ("*" if one.below_fixed else "")
             best = "good" if marked and one.regret == lowest else ""
-            cells.append(Value(share, (one.relative,), format_mean(one.regret, one.error), chip=best))
+            cells[policies.index(policy)] = Value(share, (one.relative,), format_mean(one.regret, one.error), chip=best)
         rows.append(row(world, content.number_value(first.random), content.number_value(first.fixed), *cells))
     return Table(name, ("world", "random", "best fixed", *policies), tuple(rows), folded="Every world")
 
@@ -426,8 +402,7 @@ def panel_function(kind: str) -> PanelFunction:
     SettingsError
         If no such kind exists.
     """
-    known = dict(PANELS)
-    for extension in REPORT.usable().values():
-        known = {**getattr(extension, "panels", {}), **known}
+    known = {name: show for part in REPORT.usable().values() for name, show in getattr(part, "panels", {}).items()}
+    known |= PANELS
     require_known("kind of panel", kind, known)
     return known[kind]
