@@ -62,27 +62,6 @@ class Diagonal(Operator):
         return jnp.square(self.w)
 
 
-class Identity(Operator):
-    """``H = I``: every coordinate."""
-
-    dim: int = eqx.field(static=True)
-
-    def matvec(self, cost: Cost) -> Cost:
-        return cost
-
-    def rmatvec(self, rows: Float[Array, " d"]) -> Cost:
-        return rows
-
-    def informative(self) -> Bool[Array, " d"]:
-        return jnp.ones(self.dim, bool)
-
-    def overwrite(self, prediction: Cost, values: Float[Array, " d"], seen: Bool[Array, " d"]) -> Cost:
-        return jnp.where(seen, values, prediction)
-
-    def row_squares(self) -> Float[Array, " m"]:
-        return jnp.ones(self.dim)
-
-
 class Rows(Operator):
     """``H`` given row by row."""
 
@@ -181,7 +160,7 @@ class Full(Measurement):
         return "full"
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
-        return Identity(w.shape[-1]), w
+        return Diagonal(jnp.ones_like(w)), w
 
 
 class Linear(Measurement):

@@ -13,7 +13,7 @@ from regretless.columns import Columns
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, observe, regime
 from regretless.oracles.base import Oracle, check_finite
-from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Instance, Sample, Solution
+from regretless.types import NOT_SAMPLED, SOLVED, Context, Cost, Decision, Feedback, Instance, Sample, Solution
 
 
 class Problem(eqx.Module):
@@ -180,23 +180,10 @@ class Problem(eqx.Module):
         id : int, default 0
             The decision's number.
         """
-        dtype = jnp.result_type(float)
-        zeros = jnp.zeros(self.dim, dtype)
         if aux is None:
             aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.oracle.aux_form())
-        return Decision(
-            id=jnp.asarray(id, jnp.int32),
-            context=jnp.asarray(context, dtype),
-            instance=instance,
-            cost_sample=zeros,
-            noise=zeros,
-            w=jnp.asarray(w, dtype),
-            aux=aux,
-            status=jnp.zeros((), jnp.int32),
-            log_density=jnp.asarray(jnp.nan, dtype),
-            version=jnp.asarray(NOT_SAMPLED, jnp.int32),
-            member=jnp.zeros((), jnp.int32),
-        )
+        sample = Sample(jnp.zeros(self.dim), jnp.asarray(NOT_SAMPLED))
+        return self.record(sample, Solution(w, jnp.asarray(SOLVED), aux), context, instance, id)
 
     def record(
         self, sample: Sample, solution: Solution, context: Context, instance: Instance, id: Any = None

@@ -142,9 +142,9 @@ def test_a_solver_that_does_not_come_back_is_left_behind():
     assert 0.2 <= time.monotonic() - began < 10, "the rows behind it are not tried"
     assert oracle.answer(good).w.tolist() == [[1, 0, 0]]
     assert oracle.answer(good).w.tolist() == [[1, 0, 0]]
-    stuck, *others = threads[1:]
+    stuck = threads[1]
     assert stuck.daemon
-    assert len({stuck, *others}) == 2, "another thread, and then that one again"
+    assert stuck not in threads[2:]
     release.set()
     stuck.join(10)
     assert not stuck.is_alive(), "it ends when its call returns"

@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -31,64 +31,33 @@ class TimeLimitError(Exception):
     """A call that did not return within its time limit; its thread is still running."""
 
 
-class _Worker:
-    """A daemon thread that makes one call after the other until it receives None."""
-
-    def __init__(self) -> None:
-        self.calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.thread = threading.Thread(target=self._work, name="regretless-solver", daemon=True)
-        self.thread.start()
-
-    def _work(self) -> None:
-        while (call := self.calls.get()) is not None:
-            fn, arguments, outcome = call
-            try:
-                outcome.put((fn(*arguments), None))
-            except BaseException as error:  # raised again in the calling thread
-                outcome.put((None, error))
-            del call, fn, arguments, outcome
-
-
-_idle: list[_Worker] = []
-
-
 def call_with_limit(seconds: float, fn: Callable[..., Any], *arguments: Any) -> Any:
-    """Call ``fn(*arguments)`` in another thread and return its result.
+    """Call ``fn(*arguments)`` in a thread of its own and return its result.
 
     Python cannot stop a thread: one that is out of time continues in the background until its call returns, and ends
-    with the process at the latest. Threads that returned are used again, so that a call costs about a tenth of a
-    millisecond.
+    with the process at the latest.
 
     Raises
     ------
     TimeLimitError
         After ``seconds``. An exception of ``fn`` is raised again.
     """
-    worker = _take_worker()
     outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    worker.calls.put((fn, arguments, outcome))
+
+    def call() -> None:
+        try:
+            outcome.put((fn(*arguments), None))
+        except BaseException as error:  # raised again in the calling thread
+            outcome.put((None, error))
+
+    threading.Thread(target=call, name="regretless-solver", daemon=True).start()
     try:
         result, error = outcome.get(timeout=seconds)
-    except BaseException as stopped:
-        worker.calls.put(None)
-        if isinstance(stopped, queue.Empty):
-            raise TimeLimitError from None
-        raise
-    _idle.append(worker)
+    except queue.Empty:
+        raise TimeLimitError from None
     if error is not None:
         raise error
     return result
-
-
-def _take_worker() -> _Worker:
-    """Return a thread that waits for work; a forked child has none of its parent's threads."""
-    while True:
-        try:
-            worker = _idle.pop()
-        except IndexError:
-            return _Worker()
-        if worker.thread.is_alive():
-            return worker
 
 
 class ExternalOracle(Oracle):
@@ -115,7 +84,7 @@ class ExternalOracle(Oracle):
         Return whether a decision is feasible; without it every decision counts as feasible.
     time_limit : float, optional
         Seconds for one call. Calls are then made in a thread of their own; one that is out of time is left to its
-        thread, because Python cannot stop it, and continues in the background while later calls get new threads.
+        thread, because Python cannot stop it, and continues in the background.
 
     Examples
     --------
@@ -193,83 +162,72 @@ class ExternalOracle(Oracle):
         return {"kind": "External", "dim": self.dim, "takes_instance": self.takes_instance, "aux": aux}
 
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
-        calls = _SolverCalls(self.fn, costs, instances, self.takes_instance, self.time_limit)
         w: Any = np.zeros_like(costs)
+        status: Any = np.full(len(costs), SOLVED, np.int32)
         leaves: list[Any] = [np.zeros((len(costs), *shape), dtype) for shape, dtype in self.aux[0]]
-        form, batched = self.aux[1], self.batched
-        failed: list[tuple[int, BaseException]] = []
-        for row in [0] if batched else range(len(costs)):
+
+        def store(row: Any, answer: Any) -> None:
+            decision, parts = self._split(answer)
+            w[row] = check_finite("the solver's decision", decision, w[row].shape)
+            for leaf, part in zip(leaves, parts, strict=True):
+                value = check_numbers("the solver's aux", part, leaf[row].shape)
+                if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):
+                    raise SettingsError(f"the solver's aux: expected numbers of type {leaf.dtype}, got {value.dtype}")
+                leaf[row] = value
+
+        self._call("the external solver", self.fn, costs, instances, store, self.batched)
+        return Solution(w, status, jax.tree.unflatten(self.aux[1], leaves))
+
+    def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
+        inside = np.ones(len(points), bool)
+
+        def store(row: Any, answer: Any) -> None:
+            inside[row] = check_mask("contains", answer, ())
+
+        if self.contains is not None:
+            self._call("contains", self.contains, points, instances, store)
+        return inside
+
+    def _split(self, answer: Any) -> tuple[Any, list[Any]]:
+        """Return the decision and the leaves of aux."""
+        if not self.aux[0]:
+            return answer, []
+        if not (isinstance(answer, tuple | list) and len(answer) == 2):
+            got = f"{len(answer)} values" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"
+            raise SettingsError(f"expected the pair (w, aux), the solver returned {got}")
+        try:
+            return answer[0], self.aux[1].flatten_up_to(answer[1])
+        except ValueError as error:
+            raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
+
+    def _call(
+        self, name: str, fn: Solver, rows: np.ndarray, instances: Instance, store: Solver, batched: bool = False
+    ) -> None:
+        """Call a function for each row, or once for all, within the time limit, and store what it returns.
+
+        The arrays are copies that ``answer`` made. One error names the first row that failed.
+        """
+        failed: list[tuple[Any, BaseException]] = []
+        for row in [slice(None)] if batched else range(len(rows)):
+            given = (rows, instances) if self.takes_instance else (rows,)
+            arguments = jax.tree.map(lambda leaf, row=row: leaf[row], given)
             try:
-                _fill(slice(None) if batched else row, calls, w, form, leaves)
+                limit = self.time_limit
+                store(row, fn(*arguments) if limit is None else call_with_limit(limit, fn, *arguments))
             except (Exception, SystemExit) as error:
                 failed.append((row, error))
                 if isinstance(error, TimeLimitError):  # the other rows would hardly be faster
                     break
         if failed:
             row, cause = failed[0]
-            batch = f"batch of {len(costs)}: {calls.describe(cause)}"
-            text = batch if batched else failure_text(row, len(costs), calls.describe(cause), len(failed))
-            raise OracleError(f"the external solver failed: {text}") from cause
-        status: Any = np.full(len(costs), SOLVED, np.int32)
-        return Solution(w, status, jax.tree.unflatten(form, leaves))
+            reason = self._describe(cause)
+            text = f"batch of {len(rows)}: {reason}" if batched else failure_text(row, len(rows), reason, len(failed))
+            raise OracleError(f"{name} failed: {text}") from cause
 
-    def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
-        inside = np.ones(len(points), bool)
-        if self.contains is None:
-            return inside
-        calls = _SolverCalls(self.contains, points, instances, self.takes_instance, self.time_limit)
-        for row in range(len(points)):
-            try:
-                inside[row] = check_mask("contains", calls.call(row), ())
-            except (Exception, SystemExit) as error:
-                raise OracleError(
-                    f"contains failed: {failure_text(row, len(points), calls.describe(error))}"
-                ) from error
-        return inside
-
-
-class _SolverCalls(NamedTuple):
-    """Calls of a user's function, for one row of a batch or for all of them."""
-
-    fn: Solver
-    rows: np.ndarray
-    instances: Instance
-    takes_instance: bool
-    time_limit: float | None
-
-    def call(self, row: Any) -> Any:
-        """Call the function for this row, within the time limit; the arrays are copies that ``answer`` made."""
-        arguments = [self.rows[row]]
-        if self.takes_instance:
-            arguments.append(jax.tree.map(lambda leaf: leaf[row], self.instances))
-        return self.fn(*arguments) if self.time_limit is None else call_with_limit(self.time_limit, self.fn, *arguments)
-
-    def describe(self, error: BaseException) -> str:
-        """Describe what went wrong."""
+    def _describe(self, error: BaseException) -> str:
         if isinstance(error, TimeLimitError):
             return f"no answer within the time limit of {self.time_limit:g} s; the call continues in the background"
         return str(error) if isinstance(error, RegretlessError) else f"{type(error).__name__}: {error}"
-
-
-def _fill(row: Any, calls: _SolverCalls, w: np.ndarray, form: Any, leaves: list[Any]) -> None:
-    """Solve one row, or all of them, and store the checked answer."""
-    answer = calls.call(row)
-    if not leaves:
-        w[row] = check_finite("the solver's decision", answer, w[row].shape)
-        return
-    if not (isinstance(answer, tuple | list) and len(answer) == 2):
-        got = f"{len(answer)} values" if isinstance(answer, tuple | list) else f"one {type(answer).__name__}"
-        raise SettingsError(f"expected the pair (w, aux), the solver returned {got}")
-    w[row] = check_finite("the solver's decision", answer[0], w[row].shape)
-    try:
-        parts = form.flatten_up_to(answer[1])
-    except ValueError as error:
-        raise SettingsError(f"the solver's aux: expected the form of the example, got another: {error}") from None
-    for leaf, part in zip(leaves, parts, strict=True):
-        value = check_numbers("the solver's aux", part, leaf[row].shape)
-        if not np.can_cast(value.dtype, leaf.dtype, "same_kind"):
-            raise SettingsError(f"the solver's aux: expected numbers of type {leaf.dtype}, got {value.dtype}")
-        leaf[row] = value
 
 
 def _is_time_limit(seconds: Any) -> bool:

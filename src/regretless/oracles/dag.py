@@ -2,6 +2,7 @@
 
 import functools
 import graphlib
+import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -34,13 +35,9 @@ def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
     if rows < 1 or columns < 1 or rows * columns < 2:
         raise SettingsError(f"grid: expected at least two nodes, got {rows} × {columns}")
     edges = []
-    for r in range(rows):
-        for c in range(columns):
-            node = r * columns + c
-            if c + 1 < columns:
-                edges.append((node, node + 1))
-            if r + 1 < rows:
-                edges.append((node, node + columns))
+    for node in range(rows * columns):
+        edges += [(node, node + 1)] if (node + 1) % columns else []
+        edges += [(node, node + columns)] if node + columns < rows * columns else []
     return edges
 
 
@@ -99,31 +96,27 @@ class ShortestPathOracle(MaskedOracle):
         return rows[best], lengths[best]
 
     def _by_levels(self, cost: Cost) -> tuple[Float[Array, " d"], Float[Array, ""]]:
-        """Compute distances forwards from level to level, then the used edges backwards."""
+        """Compute distances level by level, then walk back from the sink over the best incoming edges."""
         table = _tables(self.edges, self.source, self.sink)
         cost = jnp.append(cost, jnp.inf)  # what padding costs
-        levels, width, degree = table.edge.shape
+        levels, width, _ = table.edge.shape
 
         def forward(distance: Array, level: Any) -> tuple[Array, Array]:
             start, edge, tail = level
             through = distance[tail] + cost[edge]
-            nearest = jnp.min(through, axis=1)
-            return jax.lax.dynamic_update_slice(distance, nearest, (start,)), jnp.argmin(through, axis=1)
+            best = edge[jnp.arange(width), jnp.argmin(through, axis=1)]
+            return jax.lax.dynamic_update_slice(distance, jnp.min(through, axis=1), (start,)), best
 
-        def backward(used: Array, level: Any) -> tuple[Array, None]:
-            start, out, best = level
-            visited = jnp.sum(used[out], axis=1)  # 1 for the level's node on the path, if it has one
-            incoming = visited[:, None] * (jnp.arange(degree) == best[:, None])
-            return jax.lax.dynamic_update_slice(used, incoming.reshape(-1).astype(used.dtype), (start * degree,)), None
+        def backward(node: Array, _: None) -> tuple[Array, Array]:
+            edge = best[node]
+            return jnp.asarray(table.tail_of)[edge], edge
 
         starts = np.arange(1, levels + 1, dtype=np.int32) * width
         distance = jnp.full((levels + 1) * width, jnp.inf, cost.dtype).at[0].set(0.0)
-        distance, best = jax.lax.scan(forward, distance, (starts, table.edge, table.tail))
-        # One slot per (node, incoming edge), one that is always used (it marks the sink) and one that never is
-        # (padding).
-        used = jnp.zeros((levels + 1) * width * degree + 2, cost.dtype).at[-2].set(1.0)
-        used, _ = jax.lax.scan(backward, used, (starts, table.out, best), reverse=True)
-        return used[table.slot], distance[table.sink]
+        distance, chosen = jax.lax.scan(forward, distance, (starts, table.edge, table.tail_of[table.edge]))
+        best = jnp.append(jnp.full(width, self.dim, jnp.int32), chosen)  # padding leads to the source and stays there
+        _, path = jax.lax.scan(backward, jnp.asarray(table.sink), None, length=levels)
+        return jnp.zeros(self.dim + 1, cost.dtype).at[path].set(1.0)[: self.dim], distance[table.sink]
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
         number = {node: i for i, node in enumerate(_nodes(self.edges))}
@@ -172,10 +165,8 @@ def _paths(edges: tuple[Edge, ...], source: Node, sink: Node) -> np.ndarray | No
 class _LevelTables(NamedTuple):
     """The graph level by level, padded: node ``i`` of level ``l`` has the number ``l · width + i``, the source 0."""
 
-    edge: np.ndarray  # [levels, width, in-degree] incoming edges
-    tail: np.ndarray  # [levels, width, in-degree] numbers of the nodes they come from
-    out: np.ndarray  # [levels, width, out-degree] slots of the outgoing edges
-    slot: np.ndarray  # [d] slot of each edge
+    edge: np.ndarray  # [levels, width, in-degree] incoming edges; d for padding
+    tail_of: np.ndarray  # [d + 1] number of the node that each edge comes from, the source for padding
     sink: int  # number of the sink
 
 
@@ -183,35 +174,20 @@ class _LevelTables(NamedTuple):
 def _tables(edges: tuple[Edge, ...], source: Node, sink: Node) -> _LevelTables:
     useful = _edges_between(edges, source, sink)
     level = _levels([edges[e] for e in useful])
-    depth = level[sink]
-    members: dict[Any, list[Any]] = defaultdict(list)
+    members: dict[int, list[Node]] = defaultdict(list)
     for node in level:
         members[level[node]].append(node)
-    width = max(len(nodes) for nodes in members.values())
-    number = {node: lv * width + i for lv, nodes in members.items() for i, node in enumerate(nodes)}
-    incoming: dict[Any, list[Any]] = defaultdict(list)
-    outgoing: dict[Any, list[Any]] = defaultdict(list)
+    width = max(map(len, members.values()))
+    number = {node: depth * width + i for depth, nodes in members.items() for i, node in enumerate(nodes)}
+    tail_of = np.zeros(len(edges) + 1, np.int32)
+    incoming: list[list[int]] = [[] for _ in range((level[sink] + 1) * width)]
     for e in useful:
         tail, head = edges[e]
-        incoming[head].append(e)
-        outgoing[tail].append(e)
-    degree = max(len(es) for es in incoming.values())
-    always, never = (depth + 1) * width * degree, (depth + 1) * width * degree + 1
-    slot = np.full(len(edges), never, np.int32)
-    for node, es in incoming.items():
-        slot[es] = number[node] * degree + np.arange(len(es))
-    fan = max((len(es) for es in outgoing.values()), default=1)
-    edge = np.full((depth + 1, width, degree), len(edges), np.int32)
-    tails = np.zeros_like(edge)
-    out = np.full((depth + 1, width, fan), never, np.int32)
-    for node, lv in level.items():
-        row = number[node] - lv * width
-        for i, e in enumerate(incoming[node]):
-            edge[lv, row, i], tails[lv, row, i] = e, number[edges[e][0]]
-        for i, e in enumerate(outgoing[node]):
-            out[lv, row, i] = slot[e]
-    out[depth, number[sink] - depth * width, 0] = always
-    return _LevelTables(edge[1:], tails[1:], out[1:], slot, number[sink])
+        tail_of[e] = number[tail]
+        incoming[number[head]].append(e)
+    padded = itertools.zip_longest(*incoming, fillvalue=len(edges))
+    edge = np.array([*padded], np.int32).T.reshape(level[sink] + 1, width, -1)
+    return _LevelTables(edge[1:], tail_of, number[sink])
 
 
 def _edges_between(edges: tuple[Edge, ...], source: Node, sink: Node) -> list[int]:

@@ -74,11 +74,10 @@ class Plant(NamedTuple):
         return (slot >= start) & (slot < start + self.tasks[task].duration)
 
     def load(self, starts: np.ndarray) -> np.ndarray:
-        """Return the load of each slot for the start of each task."""
-        profile = np.zeros(self.slots)
-        for task, energy in enumerate(self.energy):
-            profile += energy * self.runs(task, int(starts[task]))
-        return profile
+        """Return the load of each slot, ``[b, d]``, for the start of each task, ``[b, n]``."""
+        slot, first = np.arange(self.slots), starts[..., None]
+        running = (slot >= first) & (slot < first + self.column("duration")[:, None])
+        return np.sum(running * self.energy[:, None], axis=1)
 
 
 def task_problem(task: PlantTask, slots: int, capacities: tuple[tuple[float, ...], ...]) -> str | None:
@@ -135,10 +134,9 @@ class SchedulingOracle(Oracle):
         self.plant, self.dim = plant, plant.slots
         self.always_packs = always_packs(plant)
         if self.on_host:
-            solver = self._solver().full.solver
-            status = solver.begin()
+            status = schedule_solver(plant).full.solver.begin()
             if status != SOLVED:
-                raise SettingsError(f"plant: {reason_of(status, solver.time_limit)}")
+                raise SettingsError(f"plant: {reason_of(status, TIME_LIMIT)}")
 
     @property
     def on_host(self) -> bool:
@@ -156,10 +154,10 @@ class SchedulingOracle(Oracle):
             todo = np.flatnonzero(~np.asarray(_packs_somehow(self.plant, starts)))
         status: Any = np.full(len(costs), SOLVED, np.int32)
         if len(todo):
-            starts[todo], status[todo] = self._solver().solve(costs[todo])
-        load: Any = np.array([self.plant.load(row) for row in starts]).reshape(costs.shape)
+            starts[todo], status[todo] = schedule_solver(self.plant).solve(costs[todo])
+        load: Any = self.plant.load(starts)
         solution = Solution(load, status, starts)
-        check(solution, "scheduling", self._solver().full.solver.time_limit)
+        check(solution, "scheduling", TIME_LIMIT)
         return solution
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
@@ -167,7 +165,7 @@ class SchedulingOracle(Oracle):
         return feasible_on_host(self, w, instance)
 
     def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
-        return self._solver().reaches(points)
+        return schedule_solver(self.plant).reaches(points)
 
     def instance(self, given: Any) -> Instance:
         if given is not None:
@@ -182,9 +180,6 @@ class SchedulingOracle(Oracle):
 
     def fingerprint(self) -> dict[str, Any]:
         return {"kind": "Scheduling", "dim": self.dim, "plant": as_data(self.plant)}
-
-    def _solver(self) -> "ScheduleSolver":
-        return schedule_solver(self.plant)
 
     def task_loads(self, starts: Int[Array, " n"], dtype: Any = None) -> Float[Array, "n d"]:
         """Return the load of each task that starts in these slots; they sum to ``w``."""
@@ -222,16 +217,16 @@ def cheapest_starts(plant: Plant, costs: Float[Array, "b d"]) -> Int[Array, "b n
 _cheapest = jax.jit(cheapest_starts, static_argnums=0)
 
 
-def _packing_orders(plant: Plant) -> list[np.ndarray]:
+def _packing_orders(plant: Plant) -> np.ndarray:
     """Return orders in which tasks are placed: by usage, usage × duration and duration, largest first."""
     usage = np.array([task.usage for task in plant.tasks]).reshape(len(plant.tasks), -1)
     whole = np.maximum(np.sum(plant.capacities, axis=0), 1e-300)
     share = np.max(usage / whole, axis=1, initial=0.0)
     duration = plant.column("duration")
-    return [np.argsort(-size, kind="stable") for size in (share, share * duration, duration)]
+    return np.argsort(-np.stack([share, share * duration, duration]), axis=1, kind="stable")
 
 
-def _first_fit_packs(plant: Plant, order: np.ndarray, starts: Int[Array, " n"]) -> Bool[Array, ""]:
+def _first_fit_packs(plant: Plant, order: Int[Array, " n"], starts: Int[Array, " n"]) -> Bool[Array, ""]:
     """Return whether first-fit in this order finds a machine with room for every task."""
     usage = np.array([task.usage for task in plant.tasks]).reshape(len(plant.tasks), -1)
     room = jnp.asarray(plant.capacities)[:, None, :] * (1.0 + 4.0 * jnp.finfo(jnp.result_type(float)).eps)
@@ -246,21 +241,15 @@ def _first_fit_packs(plant: Plant, order: np.ndarray, starts: Int[Array, " n"]) 
         return used + jnp.where(here[:, None, None] & fits[:, None, None], wanted, 0.0), jnp.any(fits)
 
     empty = jnp.zeros((len(plant.capacities), plant.slots, usage.shape[1]))
-    tasks = (starts[order], jnp.asarray(plant.column("duration")[order]), jnp.asarray(usage[order], empty.dtype))
+    tasks = (starts[order], jnp.asarray(plant.column("duration"))[order], jnp.asarray(usage, empty.dtype)[order])
     return jnp.all(jax.lax.scan(place, empty, tasks)[1])
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _packs_somehow(plant: Plant, starts: Int[Array, "b n"]) -> Bool[Array, " b"]:
-    """Return for each row whether some order packs; other orders are tried if the first one fails for a row."""
-    first, *others = _packing_orders(plant)
-    at_once = jax.vmap(lambda row: _first_fit_packs(plant, first, row))(starts)
-
-    def try_others() -> Bool[Array, " b"]:
-        others_pack = [jax.vmap(lambda row, o=order: _first_fit_packs(plant, o, row))(starts) for order in others]
-        return jnp.any(jnp.stack([at_once, *others_pack]), axis=0)
-
-    return jax.lax.cond(jnp.all(at_once), lambda: at_once, try_others)
+    """Return for each row whether some order packs."""
+    packs = jax.vmap(lambda order: jax.vmap(lambda row: _first_fit_packs(plant, order, row))(starts))
+    return jnp.any(packs(_packing_orders(plant)), axis=0)
 
 
 @functools.lru_cache(maxsize=64)
@@ -397,10 +386,8 @@ class ScheduleSolver:
         return status == SOLVED
 
 
-@functools.lru_cache(maxsize=16)
-def schedule_solver(plant: Plant) -> ScheduleSolver:
-    """Return the solver of a plant, shared so that its models are built once."""
-    return ScheduleSolver(plant)
+schedule_solver = functools.lru_cache(maxsize=16)(ScheduleSolver)
+"""Return the solver of a plant, shared so that its models are built once."""
 
 
 def _choices(plant: Plant) -> np.ndarray:
