@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float
 
 from regretless import draws
@@ -149,3 +150,16 @@ def single(tree: Any) -> Any:
 def alike(params: Params, array: Array) -> Array:
     """Return an array in the precision of the parameters."""
     return array.astype(jax.tree.leaves(params)[0].dtype)
+
+
+def with_pullback(
+    sampler: Callable[[Params, Context, Array], Array], params: Params, context: Context, noise: Float[Array, "k d"]
+) -> tuple[Float[Array, "k d"], Pullback]:
+    """Return ``sampler(θ, x, noise)`` in the precision of the parameters, and the pullback of its cotangents to θ."""
+    x, z = alike(params, context), alike(params, noise)
+    costs, pullback = jax.vjp(lambda theta: sampler(theta, x, z), params)
+    return costs, Partial(_pull_back, pullback, params)
+
+
+def _pull_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:
+    return pullback(alike(params, cotangents))[0]

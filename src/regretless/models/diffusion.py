@@ -12,13 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from regretless import draws
 from regretless.models import networks
-from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
+from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single, with_pullback
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
@@ -123,13 +122,13 @@ class DiffusionModel(GenerativeModel):
         )
 
     def sample(self, params: Denoiser, context: Context, noise: Cost) -> Cost:
-        return self._denoised(params, context, noise[None])[0][0].astype(jnp.result_type(float))
+        costs = self._denoise(params, alike(params, context), alike(params, noise)[None])
+        return costs[0].astype(jnp.result_type(float))
 
     def scenarios(
         self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
-        costs, visited = self._denoised(params, context, noise)
-        return costs, Partial(DiffusionModel._carried_back, self, params, context, visited)
+        return with_pullback(self._denoise, params, context, noise)
 
     def log_density(self, params: Denoiser, context: Context, cost: Cost) -> None:
         return None
@@ -179,22 +178,20 @@ class DiffusionModel(GenerativeModel):
         keep, add, embedding = (alike(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
         return keep, add, networks.product(embedding, params.time)
 
-    def _denoised(
-        self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
-    ) -> tuple[Float[Array, "k d"], Float[Array, "steps k rows width"]]:
-        """Return scenarios from noise, and the values visited on the way."""
-        given = params.given(self._rows(alike(params, context)))
-        start = alike(params, noise).reshape(-1, *self.shape)
+    def _denoise(self, params: Denoiser, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        """Return scenarios from noise."""
+        given = params.given(self._rows(context))
+        start = noise.reshape(-1, *self.shape)
 
-        def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, Array]:
+        @functools.partial(jax.checkpoint, prevent_cse=False)  # hidden layers are computed again instead of being kept
+        def step(c: Array, now: tuple[Any, Array | None]) -> tuple[Array, None]:
             (keep, add, clock), fresh = now
             hidden = jax.nn.silu(networks.product(c, params.noisy) + (given + clock))
             moved = keep * c + add * (networks.product(hidden, params.out.weight) + params.out.bias)
-            return (moved if fresh is None else moved + fresh), c
+            return (moved if fresh is None else moved + fresh), None
 
         fresh = None if self.sampler == "ddim" else self.fresh_noise(start)
-        end, visited = jax.lax.scan(step, start, (self._steps(params), fresh))
-        return end.reshape(-1, self.dim), visited
+        return jax.lax.scan(step, start, (self._steps(params), fresh))[0].reshape(-1, self.dim)
 
     def fresh_noise(self, start: Float[Array, "k rows width"]) -> Float[Array, "steps k rows width"]:
         """Return ``ς z`` of every step, with ``z`` drawn from a key made of the bits of each scenario's first noise."""
@@ -208,35 +205,6 @@ class DiffusionModel(GenerativeModel):
             return draws.normal(key, (len(spread), *self.shape)).astype(start.dtype)
 
         return spread[:, None, None, None] * jnp.swapaxes(jax.vmap(one)(start), 0, 1)
-
-    def _carried_back(
-        self, params: Denoiser, context: Context, visited: Float[Array, "steps k rows width"], cotangents: Array
-    ) -> Params:
-        """Back-propagation through the whole chain; hidden layers are computed again instead of being kept."""
-        x = self._rows(alike(params, context))
-        slope = alike(params, cotangents).reshape(-1, *self.shape)
-        given = params.given(x)
-
-        def step(carry: tuple[Array, Array, networks.Dense], now: tuple[Any, Array]) -> tuple[Any, Array]:
-            slope, noisy, out = carry
-            (keep, add, clock), c = now
-            before = networks.product(c, params.noisy) + (given + clock)
-            gate = jax.nn.sigmoid(before)
-            error = add * slope
-            out = networks.Dense(out.weight + _sum_outer(before * gate, error), out.bias + jnp.sum(error, axis=(0, 1)))
-            delta = networks.product(error, params.out.weight.T) * (gate * (1.0 + before * (1.0 - gate)))
-            slope = keep * slope + networks.product(delta, params.noisy.T)
-            return (slope, noisy + _sum_outer(c, delta), out), jnp.sum(delta, axis=0)
-
-        zeros = jax.tree.map(jnp.zeros_like, (params.noisy, params.out))
-        steps = self._steps(params), visited
-        (_, noisy, out), delta = jax.lax.scan(step, (slope, *zeros), steps, reverse=True)
-        times = path(self.train_steps, self.sample_steps).times
-        embedding = alike(params, jnp.asarray(schedule(self.train_steps).embedding[times]))
-        by_row, by_step = jnp.sum(delta, axis=0), jnp.sum(delta, axis=1)
-        return Denoiser(
-            noisy, networks.product(embedding.T, by_step), networks.product(x.T, by_row), jnp.sum(by_row, axis=0), out
-        )
 
 
 class Diffusion(GenerativeModelSpec):
@@ -274,8 +242,3 @@ class Diffusion(GenerativeModelSpec):
         values = self.hyperparameters()
         weighted = number(values.pop("regulariser") == "weighted")
         return DiffusionModel(dim, context_shape, weighted=weighted, **values)
-
-
-def _sum_outer(h: Float[Array, "k rows a"], delta: Float[Array, "k rows b"]) -> Float[Array, "a b"]:
-    """Return a weight's gradient, ``Σ h δᵀ`` over scenarios and rows."""
-    return networks.product(h.reshape(-1, h.shape[-1]).T, delta.reshape(-1, delta.shape[-1]))

@@ -12,13 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
 from jaxtyping import Array, Float
 from pydantic import Field
 
 from regretless.errors import SettingsError
 from regretless.models import networks
-from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single
+from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single, with_pullback
 from regretless.types import Context, Cost, Key
 
 LAYERS = 2
@@ -162,9 +161,7 @@ class FlowModel(GenerativeModel):
     def scenarios(
         self, params: Params, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
-        x, z = alike(params, context), alike(params, noise)
-        costs, pullback = jax.vjp(lambda theta: self.transform.forward(theta, x, z), params)
-        return costs, Partial(_pulled_back, pullback, params)
+        return with_pullback(self.transform.forward, params, context, noise)
 
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""]:
         z, log_volume = self.transform.inverse(params, alike(params, context), alike(params, cost))
@@ -192,8 +189,3 @@ class Flow(GenerativeModelSpec):
     def build(self, dim: int, context_shape: tuple[int, ...]) -> FlowModel:
         """Return the model for ``dim`` costs and contexts of this shape."""
         return FlowModel(dim, context_shape, **self.hyperparameters())
-
-
-def _pulled_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:
-    """Return the parameters' part of a ``vjp``, in their precision."""
-    return pullback(alike(params, cotangents))[0]
