@@ -80,9 +80,9 @@ def test_a_declaration_is_json_and_its_order_does_not_matter():
     ("row", "message"),
     [
         ({"hour": 6, "syk": "rain"}, "unknown column 'syk'; did you mean 'sky'"),
-        ({"hour": 6, "sky": "rain", "q": 1, "x": 2}, "unknown columns 'q', 'x'; expected hour, sky"),
+        ({"hour": 6, "sky": "rain", "q": 1, "x": 2}, "unknown column 'q'; expected hour, sky"),
         ({"sky": "rain"}, "column 'hour': expected a number, got none; .* fill="),
-        ({"hour": 6}, "column 'sky': expected a level, got none; .* may_miss="),
+        ({"hour": 6}, "column 'sky': expected a category, got none; .* may_miss="),
         ({"hour": 6, "sky": "rian"}, "expected one of 'clear', 'rain', got 'rian'; did you mean 'rain'"),
         ({"hour": 6, "sky": ["rain"]}, "column 'sky': expected one of 'clear', 'rain', got"),
         ({"hour": 6, "sky": 5}, "got 5; levels are text"),
@@ -127,13 +127,13 @@ def test_error_names_the_row():
     [
         ({}, "expected at least one of numbers, booleans and categories"),
         ({"numbers": "hour"}, "numbers: expected a list of names, got 'hour'"),
-        ({"numbers": ["a", "a"]}, "expected each name once, got 'a' twice"),
-        ({"numbers": ["a"], "booleans": ["a"]}, "expected each name once, got 'a' twice"),
+        ({"numbers": ["a", "a"]}, "expected each name and each level once, got 'a' twice"),
+        ({"numbers": ["a"], "booleans": ["a"]}, "expected each name and each level once, got 'a' twice"),
         ({"categories": ["a"]}, "categories: expected a dictionary"),
         ({"categories": {"a": []}}, "levels of 'a': expected a list of texts, or of integers"),
         ({"categories": {"a": ["x", 1]}}, "levels of 'a': expected a list of texts, or of integers"),
         ({"categories": {"a": [True, False]}}, "levels of 'a': expected a list of texts, or of integers"),
-        ({"categories": {"a": ["x", "x"]}}, "levels of 'a': expected each once"),
+        ({"categories": {"a": ["x", "x"]}}, "expected each name and each level once, got 'x' twice"),
         ({"categories": {"a": ["other"]}, "other": ["a"]}, "'a' has a level 'other' already"),
         (
             {"numbers": ["a"], "may_miss": ["a"]},

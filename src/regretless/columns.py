@@ -2,13 +2,11 @@
 
 import copy
 import dataclasses
-import functools
 import math
 import numbers
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,12 +23,8 @@ OTHER = "other"
 MAX_LISTED_LEVELS = 12
 """Levels that an error message lists."""
 
-MISSING_REFUSALS = {
-    "number": ("a number", "what replaces it by fill={name: number}"),
-    "boolean": ("True or False", "that it may be missing by may_miss=[name]"),
-    "category": ("a level", "that it may be missing by may_miss=[name]"),
-}
-"""What is expected in place of a missing cell, and the option that allows it."""
+KINDS = {"numbers": "number", "booleans": "boolean", "categories": "category"}
+"""Kinds of columns by the arguments that declare them."""
 
 Cell = Any
 """A number, a level, True or False; None, NaN and the missing values of pandas mean that the cell is missing."""
@@ -89,17 +83,16 @@ class Columns:
     ):
         levels = {name: _check_levels(name, given) for name, given in _check_mapping("categories", categories).items()}
         fills = {name: _check_fill(name, value) for name, value in _check_mapping("fill", fill).items()}
-        parts = {"numbers": numbers, "booleans": booleans, "categories": levels}
-        names = {part: _check_names(part, given) for part, given in parts.items()}
-        every = [name for part in names.values() for name in part]
+        lists = {"numbers": numbers, "booleans": booleans, "categories": levels, "may_miss": may_miss, "other": other}
+        names = {part: _check_names(part, given) for part, given in lists.items()}
+        every = names["numbers"] + names["booleans"] + names["categories"]
         _require_unique(every)
         if not every:
             raise SettingsError("columns: expected at least one of numbers, booleans and categories, got none")
-        missing, others = _check_names("may_miss", may_miss), _check_names("other", other)
         _require_declared("fill", list(fills), names["numbers"], "number")
-        _require_declared("may_miss", missing, names["booleans"] + names["categories"], "boolean or category")
-        _require_declared("other", others, names["categories"], "category")
-        for name in others:
+        _require_declared("may_miss", names["may_miss"], names["booleans"] + names["categories"], "boolean or category")
+        _require_declared("other", names["other"], names["categories"], "category")
+        for name in names["other"]:
             if OTHER in levels[name]:
                 raise SettingsError(f"columns: {name!r} has a level {OTHER!r} already: remove that level, or other=")
         if not isinstance(per_coordinate, bool):
@@ -107,21 +100,18 @@ class Columns:
                 f"columns: expected per_coordinate to be True or False, got {short_repr(per_coordinate)}"
             )
         self.per_coordinate = per_coordinate
+        optional = {*fills, *names["may_miss"]}
         self._columns = {
-            **{name: ColumnEncoder("number", name in fills, fills.get(name, 0.0)) for name in names["numbers"]},
-            **{name: ColumnEncoder("boolean", name in missing) for name in names["booleans"]},
-            **{
-                name: ColumnEncoder("category", name in missing, levels=levels[name], other=name in others)
-                for name in names["categories"]
-            },
+            name: ColumnEncoder(
+                kind, name in optional, fills.get(name, 0.0), levels.get(name, {}), name in names["other"]
+            )
+            for part, kind in KINDS.items()
+            for name in names[part]
         }
         self._declaration = {
-            "numbers": names["numbers"],
-            "booleans": names["booleans"],
+            **names,
             "categories": {name: list(levels[name]) for name in names["categories"]},
-            "fill": {name: fills[name] for name in names["numbers"] if name in fills},
-            "may_miss": missing,
-            "other": others,
+            "fill": dict(sorted(fills.items())),
             "per_coordinate": per_coordinate,
         }
 
@@ -327,16 +317,14 @@ class Columns:
             self._require_columns(row.keys(), name)
         return {column: [row.get(column) for row in rows] for column in self._columns}
 
-    def _require_columns(self, given: Iterable[Any], name: str) -> None:
-        names = list(given)
-        unknown = [column for column in names if column not in self._columns]
-        if unknown:
-            near = nearest(unknown[0], self._columns)
-            hint = f"did you mean {near!r}?" if near is not None else f"expected {', '.join(self._columns)}"
-            plural = "s" if len(unknown) > 1 else ""
-            raise SettingsError(f"{name}: unknown column{plural} {', '.join(map(repr, unknown))}; {hint}")
-        if len(set(names)) != len(names):
-            raise SettingsError(f"{name}: expected each column once, got {', '.join(map(str, names))}")
+    def _require_columns(self, given: Collection[Any], name: str) -> None:
+        for column in given:
+            if column not in self._columns:
+                near = nearest(column, self._columns)
+                hint = f"expected {', '.join(self._columns)}" if near is None else f"did you mean {near!r}?"
+                raise SettingsError(f"{name}: unknown column {column!r}; {hint}")
+        if len(set(given)) != len(given):
+            raise SettingsError(f"{name}: expected each column once, got {', '.join(map(str, given))}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -347,62 +335,50 @@ class ColumnEncoder:
     all of them have one more place.
     """
 
-    kind: Literal["number", "boolean", "category"]
-    may_miss: bool = False
-    fill: float = 0.0  # replaces a missing number
-    levels: tuple[str, ...] | tuple[int, ...] = ()
-    other: bool = False
+    kind: str  # of KINDS
+    may_miss: bool
+    fill: float  # replaces a missing number; 0 for other kinds
+    levels: Mapping[Any, int]  # of a category, with their places
+    other: bool
 
     @property
     def width(self) -> int:
-        return len(self._blank) + self.may_miss
-
-    @property
-    def _blank(self) -> list[float]:
-        """Encoding of a missing cell, without the last number."""
-        return [self.fill] if self.kind != "category" else [0.0] * (len(self.levels) + self.other)
+        return (len(self.levels) + self.other if self.kind == "category" else 1) + self.may_miss
 
     def encode(self, cell: Cell) -> list[float]:
+        encoded = [0.0] * self.width
         if _is_missing(cell):
             if not self.may_miss:
-                expected, option = MISSING_REFUSALS[self.kind]
-                raise SettingsError(f"expected {expected}, got none; declare {option}")
-            return [*self._blank, 1.0]
-        if self.kind == "number":
-            encoded = [_real(cell)]
+                option = "fill={name: number}" if self.kind == "number" else "may_miss=[name]"
+                raise SettingsError(f"expected a {self.kind}, got none; declare that it may be missing by {option}")
+            encoded[0], encoded[-1] = self.fill, 1.0
+        elif self.kind == "number":
+            encoded[0] = _real(cell)
         elif self.kind == "boolean":
             if not isinstance(cell, bool | np.bool | numbers.Real) or cell not in (0, 1):
                 raise SettingsError(f"expected True or False, or 1 or 0, got {short_repr(cell)}")
-            encoded = [float(cell)]
+            encoded[0] = float(cell)
+        elif self._has_right_type(cell) and (cell in self.levels or self.other):
+            encoded[self.levels.get(cell, len(self.levels))] = 1.0
         else:
-            encoded = self._blank
-            encoded[self._place(cell)] = 1.0
-        return [*encoded, 0.0][: self.width]
+            raise SettingsError(self._refusal(cell))
+        return encoded
 
     def decode(self, encoded: np.ndarray) -> Cell:
         if self.may_miss and encoded[-1] == 1.0:
             return None
-        if self.kind != "category":
-            return float(encoded[0]) if self.kind == "number" else bool(encoded[0])
-        place = int(np.argmax(encoded))
-        return self.levels[place] if place < len(self.levels) else OTHER
+        if self.kind == "category":
+            return [*self.levels, OTHER][int(np.argmax(encoded))]
+        return float(encoded[0]) if self.kind == "number" else bool(encoded[0])
 
-    def _place(self, cell: Cell) -> int:
-        known = self._has_right_type(cell)
-        if known and (cell in self._places or self.other):
-            return self._places.get(cell, len(self.levels))
-        raise SettingsError(self._refusal(cell))
-
-    @functools.cached_property
-    def _places(self) -> dict[Any, int]:
-        return {level: place for place, level in enumerate(self.levels)}
+    @property
+    def _is_text(self) -> bool:
+        return isinstance(next(iter(self.levels)), str)
 
     def _has_right_type(self, cell: Cell) -> bool:
         """Return whether a cell can be a level; integers are floats in a table where other cells are missing."""
-        if isinstance(self.levels[0], str):
-            return isinstance(cell, str)
-        if isinstance(cell, bool | np.bool):
-            return False
+        if self._is_text or isinstance(cell, bool | np.bool):
+            return self._is_text and isinstance(cell, str)
         is_integer = isinstance(cell, float | np.floating) and float(cell).is_integer()
         return isinstance(cell, int | np.integer) or is_integer or (self.other and type(cell) is str and cell == OTHER)
 
@@ -412,10 +388,10 @@ class ColumnEncoder:
         near = nearest(cell, texts)
         if near is not None:
             hint = f"did you mean {texts[near]}?"
-        elif not self._has_right_type(cell):
-            hint = "levels are text" if isinstance(self.levels[0], str) else "levels are integers"
-        else:
+        elif self._has_right_type(cell):
             hint = "allow other levels by other=[name]"
+        else:
+            hint = f"levels are {'text' if self._is_text else 'integers'}"
         listed = ", ".join(list(texts.values())[:MAX_LISTED_LEVELS])
         return f"expected one of {listed}{more}, got {short_repr(cell)}; {hint}"
 
@@ -453,16 +429,16 @@ def _check_names(part: str, given: Any) -> list[str]:
     return sorted(given)
 
 
-def _check_levels(name: str, given: Any) -> Any:
+def _check_levels(name: str, given: Any) -> dict[Any, int]:
+    """Return the levels of a category with their places."""
     is_list = isinstance(given, Collection) and not isinstance(given, str)
     levels = [level.item() if isinstance(level, np.generic) else level for level in given] if is_list else []
     if not levels or len({type(level) for level in levels}) > 1 or type(levels[0]) not in (str, int):
         raise SettingsError(
             f"columns: levels of {name!r}: expected a list of texts, or of integers, got {short_repr(given)}"
         )
-    if len(set(levels)) != len(levels):
-        raise SettingsError(f"columns: levels of {name!r}: expected each once, got {short_repr(given)}")
-    return tuple(sorted(levels))
+    _require_unique(levels)
+    return {level: place for place, level in enumerate(sorted(levels))}
 
 
 def _check_fill(name: str, given: Any) -> float:
@@ -472,10 +448,10 @@ def _check_fill(name: str, given: Any) -> float:
         raise SettingsError(f"columns: fill of {name!r}: {error}") from None
 
 
-def _require_unique(names: Sequence[str]) -> None:
-    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
-    if repeated:
-        raise SettingsError(f"columns: expected each name once, got {', '.join(map(repr, repeated))} twice")
+def _require_unique(names: list[Any]) -> None:
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise SettingsError(f"columns: expected each name and each level once, got {repeated!r} twice")
 
 
 def _require_declared(part: str, names: Sequence[str], declared: Sequence[str], kind: str) -> None:

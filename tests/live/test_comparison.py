@@ -14,8 +14,6 @@ from regretless.live.comparison import (
     ModelRounds,
     RecentRounds,
     compare_costs,
-    mean_cost,
-    model_features,
 )
 from regretless.live.health import is_no_better_than_random
 
@@ -57,7 +55,7 @@ class World:
 
     def compared(self, kinds=None):
         first, last = slice(0, 120), slice(120, None)
-        opening = ModelRounds(model_features(self.contexts[first], self.w[first]), self.w[first])
+        opening = ModelRounds.of(self.contexts[first], self.w[first])
         kinds = np.zeros(120, int) if kinds is None else kinds
         window = self.totals[last], kinds
         recent = RecentRounds(self.contexts[last], self.w[last], self.totals[last], kinds, [None] * 120, window)
@@ -112,19 +110,13 @@ def test_too_few_rounds_or_equal_totals_give_no_comparison():
     assert (costs.paid.mean, costs.best_fixed, costs.random) == (3.0, None, None)
 
 
-def test_a_mean_has_an_interval_from_batches():
-    shown = mean_cost(np.repeat([1.0, 3.0], 20), 60)
-    assert (shown.mean, shown.rounds, shown.all_rounds) == (2.0, 40, 60)
-    assert shown.high - 2.0 == pytest.approx(1.96 * np.std([1, 1, 3, 3], ddof=1) / 2.0)
-
-
 def test_mean_costs_are_what_the_model_expects_of_each_coordinate():
     for by_row in (False, True):
         world = World(3, 0.0, by_row)
-        model = CostModel.fit(ModelRounds(model_features(world.contexts, world.w), world.w), world.totals, by_row)
+        model = CostModel.fit(ModelRounds.of(world.contexts, world.w), world.totals, by_row)
         means = model.mean_costs(world.contexts)
         w = np.broadcast_to(world.w[0], world.w.shape)
-        expected, _ = model.difference(ModelRounds(model_features(world.contexts, w), w))
+        expected, _ = model.difference(ModelRounds.of(world.contexts, w))
         assert means @ world.w[0] == pytest.approx(expected.mean())
         np.testing.assert_allclose(means, world.costs.mean(axis=0), atol=0.8)
 

@@ -22,6 +22,12 @@ def test_the_standard_error_grows_where_neighbouring_rounds_are_alike():
     assert standard_error(alike) > 1.5 * alike.std(ddof=1) / 2000**0.5
 
 
+def test_batches_are_single_observations():
+    shown = batch_interval(np.repeat([1.0, 3.0], 20))
+    assert shown.mean == 2.0
+    assert shown.high - 2.0 == pytest.approx(1.96 * np.std([1, 1, 3, 3], ddof=1) / 2.0)
+
+
 @pytest.mark.parametrize("interval", [lambda scores: mean_interval(scores, len(scores)), batch_interval])
 @pytest.mark.parametrize("carry", [0.0, 0.3])
 def test_intervals_cover_the_mean(interval, carry):

@@ -213,6 +213,12 @@ class ModelRounds(NamedTuple):
     features: np.ndarray
     w: np.ndarray
 
+    @classmethod
+    def of(cls, contexts: np.ndarray, w: np.ndarray) -> Self:
+        """Return decisions, or differences of decisions, with what the cost model uses of contexts."""
+        features = contexts if contexts.ndim == 2 else np.einsum("nd,ndp->np", w, contexts)
+        return cls(features[:, : None if features.shape[1] <= MAX_FEATURES else 0], w)
+
 
 class CostCovariance(NamedTuple):
     """Prior covariance of totals, in units taken from the rounds that are fitted.
@@ -295,6 +301,7 @@ class CostModel(NamedTuple):
 
     def mean_costs(self, contexts: np.ndarray) -> np.ndarray:
         """Return the mean of ``f`` over contexts ``[n, p]`` or ``[n, d, p]``, for every coordinate."""
+        contexts = contexts[..., : self.rounds.features.shape[1]]  # none of them if there are too many
         covariance, w, weights = self.covariance, self.rounds.w, self.posterior.weights
         total = w.sum(axis=1) / covariance.squares
         if covariance.by_row:
@@ -362,7 +369,7 @@ class HealthRecord(NamedTuple):
     @classmethod
     def empty(cls, context_shape: tuple[int, ...], dim: int) -> Self:
         """Return the record of a learner that has learned nothing."""
-        width = model_features(np.zeros((0, *context_shape)), np.zeros((0, dim))).shape[1]
+        width = ModelRounds.of(np.zeros((0, *context_shape)), np.zeros((0, dim))).features.shape[1]
         steps, kinds = np.full((WINDOW, len(STEP_VALUES)), np.nan), (3,)
         drift, integers = DETECTOR.init(kinds, xp=np), np.zeros(3, np.int64)
         return cls(dim, width, 0, steps, (0, 0), (), np.zeros(7), drift, integers, integers)
@@ -385,9 +392,8 @@ class HealthRecord(NamedTuple):
         if record.alarm is self.alarm and decision is not None:
             world = (world[0], world[1] + 1)
             if len(opening) < OPENING_ROUNDS and self.dim <= MAX_DIM:
-                w = np.asarray(decision.w, float)
-                features = model_features(np.asarray(decision.context, float)[None], w[None])[0]
-                opening = (*opening, np.concatenate([features, w, [total]]))
+                context, w = (np.asarray(array, float)[None] for array in (decision.context, decision.w))
+                opening = (*opening, np.concatenate([*ModelRounds.of(context, w), [[total]]], axis=1)[0])
         paid = _after_total(self.paid, total) if kind == LEARNER_ROUND else self.paid
         return record._replace(world=world, opening=opening, paid=paid)
 
@@ -428,40 +434,28 @@ class HealthRecord(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return everything as arrays by name."""
-        return {
-            "learned": np.array(self.learned, np.int64),
-            "steps": self.steps,
-            "world": np.array(self.world, np.int64),
-            "opening": self._opening_table(),
-            "paid": self.paid,
-            "rises": self.rises,
-            "alarm": self.alarm,
-            **{f"drift/{name}": array for name, array in self.drift._asdict().items()},
-        }
+        names = ("learned", "steps", "world", "paid", "rises", "alarm")
+        drift = {f"drift/{name}": array for name, array in self.drift._asdict().items()}
+        return {name: np.array(getattr(self, name)) for name in names} | {"opening": self._opening_table()} | drift
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], context_shape: tuple[int, ...], dim: int) -> Self:
         """Return the record that ``arrays`` wrote; raise CheckpointError if they cannot be one."""
         empty = cls.empty(context_shape, dim)
         for name, form in empty.arrays().items():
-            array = arrays.get(name)
-            shape = (
-                form.shape if array is None or name != "opening" else (min(len(array), OPENING_ROUNDS), form.shape[1])
-            )
-            if array is None or array.shape != shape or array.dtype != form.dtype:
-                raise CheckpointError(f"health: expected {name!r} of shape {shape} and type {form.dtype}")
-        learned = int(arrays["learned"])
+            array, fixed = arrays.get(name), int(name == "opening")  # the axis from which the shape is fixed
+            if array is None or array.shape[fixed:] != form.shape[fixed:] or array.dtype != form.dtype:
+                raise CheckpointError(f"health: expected {name!r} of shape {form.shape} and type {form.dtype}")
+        learned, (before, rounds), opening = int(arrays["learned"]), arrays["world"].tolist(), tuple(arrays["opening"])
         drift = DriftState(**{name: arrays[f"drift/{name}"] for name in DriftState._fields})
-        before, rounds = arrays["world"].tolist()
-        counts = [learned, before, rounds, *drift.rounds, *drift.rising, *arrays["rises"], *arrays["alarm"]]
-        counts += arrays["paid"][[0, 2, 4]].tolist()
-        finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
-        consistent = before <= learned and np.all(drift.rounds <= learned) and len(arrays["opening"]) <= rounds
-        if not (finite and consistent and min(counts) >= 0 and np.all(np.isnan(arrays["steps"][learned:]))):
-            raise CheckpointError("health: counts and arrays contradict each other")
         kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
-        opening, world = tuple(arrays["opening"]), (before, rounds)
-        return empty._replace(learned=learned, world=world, opening=opening, drift=drift, **kept)
+        counts = [learned, before, rounds, *drift.rounds, *drift.rising, *kept["rises"], *kept["alarm"]]
+        finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
+        consistent = before <= learned and np.all(drift.rounds <= learned) and len(opening) <= rounds
+        consistent = consistent and np.all(np.isnan(arrays["steps"][learned:]))
+        if not (finite and consistent and min(*counts, *kept["paid"][[0, 2, 4]]) >= 0):
+            raise CheckpointError("health: counts and arrays contradict each other")
+        return empty._replace(learned=learned, world=(before, rounds), opening=opening, drift=drift, **kept)
 
     def _after_error(self, kind: int, id: int, size: float) -> Self:
         """Return the record after a prediction error; an alarm forgets what was known of the costs before."""
@@ -528,11 +522,11 @@ class BackgroundSolver:
 
     def random_under(self, instances: Sequence[Any]) -> np.ndarray | None:
         """Return a solution of random costs under each of the last instances, or None if there are too few."""
-        last = list(instances[-self.HOST_DRAWS :])
-        padded = [last[0]] * (self.HOST_DRAWS - len(last)) + last
+        last = list(reversed(instances))[: self.HOST_DRAWS]
+        padded = last + [last[-1]] * (self.HOST_DRAWS - len(last))
         stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *padded)
         solutions = self._solutions(self._costs[: self.HOST_DRAWS], stacked)
-        return np.stack(solutions[-len(last) :]) if len(solutions) >= self.MIN_DRAWS else None
+        return np.stack(solutions[: len(last)][::-1]) if len(solutions) >= self.MIN_DRAWS else None
 
     def warm_up(self, example_instance: Any) -> None:
         """Compile what an oracle in pure JAX will be asked."""
@@ -545,7 +539,7 @@ class BackgroundSolver:
             self.random()
 
     def _solutions(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
-        """Return solutions of the first costs (with instances: of the last) for which there is time."""
+        """Return solutions of the first costs for which there is time."""
         try:
             if not self.oracle.on_host:
                 return list(np.asarray(self.oracle.answer(costs, instances).w, float))
@@ -558,14 +552,13 @@ class BackgroundSolver:
     def _solve_in_time(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
         solutions: list[np.ndarray] = []
         began = time.monotonic()
-        order = range(len(costs)) if instances is None else range(len(costs) - 1, -1, -1)
-        for row in order:
+        for row in range(len(costs)):
             instance = jax.tree.map(lambda leaf, row=row: leaf[row : row + 1], instances)
             solutions.append(np.asarray(self.oracle.answer(costs[row : row + 1], instance).w[0], float))
             if time.monotonic() - began > self.TIME_LIMIT:
                 self.slow = len(solutions) == 1
                 break
-        return solutions if instances is None else solutions[::-1]
+        return solutions
 
 
 def compare_costs(
@@ -580,32 +573,38 @@ def compare_costs(
     if by_learner.sum() < MIN_LEARNER_ROUNDS:
         return CostReport()
     with np.errstate(all="ignore"):
-        paid, incumbent = mean_cost(last.totals[by_learner], all_rounds), _compare_incumbent(*last.window)
-        observed = ModelRounds(
-            np.concatenate([opening.features, model_features(last.contexts, last.w)]),
-            np.concatenate([opening.w, last.w]),
-        )
+        judged, observed = last.at(by_learner), ModelRounds.of(last.contexts, last.w)
+        paid = MeanCost(*batch_interval(judged.totals), len(judged.totals), all_rounds)
+        report = CostReport(paid, _compare_incumbent(*last.window))
+        observed = ModelRounds(*map(np.concatenate, zip(opening, observed, strict=True)))
         try:
             model = CostModel.fit(observed, np.concatenate([opening_totals, last.totals]), last.contexts.ndim == 3)
-            if model is None:
-                return CostReport(paid, incumbent)
-            judged = last.at(by_learner)
-            best_fixed = _compare_best_fixed(model, judged, solver, all_rounds) if fixed_set else None
-            random = _compare_random(model, judged, fixed_set, solver, all_rounds)
+            others = {} if model is None else _estimate_others(model, judged, fixed_set, solver)
         except np.linalg.LinAlgError:  # numbers too large or too much alike
-            return CostReport(paid, incumbent)
-    return CostReport(paid, incumbent, best_fixed, random)
+            return report
+    counts: dict[str, Any] = {"rounds": len(judged.totals), "all_rounds": all_rounds}
+    return report._replace(**{name: comparison._replace(**counts) for name, comparison in others.items()})
 
 
-def model_features(contexts: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Return what the cost model uses of contexts: themselves, or the sums of their rows weighted by the decision."""
-    features = contexts if contexts.ndim == 2 else np.einsum("nd,ndp->np", w, contexts)
-    return features if features.shape[1] <= MAX_FEATURES else np.zeros((len(features), 0))
+def _estimate_others(
+    model: CostModel, judged: RecentRounds, fixed_set: bool, solver: BackgroundSolver
+) -> dict[str, Any]:
+    """Return the comparisons with the best fixed decision, if the feasible set is fixed, and with random decisions.
 
-
-def mean_cost(totals: np.ndarray, all_rounds: int) -> MeanCost:
-    """Return the mean of totals with an interval from the means of batches."""
-    return MeanCost(*batch_interval(totals), len(totals), all_rounds)
+    The best fixed decision is the cheapest on average of those made and the solution of the mean costs. Where the
+    feasible set changes, there is a random decision for each of the last rounds, otherwise the mean of many.
+    """
+    comparisons, means = {}, model.mean_costs(judged.contexts)
+    if fixed_set:
+        solution = solver.solve(means)
+        candidates = model.rounds.w if solution is None else np.concatenate([model.rounds.w, solution[None]])
+        comparisons["best_fixed"] = _estimate(model, judged, candidates[np.argmin(candidates @ means)], 0.0)
+    drawn = solver.random() if fixed_set else solver.random_under(judged.instances)
+    if drawn is not None:
+        error = float(np.std(drawn @ means, ddof=1)) / len(drawn) ** 0.5
+        rounds, others = (judged, drawn.mean(axis=0)) if fixed_set else (judged.at(slice(-len(drawn), None)), drawn)
+        comparisons["random"] = _estimate(model, rounds, others, error)
+    return comparisons
 
 
 def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison | None:
@@ -619,44 +618,13 @@ def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison 
     return CostComparison(float(np.mean(incumbent)), difference, difference - error, difference + error, *counts, False)
 
 
-def _compare_best_fixed(
-    model: CostModel, judged: RecentRounds, solver: BackgroundSolver, all_rounds: int
-) -> CostComparison:
-    """Compare with the cheapest on average of the decisions made and the solution of the mean costs."""
-    means = model.mean_costs(_model_contexts(judged.contexts))
-    solution = solver.solve(means)
-    candidates = model.rounds.w if solution is None else np.concatenate([model.rounds.w, solution[None]])
-    best = candidates[np.argmin(candidates @ means)]
-    return _estimate(model, judged, np.broadcast_to(best, judged.w.shape), 0.0)._replace(all_rounds=all_rounds)
-
-
-def _compare_random(
-    model: CostModel, judged: RecentRounds, fixed_set: bool, solver: BackgroundSolver, all_rounds: int
-) -> CostComparison | None:
-    """Compare with the mean of random decisions, or where the feasible set changes with one for each of the last."""
-    drawn = solver.random() if fixed_set else solver.random_under(judged.instances)
-    if drawn is None:
-        return None
-    means = model.mean_costs(_model_contexts(judged.contexts))
-    error = float(np.std(drawn @ means, ddof=1)) / len(drawn) ** 0.5
-    if fixed_set:
-        comparison = _estimate(model, judged, np.broadcast_to(drawn.mean(axis=0), judged.w.shape), error)
-    else:
-        comparison = _estimate(model, judged.at(slice(len(judged.w) - len(drawn), None)), drawn, error)
-    return comparison._replace(rounds=len(judged.w), all_rounds=all_rounds)
-
-
-def _model_contexts(contexts: np.ndarray) -> np.ndarray:
-    return contexts if contexts.shape[-1] <= MAX_FEATURES else np.zeros((*contexts.shape[:-1], 0))
-
-
 def _estimate(model: CostModel, judged: RecentRounds, others: np.ndarray, error_of_others: float) -> CostComparison:
     """Return the model's difference between the decisions made and others; the last argument is a standard error."""
-    costs, _ = model.difference(ModelRounds(model_features(judged.contexts, others), others))
-    more = judged.w - others
-    features = model_features(judged.contexts, more if judged.contexts.ndim == 3 else judged.w)
-    differences, model_error = model.difference(ModelRounds(features, more))
-    difference, spread = float(np.mean(differences)), float(np.std(differences, ddof=1)) / len(more) ** 0.5
+    others = np.broadcast_to(others, judged.w.shape)
+    costs, _ = model.difference(ModelRounds.of(judged.contexts, others))
+    differences, model_error = model.difference(ModelRounds.of(judged.contexts, judged.w - others))
+    count, difference = len(differences), float(np.mean(differences))
+    spread = float(np.std(differences, ddof=1)) / count**0.5
     error = NORMAL_QUANTILE * float(np.linalg.norm([MODEL_ERROR_FACTOR * model_error, spread, error_of_others]))
     interval = (difference, difference - error, difference + error)
-    return CostComparison(float(np.mean(costs)), *interval, len(more), len(more), True)
+    return CostComparison(float(np.mean(costs)), *interval, count, count, True)

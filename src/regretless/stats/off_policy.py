@@ -118,6 +118,8 @@ def _estimate_propensities(
     match: np.ndarray, logged: np.ndarray, candidate: np.ndarray, contexts: np.ndarray
 ) -> tuple[np.ndarray, str]:
     """Return the probability of a match given what the candidate decides, and why it is not believed if it is not."""
+    from scipy.spatial import KDTree
+
     count = len(match)
     if count < MIN_ESTIMATION_ROUNDS:
         return np.ones(count), (
@@ -127,7 +129,9 @@ def _estimate_propensities(
     decided = np.column_stack([np.ones(count), _standardise(candidate)])
     probability = fit_logistic(decided, match)
     places = _round_features(contexts, candidate)
-    if randomness_p_value(match, probability, decided, places, logged, candidate) < TEST_LEVEL:
+    neighbours = KDTree(places).query(places, k=NEIGHBOURS + 1)[1][:, 1:]
+    nearby = np.mean([match_decisions(logged[column], candidate) for column in neighbours.T], axis=0)[:, None]
+    if _lowest_p_value(match, probability, decided, [np.column_stack([places, nearby]), nearby]) < TEST_LEVEL:
         return probability, (
             "whether the log decides like the candidate depends on the context, as in a log without randomness; "
             "propensities would show how much of it is chance"
@@ -138,39 +142,19 @@ def _estimate_propensities(
     return probability, ""
 
 
-def randomness_p_value(
-    match: np.ndarray,
-    probability: np.ndarray,
-    decided: np.ndarray,
-    places: np.ndarray,
-    logged: np.ndarray,
-    candidate: np.ndarray,
+def _lowest_p_value(
+    match: np.ndarray, probability: np.ndarray, decided: np.ndarray, predictors: list[np.ndarray]
 ) -> float:
-    """Return the p-value of a score test that context, time and neighbouring rounds do not predict a match.
+    """Return the lowest p-value of score tests that a match does not depend on predictors, given the decision alone.
 
-    Parameters
-    ----------
-    match : array of shape ``[n]``
-        Rounds in which the log decided like the candidate.
-    probability : array of shape ``[n]``
-        Probability of a match given the candidate's decision alone.
-    decided : array of shape ``[n, k]``
-        Features of the candidate's decision, from which ``probability`` was fitted.
-    places : array of shape ``[n, q]``
-        Standardised features of the rounds, in which neighbours are looked for.
-    logged, candidate : arrays of shape ``[n, d]``
-        The decisions.
+    ``probability`` was fitted to ``match`` from the features ``decided`` of the candidate's decision.
     """
-    from scipy.spatial import KDTree
     from scipy.special import chdtrc
 
-    neighbours = KDTree(places).query(places, k=NEIGHBOURS + 1)[1][:, 1:]
-    nearby = np.mean([match_decisions(logged[column], candidate) for column in neighbours.T], axis=0)
     root = np.sqrt(probability * (1.0 - probability))[:, None]
     p_values = []
-    for added in (np.column_stack([places, nearby]), nearby[:, None]):
-        fitted = decided @ np.linalg.lstsq(root * decided, root * added, rcond=None)[0]
-        residual = added - fitted
+    for added in predictors:
+        residual = added - decided @ np.linalg.lstsq(root * decided, root * added, rcond=None)[0]
         score = residual.T @ (match - probability)
         information = (root * residual).T @ (root * residual)
         p_values.append(chdtrc(added.shape[1], score @ np.linalg.pinv(information) @ score))
