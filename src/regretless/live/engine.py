@@ -387,9 +387,9 @@ def _unstack(batch: Any, count: int) -> list[Any]:
 def _pad(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any, Any]:
     """Return a batch of 2, 4, 8, … rows, the last one repeated: few programs serve all numbers of contexts."""
     count = len(ids)
-    rows = [min(i, count - 1) for i in range(1 << (count - 1).bit_length())]
-    stacked = jax.tree.map(lambda *leaves: np.stack([leaves[i] for i in rows]), *instances)
-    return np.array([ids[i] for i in rows], np.int32), contexts[rows], stacked
+    rows = np.minimum(np.arange(1 << (count - 1).bit_length()), count - 1)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves)[rows], *instances)
+    return np.asarray(ids, np.int32)[rows], contexts[rows], stacked
 
 
 class _Incomparable:

@@ -439,12 +439,12 @@ class Learner:
         if not state.form_fixed and form is not None:
             describe_instance(instances[0])  # refuses what a store could not keep
             engine = engine.with_instance(instances[0])
-        for instance in instances:
-            if form_of(instance) != engine.problem.instance_form:
-                expected, got = form_words(engine.problem.instance_form), form_words(form_of(instance))
+        expected = engine.problem.instance_form
+        for form in map(form_of, instances):
+            if form != expected:
                 raise SettingsError(
-                    f"instance: expected the form of earlier ones, {expected}, got {got}; give all decisions an "
-                    "instance, or none of them"
+                    f"instance: expected the form of earlier ones, {form_words(expected)}, got {form_words(form)}; "
+                    "give all decisions an instance, or none of them"
                 )
         return engine
 
@@ -464,25 +464,31 @@ class Learner:
             if not state.form_fixed:
                 data["instances"] = describe_instance(made[0].decision.instance)
         self._commit(after, kind, data, arrays, keys)
-        return [self._choice(item) for item in made]
+        return self._choices(made)
 
-    def _choice(self, made: MadeDecision) -> Choice:
-        decision: Any = vars(made.decision)  # reading the fields of a module one by one takes a while
-        columns, sign, cost = self._problem.columns, self._problem.sign, decision["cost_sample"]
-        return Choice(
-            id=int(decision["id"]),
-            w=decision["w"],
-            by=made.by,
-            explored=made.explore and made.by == "learner",
-            cost_sample=cost if sign > 0 else -cost,
-            log_density=known_number(decision["log_density"]),
-            context=decision["context"] if columns is None else columns.decode(np.asarray(decision["context"])),
-            instance=decision["instance"],
-            aux=decision["aux"],
-            fallback=made.fallback,
-            proposed=made.proposed,
-            key=made.key,
-        )
+    def _choices(self, made: Sequence[MadeDecision]) -> list[Choice]:
+        """Return decisions for their caller; attributes of modules are read once, because that takes a while."""
+        columns, sign = self._problem.columns, self._problem.sign
+        choices = []
+        for item in made:
+            decision: Any = vars(item.decision)
+            context, cost = decision["context"], decision["cost_sample"]
+            choice = Choice(
+                id=int(decision["id"]),
+                w=decision["w"],
+                by=item.by,
+                explored=item.explore and item.by == "learner",
+                cost_sample=cost if sign > 0 else -cost,
+                log_density=known_number(decision["log_density"]),
+                context=context if columns is None else columns.decode(np.asarray(context)),
+                instance=decision["instance"],
+                aux=decision["aux"],
+                fallback=item.fallback,
+                proposed=item.proposed,
+                key=item.key,
+            )
+            choices.append(choice)
+        return choices
 
     def _find_keyed(self, key: str) -> MadeDecision | None:
         """Return the decision with the caller's key, from memory or from the store."""
@@ -515,7 +521,7 @@ class Learner:
                 f"key: {stored.key!r} belongs to decision {int(before.id)}, which was made in another context, with "
                 "another instance or another explore=; give every decision its own key"
             )
-        return self._choice(stored)
+        return self._choices([stored])[0]
 
     # ------------------------------------------------------------------ learning
 
