@@ -75,13 +75,8 @@ def test_a_result_under_another_address_is_refused(store):
     assert store.record(OTHER) is None
     with pytest.raises(DamagedError, match=f"another result: expected the address {OTHER}, got {ADDRESS}"):
         store.load(OTHER)
-    with pytest.raises(DamagedError, match="another result"):
-        store.put_file("ef" * 32, content)
-    assert not store.path("ef" * 32).exists()
     with pytest.raises(SettingsError, match=f"expected a result without an address or with {OTHER}"):
         store.put(OTHER, store.load(ADDRESS), "an arm")
-    store.put_file(ADDRESS, content)
-    assert store.path(ADDRESS).read_bytes() == content
 
 
 def test_the_next_campaign_removes_what_killed_writers_left(store):

@@ -17,6 +17,7 @@ from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, S
 from regretless.experiments.extension import Listener
 from regretless.experiments.parallel import RayCluster
 from regretless.experiments.resolve import code_version
+from regretless.results import Result
 
 extra.required("ray")
 
@@ -108,18 +109,28 @@ def test_a_full_disk_ends_the_campaign_if_it_is_ours(whose, plan, tmp_path, monk
 
     def get(reference):
         if whose == "ours":
-            return code_version(), b"a result"
+            return code_version(), [Result("greedy", np.ones((2, 20)), seeds=(0, 1))]
         raise ray.exceptions.RayTaskError("compute", "", full).as_instanceof_cause()
 
-    def put_file(address, content):
+    def put(*arguments):
         raise full
 
     store, recorder, engine = ResultStore(tmp_path), Recorder(), object.__new__(RayCluster)
     store.create()
-    monkeypatch.setattr(store, "put_file", put_file)
-    engine.ray = SimpleNamespace(get=get, exceptions=ray.exceptions)
+    monkeypatch.setattr(store, "put", put)
+    remote = SimpleNamespace(remote=lambda *arguments: "a reference")
+    engine.device, engine.imports, engine.ray = (
+        "cpu",
+        (),
+        SimpleNamespace(
+            get=get,
+            exceptions=ray.exceptions,
+            remote=lambda **needs: lambda function: remote,
+            cancel=lambda *a, **b: None,
+        ),
+    )
     task = next(iter(plan.tasks.values()))
     with pytest.raises(WriteError) if whose == "ours" else contextlib.nullcontext():
-        engine._receive(None, task, store, recorder)
+        engine.compute([[task]], store, recorder)
     expected = (True, 0) if whose == "ours" else (False, 1)
     assert (store.failure(task.address) is None, len(recorder.failures)) == expected

@@ -1,9 +1,9 @@
-"""Engines of a campaign: this process, several local processes (joblib) or a Ray cluster.
+"""Engines of a campaign: this process, several local processes (loky, of joblib) or a Ray cluster.
 
-Local processes share the store; its claims keep them from computing anything twice, and the process that started them
-reads there how far they are. Workers of a cluster send files back, so no shared file system is needed.
+The process that starts them claims the tasks and stores their results; the others compute and need no shared folder.
 """
 
+import concurrent.futures
 import contextlib
 import functools
 import logging
@@ -14,20 +14,19 @@ import re
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from regretless import files, plugins
-from regretless.errors import SettingsError, WriteError
-from regretless.experiments.campaign import PATIENCE_SECONDS, Compute, ExecutionEngine, work
-from regretless.experiments.extension import Listener, Task
+from regretless.errors import RegretlessError, SettingsError
+from regretless.experiments.campaign import PATIENCE_SECONDS, Compute, ExecutionEngine, compute_batch, work
+from regretless.experiments.extension import Listener, Progress, Task
 from regretless.experiments.resolve import code_version
 from regretless.experiments.store import Claim, ResultStore
 from regretless.extras import require
+from regretless.results import Result
+from regretless.simulation.simulator import no_progress
 from regretless.startup import Device, configure, usable_cores
 
 RETRIES = 5
@@ -59,80 +58,53 @@ class LocalProcesses:
     """
 
     def __init__(self, jobs: int, device: Device = "auto", imports: Sequence[str] = ()):
-        self.joblib = require("joblib", extra="parallel")
+        self.loky = require("joblib.externals.loky", extra="parallel")
         self.jobs, self.device, self.imports = jobs, device, tuple(imports)
 
     def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed; what workers that died left is computed in this process."""
         cores = max(1, usable_cores() // self.jobs)
-        payloads = [_pickled(batch) for batch in batches]
-        parallel = self.joblib.Parallel(
-            n_jobs=self.jobs, backend="loky", batch_size=1, pre_dispatch="all", return_as="generator_unordered"
-        )
-        job = self.joblib.delayed(_work_in_worker)
-        calls = (job(payload, str(store.folder), self.jobs, cores, self.device, self.imports) for payload in payloads)
-        loky = require("joblib.externals.loky", extra="parallel")
-        watcher = _Watcher([task for batch in batches for task in batch], store, listener)
-        with watcher, _safe_path():
+        # A module of the working directory must not take the place of an installed one.
+        environment = {"PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": str(cores)}
+        executor = self.loky.ProcessPoolExecutor(self.jobs, env=environment)
+        errors = self.loky.process_executor
+        here = threading.Lock()
+
+        def compute(tasks: Sequence[Task], progress: Progress) -> list[Result]:
+            claim = store.claim(tasks[0].address)
+            setup = self.jobs, cores, self.device, self.imports
             try:
-                for error in parallel(calls):
-                    if error is not None:
-                        raise WriteError(error)
-            except loky.process_executor.TerminatedWorkerError:
-                pass
-            finally:  # the next campaign may have another folder, device or imports
-                loky.get_reusable_executor().shutdown(wait=True)
-        left = [[task for task in batch if task.address not in watcher.settled] for batch in batches]
-        work([batch for batch in left if batch], store, listener)
+                future = executor.submit(_compute_in_worker, _pickled(tasks), claim, *setup)
+                while not concurrent.futures.wait([future], PATIENCE_SECONDS).done:
+                    state = store.running(tasks[0].address)
+                    if state:
+                        progress(state["what"], state["done"], state["total"])
+                return future.result()
+            except errors.ShutdownExecutorError:  # an error ended the campaign, which is no failure of these tasks
+                raise SystemExit from None
+            except errors.TerminatedWorkerError:
+                with here:
+                    return compute_batch(tasks, progress)
+
+        try:
+            _work_in_threads(batches, store, listener, compute, self.jobs)
+        finally:
+            executor.shutdown(kill_workers=True)
 
 
-@contextlib.contextmanager
-def _safe_path() -> Iterator[None]:
-    """Keep new processes from importing modules of the working directory in place of installed ones."""
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
+def _work_in_threads(
+    batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener, compute: Compute, count: int
+) -> None:
+    """Work on batches in threads, each of which waits for what another process computes; an error ends all of them."""
+    for batch in batches:
+        _pickled(batch)  # refused before anything runs
+    threads = concurrent.futures.ThreadPoolExecutor(count)
     try:
-        yield
+        futures = [threads.submit(work, [batch], store, listener, compute) for batch in batches]
+        for future in concurrent.futures.as_completed(futures):
+            future.result()
     finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-
-
-class _Watcher:
-    """Reads in a store how far other processes are, and passes it on to a listener."""
-
-    def __init__(self, tasks: Sequence[Task], store: ResultStore, listener: Listener):
-        self.tasks, self.store, self.listener = tasks, store, listener
-        self.settled: set[str] = set()
-        self.earlier = {task.address: store.failure(task.address) for task in tasks}
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self.thread.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.stopped.set()
-        self.thread.join()
-
-    def _watch(self) -> None:
-        while not self.stopped.wait(PATIENCE_SECONDS):
-            self._look()
-        self._look()
-
-    def _look(self) -> None:
-        for task in self.tasks:
-            if task.address in self.settled:
-                continue
-            failure, running = self.store.failure(task.address), self.store.running(task.address)
-            if failure is not None and failure != self.earlier[task.address]:
-                self.settled.add(task.address)
-                self.listener.failed(task, failure.last_line)
-            elif running:
-                self.listener.progress(task, running["what"], running["done"], running["total"])
-            elif running is None and self.store.has(task.address):
-                self.settled.add(task.address)
-                self.listener.finished(task, computed=True)
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _pickled(tasks: Sequence[Task]) -> bytes:
@@ -146,17 +118,12 @@ def _pickled(tasks: Sequence[Task]) -> bytes:
         ) from None
 
 
-def _work_in_worker(
-    payload: bytes, folder: str, jobs: int, cores: int, device: Device, imports: tuple[str, ...]
-) -> str | None:
-    """Compute a batch in a worker process; return why it cannot write."""
+def _compute_in_worker(
+    payload: bytes, claim: Claim, jobs: int, cores: int, device: Device, imports: tuple[str, ...]
+) -> list[Result]:
+    """Compute a batch in a worker process; report in the claim of its first task how far it is."""
     _prepare_worker(jobs, cores, device, imports)
-    tasks = pickle.loads(payload)
-    try:
-        work([tasks], ResultStore(folder), Listener())
-    except WriteError as error:
-        return str(error)
-    return None
+    return compute_batch(pickle.loads(payload), claim.report)
 
 
 @functools.cache
@@ -210,62 +177,30 @@ class RayCluster:
 
     def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed."""
-        with contextlib.redirect_stdout(sys.stderr):  # Ray reports dead workers there; standard output is for results
-            self._compute(batches, store, listener)
-
-    def _compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         needs = {"num_cpus": 1, "num_gpus": 1.0 if self.device == "gpu" else 0.0}
         remote = self.ray.remote(**needs, max_retries=RETRIES, retry_exceptions=False)(_compute_on_cluster)
-        waiting: list[Task] = [task for batch in batches for task in batch]
-        claims: dict[Any, tuple[Task, Claim]] = {}
-        try:
-            while waiting or claims:
-                waiting = self._submit(waiting, store, listener, remote, claims)
-                done, _ = self.ray.wait(list(claims), timeout=PATIENCE_SECONDS) if claims else ([], [])
-                if not claims:
-                    time.sleep(PATIENCE_SECONDS)
-                for reference in done:
-                    task, claim = claims.pop(reference)
-                    with claim:
-                        self._receive(reference, task, store, listener)
-        finally:
-            for reference, (_, claim) in claims.items():
-                self.ray.cancel(reference, force=True)
-                claim.release()
+        references = []
 
-    def _submit(
-        self, waiting: list[Task], store: ResultStore, listener: Listener, remote: Any, claims: dict[Any, Any]
-    ) -> list[Task]:
-        """Start the tasks that are free; return those that other processes compute."""
-        left = []
-        for task in waiting:
-            claim = store.claim(task.address)
-            if not claim.try_acquire():
-                left.append(task)
-            elif store.is_sound(task.address):
-                claim.release()
-                listener.finished(task, computed=False)
-            else:
-                reference = remote.remote(_pickled([task]), self.device, self.imports)
-                claims[reference] = task, claim
-                listener.progress(task, "on the cluster", 0, 1)
-        return left
-
-    def _receive(self, reference: Any, task: Task, store: ResultStore, listener: Listener) -> None:
-        try:
-            version, content = self.ray.get(reference)
+        def compute(tasks: Sequence[Task], progress: Progress) -> list[Result]:
+            progress("on the cluster", 0, 1)
+            references.append(remote.remote(_pickled(tasks), self.device, self.imports))
+            try:
+                version, results = self.ray.get(references[-1])
+            except self.ray.exceptions.RayError as error:  # a full disk of a worker, say, is not ours
+                raise RegretlessError(f"{type(error).__name__}: {error}") from None
             if version != code_version():
-                raise RuntimeError(
+                raise RegretlessError(
                     f"a worker runs regretless {version}, this process {code_version()}: install one version"
                 )
-            store.put_file(task.address, content)
-        except Exception as error:
-            if isinstance(error, WriteError) and not isinstance(error, self.ray.exceptions.RayError):
-                raise  # our own disk, not a worker's: every other task would fail as well
-            store.fail(task.address, task.name, f"{type(error).__name__}: {error}")
-            listener.failed(task, f"{type(error).__name__}: {error}")
-        else:
-            listener.finished(task, computed=True)
+            return results
+
+        single = [[task] for batch in batches for task in batch]
+        try:
+            with contextlib.redirect_stdout(sys.stderr):  # Ray reports dead workers; standard output is for results
+                _work_in_threads(single, store, listener, compute, len(single))
+        finally:
+            for reference in references:
+                self.ray.cancel(reference, force=True)
 
 
 def _require_reachable(address: str | None) -> None:
@@ -279,16 +214,12 @@ def _require_reachable(address: str | None) -> None:
         raise SettingsError(f"no Ray cluster at {address!r}: {error.strerror or error}") from None
 
 
-def _compute_on_cluster(payload: bytes, device: Device, imports: tuple[str, ...]) -> tuple[str, bytes]:
-    """Compute a task in a worker of the cluster; return its file with the version of the code that wrote it."""
+def _compute_on_cluster(payload: bytes, device: Device, imports: tuple[str, ...]) -> tuple[str, list[Result]]:
+    """Compute tasks in a worker of the cluster; return the results with the version of the code that made them."""
     configure(device, cores=1)
     for name in imports:
         plugins.load(name)
-    (task,) = pickle.loads(payload)
-    with tempfile.TemporaryDirectory() as folder:
-        store = ResultStore(folder)
-        store.put(task.address, task.compute(lambda what, done, total: None), task.name)
-        return code_version(), Path(store.path(task.address)).read_bytes()
+    return code_version(), compute_batch(pickle.loads(payload), no_progress)
 
 
 def choose_engine(

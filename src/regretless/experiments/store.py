@@ -119,9 +119,9 @@ class Claim:
 
     def report(self, what: str, done: int, total: int) -> None:
         """Write down how far the work is, for other processes."""
-        if self.file is not None:
-            text = json.dumps({"pid": os.getpid(), "what": what, "done": done, "total": total, "time": time.time()})
-            os.pwrite(self.file, text.ljust(200).encode(), 0)
+        text = json.dumps({"pid": os.getpid(), "what": what, "done": done, "total": total, "time": time.time()})
+        with contextlib.suppress(OSError), self.path.open("r+b", buffering=0) as file:
+            file.write(text.ljust(200).encode())
 
     def release(self) -> None:
         """Give the claim back and remove its file."""
@@ -244,23 +244,12 @@ class ResultStore:
             raise SettingsError(f"expected a result without an address or with {address}, got the result {known}")
         about = {"address": address, "name": name, "code": dict(code or {}), "created": time.time()}
         stored = dataclasses.replace(result, extra={**about, **result.extra})
-        with self._prepared(address) as path:
-            stored.save(path)
-
-    def put_file(self, address: str, content: bytes) -> None:
-        """Store a result that another machine has written; raise DamagedError if it is damaged, or another one's."""
-        with self._prepared(address) as path, files.replacing(path) as part:
-            part.write_bytes(content)
-            self._require_address(Result.load(part).extra, path, address)
-
-    @contextlib.contextmanager
-    def _prepared(self, address: str) -> Iterator[Path]:
         path = self.path(address)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WriteError(f"cannot write {path}: {error.strerror}; nothing was written") from None
-        yield path
+        stored.save(path)
         (self.failures / f"{address}.json").unlink(missing_ok=True)
 
     def fail(self, address: str, name: str, error: str) -> None:

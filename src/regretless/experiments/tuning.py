@@ -15,7 +15,6 @@ import os
 import time
 import typing
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,10 +55,12 @@ SCREEN_SEEDS = 3
 PATIENCE_SECONDS = 1.0
 """Between looks at trials of other workers."""
 
+CLAIM = ".worker-"
+"""Before the name of a worker, in the name of its claim next to a storage."""
+
 LOST_SECONDS = 3600.0
 """After this time a running trial counts as lost in a storage that has no file of this machine."""
 
-MIN_TRIALS_FOR_IMPORTANCE = 10
 WIDTH = 30.0
 """A number without a declared range is searched up to this factor above and below its default."""
 
@@ -200,8 +201,8 @@ def tune(
     chosen_block = block or (RANDOM_BLOCK if sampler == RANDOM else ADAPTIVE_BLOCK)
     with _Trials(storage, screen.name, screen.space, make_sampler(sampler, seed)) as known:
         spent = _evaluate_trials(screen, trials, known, progress, chosen_block)
-        finished, importances = known.finished(), known.importances()
-    about = {**spent, "importances": importances}
+        finished = known.finished()
+    about: dict[str, Any] = dict(spent)
     if finalists:
         about["screen"] = screen.result(finished, about).record
         finished = sorted((trial for trial in finished if trial["value"] is not None), key=_rank)[:finalists]
@@ -321,34 +322,24 @@ def _evaluate_trials(search: _Search, trials: int, known: "_Trials", progress: P
             if not here & structures:  # no program that is in use would be dropped
                 make_room()
             structures |= here
-            numbers = sorted({number for program in batch for number in program})
-            results = search.evaluate(_named(batch, candidates), _report(progress, done, len(numbers), len(candidates)))
-            for number in numbers:
-                known.tell(number, results[f"{number}.0"])
+            places = {f"{number} at {place}": number for program in batch for place, number in enumerate(program)}
+            together = {name: candidates[number] for name, number in places.items()}
+            count = len(set(places.values()))
+            results = search.evaluate(together, _share(progress, done, count, len(candidates)))
+            for name, number in places.items():
+                known.tell(number, results[name])  # what fills empty places has the same result once more
             compiling += results.seconds["compile"]
             programs += results.programs
-            done += len(numbers)
+            done += count
     return {"combinations": len(structures), "programs": programs, "compile_seconds": round(compiling, 1)}
 
 
-def _named(programs: Sequence[Sequence[int]], candidates: Mapping[int, Policy]) -> dict[str, Policy]:
-    """Return the candidates of programs by name; one that fills empty places comes again under further names."""
-    seen: Counter[int] = Counter()
-    named = {}
-    for number in (number for program in programs for number in program):
-        named[f"{number}.{seen[number]}"] = candidates[number]
-        seen[number] += 1
-    return named
-
-
-def _report(progress: Progress, done: int, count: int, total: int) -> Progress:
+def _share(progress: Progress, done: int, count: int, total: int) -> Progress:
     """Return the progress of a simulation as that of all trials."""
 
     def report(what: str, part: int, whole: int) -> None:
-        if what == "running":
-            progress("trials", done + count * part // max(whole, 1), total)
-        else:
-            progress(what, part, whole)
+        running = "trials", done + count * part // max(whole, 1), total
+        progress(*(running if what == "running" else (what, part, whole)))
 
     return report
 
@@ -509,6 +500,7 @@ class _Trials:
         self.space = {setting: make_distribution(setting, values) for setting, values in space.items()}
         self.worker, self.storage = uuid.uuid4().hex, storage
         self.held: dict[int, Any] = {}
+        self.claim_file: Claim | None = None
         self.path = Path(storage) if isinstance(storage, str | os.PathLike) and "://" not in str(storage) else None
         with self._readable_errors():
             if self.path is not None:
@@ -517,11 +509,8 @@ class _Trials:
                 self.study = self.optuna.create_study(
                     storage=self._open(), study_name=name, sampler=sampler, load_if_exists=True, direction="minimize"
                 )
-                self.claim_file = None if self.path is None else self._claim_of(self.worker)
-                if self.path is not None and self.claim_file is not None:
-                    for left in map(Claim, self.path.parent.glob(f"{self.path.name}.worker-*")):
-                        if left.try_acquire():  # of a worker that was killed
-                            left.release()
+                if self.path is not None:
+                    self.claim_file = Claim(self.path.with_name(self.path.name + CLAIM + self.worker))
                     self.claim_file.try_acquire()
 
     def _open(self) -> Any:
@@ -532,10 +521,6 @@ class _Trials:
         if self.path.suffix == ".log":
             return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.path)))
         return storages.RDBStorage(f"sqlite:///{self.path}", engine_kwargs={"connect_args": {"timeout": 60}})
-
-    def _claim_of(self, worker: str) -> Claim:
-        assert self.path is not None
-        return Claim(self.path.with_name(f"{self.path.name}.worker-{worker}"))
 
     def __enter__(self) -> "_Trials":
         return self
@@ -578,9 +563,8 @@ class _Trials:
         with self._readable_errors(), self._alone():
             every = self.study.get_trials(deepcopy=False)
             running = [trial for trial in every if trial.state == self.optuna.trial.TrialState.RUNNING]
-            workers = {trial.user_attrs.get("worker", "") for trial in running}
-            dead = {worker for worker in workers if self._is_dead(worker)}
-            lost = [trial for trial in running if self._is_lost(trial, dead)]
+            living = self._find_living()
+            lost = [trial for trial in running if self._is_lost(trial, living)]
             count = max(0, min(most - len(lost[:most]), wanted - len(every)))
             trials = [self.optuna.trial.Trial(self.study, trial._trial_id) for trial in lost[:most]]
             for done in range(count):
@@ -593,21 +577,23 @@ class _Trials:
                 claimed[trial.number] = {name: trial._suggest(name, d) for name, d in self.space.items()}
         return claimed, len(running) - len(lost)
 
-    def _is_dead(self, worker: str) -> bool:
-        """Return whether a worker has ended; one without a name ended before it wrote that."""
-        if self.path is None or not worker:
-            return not worker
-        claim = self._claim_of(worker)
-        if worker == self.worker or not claim.try_acquire():
-            return False
-        claim.release()
-        return True
+    def _find_living(self) -> set[str]:
+        """Return the workers that hold their claim next to a storage of this machine; remove the claims of others."""
+        living = set()
+        for path in [] if self.path is None else self.path.parent.glob(f"{self.path.name}{CLAIM}*"):
+            claim = Claim(path)
+            if claim.try_acquire():
+                claim.release()
+            else:
+                living.add(path.name.rpartition(CLAIM)[2])
+        return living
 
-    def _is_lost(self, trial: Any, dead: set[str]) -> bool:
-        """Return whether the worker of a running trial is gone."""
-        started = trial.datetime_start
-        overdue = self.path is None and started is not None and time.time() - started.timestamp() > LOST_SECONDS
-        return overdue or trial.user_attrs.get("worker", "") in dead
+    def _is_lost(self, trial: Any, living: set[str]) -> bool:
+        """Return whether the worker of a running trial is gone; one without a name ended before it wrote that."""
+        worker, started = trial.user_attrs.get("worker", ""), trial.datetime_start
+        if self.path is not None:
+            return worker not in living
+        return not worker or (started is not None and time.time() - started.timestamp() > LOST_SECONDS)
 
     def tell(self, number: int, result: Any) -> None:
         """Write the outcome of a trial; one with replications that diverged has failed."""
@@ -624,11 +610,3 @@ class _Trials:
         with self._readable_errors():
             trials = self.study.get_trials(deepcopy=False, states=(states.COMPLETE, states.FAIL))
         return [{"number": trial.number, "value": trial.value, "params": trial.params} for trial in trials]
-
-    def importances(self) -> dict[str, float]:
-        """Return the share of the variation that each setting explains (PED-ANOVA); nothing for few trials."""
-        complete = self.study.get_trials(deepcopy=False, states=(self.optuna.trial.TrialState.COMPLETE,))
-        if len(complete) < MIN_TRIALS_FOR_IMPORTANCE:
-            return {}
-        evaluator = self.optuna.importance.PedAnovaImportanceEvaluator()
-        return dict(self.optuna.importance.get_param_importances(self.study, evaluator=evaluator))
