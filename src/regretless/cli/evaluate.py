@@ -28,6 +28,8 @@ coordinate), decision_0, …, total or cost_0, …, and where they are known
 propensity, time, instance_0, ….
 """
 
+Names = list[str] | None
+
 
 def evaluate(
     source: Annotated[
@@ -35,32 +37,22 @@ def evaluate(
     ],
     oracle: Annotated[str, typer.Option(help="Your feasible set, as module:object.", show_default=False)],
     policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A policy that learns from earlier rounds; repeatable.  [default: adaptive, if nothing else is named]"
-        ),
+        Names, typer.Option(help="A policy that learns from earlier rounds; adaptive if there is no candidate.")
     ] = None,
-    learner: Annotated[
-        list[Path] | None, typer.Option(help="A learner's store, evaluated as it is; repeatable.")
-    ] = None,
-    function: Annotated[
-        list[str] | None, typer.Option(help="A function from context to decision, as module:function; repeatable.")
-    ] = None,
+    learner: Annotated[list[Path] | None, typer.Option(help="A learner's store, evaluated as it is.")] = None,
+    function: Annotated[Names, typer.Option(help="A function from context to decision, as module:function.")] = None,
     feedback: Annotated[
-        str | None,
-        typer.Option(
-            help="What a policy observes of a round.  [default: bandit, semi_bandit where single costs are known]"
-        ),
+        str | None, typer.Option(help="What a policy observes: bandit by default, semi_bandit with single costs.")
     ] = None,
-    model: Annotated[
-        str, typer.Option(help="The policy whose mean prediction is the regression of the cost.")
-    ] = "linear_thompson",
+    model: Annotated[str, typer.Option(help="The policy whose prediction is the regression.")] = "linear_thompson",
     rewards: Annotated[bool, typer.Option("--rewards", help="The numbers of a table are rewards, not costs.")] = False,
     import_: Imports = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
 ) -> None:
-    """Estimate what policies would have cost per round, compared with the log, with 95 % intervals.
+    """Estimate what candidates would have cost per round, compared with the log, with 95 % intervals.
+
+    Candidates are policies, stored learners and functions; each of these options can be repeated.
 
     Where the log has the probability of each decision, estimates are doubly robust; where it does not, they come from
     rounds in which the log decided like the candidate. Where these are too few, or follow a rule, the log is

@@ -15,7 +15,7 @@ from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
 from regretless.stats import ChangeDetector, DriftState, DualPosterior, batch_interval, fit_dual
 from regretless.stats.bayes_linear import NORMAL_MEDIAN
-from regretless.stats.confidence import BATCH_ROUNDS, NORMAL_QUANTILE
+from regretless.stats.confidence import NORMAL_QUANTILE
 
 COMPARED_ROUNDS = 120
 """Last rounds in which costs are compared with fixed and random decisions, at most."""
@@ -44,13 +44,8 @@ WINDOW = 400
 OPENING_ROUNDS = 200
 """First rounds since the start or the last change that are kept for the cost model: decisions differ most in them."""
 
-MAX_TOTAL = 1e140
-"""Size at which totals are cut, so that their squares can be summed."""
-
 DETECTOR = ChangeDetector()
 """Detector of a change of the costs, from the sizes of prediction errors."""
-
-STEP_VALUES = ("residual", "total", "score_norm", "plug_in_norm")
 
 
 class DriftAlarm(NamedTuple):
@@ -358,11 +353,10 @@ class HealthRecord(NamedTuple):
     dim: int
     width: int  # features of a round that the cost model uses
     learned: int
-    steps: np.ndarray  # a ring of the last WINDOW steps; NaN: not known
+    steps: np.ndarray  # a ring of residuals and totals of the last WINDOW steps; NaN: not known
     world: tuple[int, int]  # learning steps before these costs began; rounds since then with a known total
     opening: tuple[np.ndarray, ...]  # features, decision and total of the first rounds since then
-    paid: np.ndarray  # count and mean of the learner's totals; of their batches: rounds and mean of the current one, …
-    drift: DriftState  # … number, mean and sum of squared deviations. A detector for each kind of round
+    drift: DriftState  # a detector for each kind of round
     rises: np.ndarray  # for each kind the decision since which errors are above the usual ones
     alarm: np.ndarray  # of the last alarm: noticed, since, and learning steps at that time; zeros: none so far
 
@@ -370,21 +364,20 @@ class HealthRecord(NamedTuple):
     def empty(cls, context_shape: tuple[int, ...], dim: int) -> Self:
         """Return the record of a learner that has learned nothing."""
         width = ModelRounds.of(np.zeros((0, *context_shape)), np.zeros((0, dim))).features.shape[1]
-        steps, kinds = np.full((WINDOW, len(STEP_VALUES)), np.nan), (3,)
-        drift, integers = DETECTOR.init(kinds, xp=np), np.zeros(3, np.int64)
-        return cls(dim, width, 0, steps, (0, 0), (), np.zeros(7), drift, integers, integers)
+        drift, integers = DETECTOR.init((3,), xp=np), np.zeros(3, np.int64)
+        return cls(dim, width, 0, np.full((WINDOW, 2), np.nan), (0, 0), (), drift, integers, integers)
 
     def after_feedback(self, info: Mapping[str, float], id: int, decision: Any) -> Self:
         """Return the record after a learning step.
 
         ``info`` are the step's diagnostics by name; ``decision`` is None if it is not remembered, as in a long history.
         """
-        values = np.array([info.get(name, np.nan) for name in STEP_VALUES], float)
+        values = np.array([info.get("residual", np.nan), info.get("total", np.nan)], float)
         values[~np.isfinite(values)] = np.nan
         steps, learned = self.steps.copy(), self.learned + 1
         steps[self.learned % WINDOW] = values
         record = self._replace(steps=steps, learned=learned)
-        if np.isnan(values[:2]).any():
+        if np.isnan(values).any():
             return record
         kind, total = OTHER_ROUND if decision is None else kind_of_round(decision), float(values[1])
         record = record._after_error(kind, id, abs(float(values[0])))
@@ -394,8 +387,7 @@ class HealthRecord(NamedTuple):
             if len(opening) < OPENING_ROUNDS and self.dim <= MAX_DIM:
                 context, w = (np.asarray(array, float)[None] for array in (decision.context, decision.w))
                 opening = (*opening, np.concatenate([*ModelRounds.of(context, w), [[total]]], axis=1)[0])
-        paid = _after_total(self.paid, total) if kind == LEARNER_ROUND else self.paid
-        return record._replace(world=world, opening=opening, paid=paid)
+        return record._replace(world=world, opening=opening)
 
     def active_alarm(self) -> DriftAlarm | None:
         """Return the last alarm while it is not older than ``WINDOW`` learning steps."""
@@ -424,17 +416,9 @@ class HealthRecord(NamedTuple):
         rows = self._opening_table()[: max(0, self.world[1] - excluded)]
         return ModelRounds(rows[:, : self.width], rows[:, self.width : -1]), rows[:, -1]
 
-    def paid_since_start(self) -> MeanCost | None:
-        """Return the mean total of all of the learner's decisions."""
-        count, mean, _, _, batches, _, squares = self.paid.tolist()
-        if batches < 2:
-            return None
-        error = NORMAL_QUANTILE * math.sqrt(squares / (batches - 1) / batches)
-        return MeanCost(mean, mean - error, mean + error, int(count), self.learned)
-
     def arrays(self) -> dict[str, np.ndarray]:
         """Return everything as arrays by name."""
-        names = ("learned", "steps", "world", "paid", "rises", "alarm")
+        names = ("learned", "steps", "world", "rises", "alarm")
         drift = {f"drift/{name}": array for name, array in self.drift._asdict().items()}
         return {name: np.array(getattr(self, name)) for name in names} | {"opening": self._opening_table()} | drift
 
@@ -448,12 +432,12 @@ class HealthRecord(NamedTuple):
                 raise CheckpointError(f"health: expected {name!r} of shape {form.shape} and type {form.dtype}")
         learned, (before, rounds), opening = int(arrays["learned"]), arrays["world"].tolist(), tuple(arrays["opening"])
         drift = DriftState(**{name: arrays[f"drift/{name}"] for name in DriftState._fields})
-        kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "paid", "rises", "alarm")}
+        kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "rises", "alarm")}
         counts = [learned, before, rounds, *drift.rounds, *drift.rising, *kept["rises"], *kept["alarm"]]
         finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
         consistent = before <= learned and np.all(drift.rounds <= learned) and len(opening) <= rounds
         consistent = consistent and np.all(np.isnan(arrays["steps"][learned:]))
-        if not (finite and consistent and min(*counts, *kept["paid"][[0, 2, 4]]) >= 0):
+        if not (finite and consistent and min(counts) >= 0):
             raise CheckpointError("health: counts and arrays contradict each other")
         return empty._replace(learned=learned, world=(before, rounds), opening=opening, drift=drift, **kept)
 
@@ -473,22 +457,6 @@ class HealthRecord(NamedTuple):
 
     def _opening_table(self) -> np.ndarray:
         return np.stack(self.opening) if self.opening else np.zeros((0, self.width + self.dim + 1))
-
-
-def _after_total(paid: np.ndarray, total: float) -> np.ndarray:
-    """Return the running sums after one of the learner's totals; a full batch is one observation of the mean."""
-    count, mean, rounds, batch_mean, batches, batches_mean, squares = paid.tolist()
-    total = min(max(total, -MAX_TOTAL), MAX_TOTAL)
-    count, rounds = count + 1, rounds + 1
-    mean += (total - mean) / count
-    batch_mean += (total - batch_mean) / rounds
-    if rounds == BATCH_ROUNDS:
-        batches += 1
-        deviation = batch_mean - batches_mean
-        batches_mean += deviation / batches
-        squares += deviation * (batch_mean - batches_mean)
-        rounds = batch_mean = 0.0
-    return np.array([count, mean, rounds, batch_mean, batches, batches_mean, squares])
 
 
 class BackgroundSolver:

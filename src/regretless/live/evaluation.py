@@ -332,20 +332,16 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
     if isinstance(given, Mapping):
         labelled = dict(given)
     else:
-        candidates = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-        labels = [
-            candidate
-            if isinstance(candidate, str)
-            else getattr(candidate, "__name__", type(candidate).__name__.lower())
-            for candidate in candidates
-        ]
-        labelled = dict(zip(labels, candidates, strict=True))
-        if len(labelled) < len(labels):
-            repeated = next(label for label in labels if labels.count(label) > 1)
-            raise SettingsError(
-                f"evaluate: expected a label for each candidate, got two called {repeated!r}: give them as "
-                "{label: candidate}"
-            )
+        labelled = {}
+        for candidate in given if isinstance(given, Sequence) and not isinstance(given, str) else [given]:
+            name = candidate if isinstance(candidate, str) else getattr(candidate, "__name__", None)
+            label = name or type(candidate).__name__.lower()
+            if label in labelled:
+                raise SettingsError(
+                    f"evaluate: expected a label for each candidate, got two called {label!r}: give them as "
+                    "{label: candidate}"
+                )
+            labelled[label] = candidate
     if not labelled:
         raise SettingsError("evaluate: expected at least one candidate, got none")
     for label, candidate in labelled.items():

@@ -50,10 +50,8 @@ class Health:
         Root mean square prediction error over root mean square total, in the recent half of the last 400 rounds.
     error_trend : float or None
         The same, recent half over earlier half: below 1 predictions improve.
-    score_norm, plug_in_norm : float or None
-        Mean norms of the two parts of the policy gradient.
-    paid, paid_since_start : MeanCost or None
-        Mean cost of the learner's decisions, recently and since the start.
+    paid : MeanCost or None
+        Mean cost of the learner's recent decisions.
     incumbent, best_fixed, random : CostComparison or None
         Comparison with the incumbent, with the best fixed decision and with random decisions.
     drift : DriftAlarm or None
@@ -71,10 +69,7 @@ class Health:
     feedback_share: float | None
     relative_error: float | None
     error_trend: float | None
-    score_norm: float | None
-    plug_in_norm: float | None
     paid: MeanCost | None
-    paid_since_start: MeanCost | None
     incumbent: CostComparison | None
     best_fixed: CostComparison | None
     random: CostComparison | None
@@ -191,7 +186,6 @@ def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver)
         costs = compare_costs(*opening, rounds, not state.engine.problem.has_instances, solver)
     steps, settled = record.ordered_steps(), state.made - len(state.waiting)
     relative_error, trend = _relative_errors(steps)
-    figures = {**costs._asdict(), "paid_since_start": record.paid_since_start()}
     sign = -1.0 if rewards else 1.0
     return Health(
         decisions=state.made,
@@ -201,9 +195,7 @@ def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver)
         feedback_share=record.learned / settled if settled > 0 else None,
         relative_error=relative_error,
         error_trend=trend,
-        score_norm=_known_mean(steps[:, 2]),
-        plug_in_norm=_known_mean(steps[:, 3]),
-        **{name: _with_sign(figure, sign) for name, figure in figures.items()},
+        **{name: _with_sign(figure, sign) for name, figure in costs._asdict().items()},
         drift=record.active_alarm(),
         details={} if state.policy is None else state.engine.describe(state.policy),
         rewards=rewards,
@@ -235,11 +227,6 @@ def _with_sign(figure: Any, sign: float) -> Any:
 def _root_mean_square(values: np.ndarray) -> float:
     known = values[np.isfinite(values)]
     return math.hypot(*known) / math.sqrt(len(known)) if len(known) else math.nan
-
-
-def _known_mean(values: np.ndarray) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(np.mean(known)) if len(known) else None
 
 
 def _flatten(prefix: str, data: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
