@@ -88,7 +88,7 @@ COUNTER = itertools.count()
         (Single, "in the type of the prediction"),
         (Divides, "not finite where the prediction is the target"),
         (Grows, "memory must keep its form"),
-        (Flat, r"queries must return cost vectors \[q, 6\], got shape \(6,\)"),
+        (Flat, r"queries must return cost vectors \[n, 6\], got shape \(6,\)"),
         (Moody, "draw must depend on its key alone"),
         (StaticShare, "changing the setting 'share' .* array leaf"),
         (ForgetsItsForm, "available must keep the form"),

@@ -1,6 +1,8 @@
 """Helpers of the contract checks: sentences for what is wrong, forms of trees, hyper-parameters as array leaves."""
 
-from collections.abc import Callable, Collection
+import contextlib
+import json
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NoReturn
 
 import jax
@@ -20,6 +22,52 @@ class Checker:
     def __call__(self, holds: Any, sentence: str) -> None:
         """Raise unless ``holds`` is true, of an array in every entry."""
         if not (np.all(holds) if hasattr(holds, "shape") else holds):
+            self.fail(sentence)
+
+    def finite(self, tree: Any, sentence: str) -> None:
+        """Raise with the sentence unless every floating-point number of a tree is finite."""
+        arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if not _is_key(leaf)]
+        self(all(np.all(np.isfinite(array)) for array in arrays if np.issubdtype(array.dtype, np.floating)), sentence)
+
+    def equal(self, one: Any, other: Any, sentence: str) -> None:
+        """Raise with the sentence unless two trees of one structure hold the same numbers, NaN included."""
+        self.close(one, other, sentence, 0.0, 0.0)
+
+    def close(
+        self, one: Any, other: Any, sentence: str, rtol: float = 1e-6, atol: float = 1e-8, share: float = 1.0
+    ) -> None:
+        """Raise with the sentence unless a share of the numbers in each leaf of two trees agrees, NaN included."""
+        pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        agree = [np.isclose(a, b, rtol, atol, equal_nan=True) for a, b in pairs if not _is_key(a)]
+        self(all(np.mean(same) >= share for same in agree if same.size), sentence)
+
+    def cost(self, name: str, array: Any, dim: int) -> None:
+        """Raise unless an array is a finite cost vector."""
+        shape = np.shape(array)
+        self(shape == (dim,), f"{name} must be a finite cost of shape ({dim},), got {shape}")
+        self.finite(array, f"{name} must be a finite cost, got {array}")
+
+    def shape(self, name: str, array: Any, expected: tuple[int, ...], hint: str = "") -> None:
+        """Raise unless an array has the expected shape; the hint says what to do then."""
+        self(np.shape(array) == expected, f"expected {name} of shape {expected}, got {np.shape(array)}{hint}")
+
+    def rows(self, sentence: str, array: Any, dim: int) -> None:
+        """Raise with the sentence unless an array has the shape ``[n, dim]``, where ``n`` may be 0."""
+        shape = np.shape(array)
+        self(len(shape) == 2 and shape[1] == dim, f"{sentence} [n, {dim}], got shape {shape}; n may be 0")
+
+    def is_json(self, data: Any, sentence: str) -> None:
+        """Raise with the sentence unless ``data`` can be written as JSON."""
+        try:
+            json.dumps(data, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            self.fail(f"{sentence} ({error})")
+
+    @contextlib.contextmanager
+    def raises(self, error: type[Exception], sentence: str) -> Iterator[None]:
+        """Raise with the sentence unless the block raises ``error``."""
+        with contextlib.suppress(error):
+            yield
             self.fail(sentence)
 
     def same_form(self, got: Any, expected: Any, sentence: str) -> None:
@@ -67,27 +115,6 @@ def form_difference(got: Any, expected: Any) -> str:
     return ""
 
 
-def is_finite(tree: Any) -> bool:
-    """Return whether every floating-point number of a tree is finite."""
-    arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(tree) if not _is_key(leaf)]
-    return all(bool(np.all(np.isfinite(array))) for array in arrays if np.issubdtype(array.dtype, np.floating))
-
-
-def is_equal(one: Any, other: Any) -> bool:
-    """Return whether two trees of one structure hold the same numbers, NaN included."""
-    return all(np.array_equal(a, b, equal_nan=np.issubdtype(a.dtype, np.floating)) for a, b in _pairs(one, other))
-
-
-def is_close(one: Any, other: Any, rtol: float = 1e-6, atol: float = 1e-8) -> bool:
-    """Return whether two trees of one structure hold nearly the same numbers, NaN included."""
-    return all(np.allclose(a, b, rtol, atol, equal_nan=True) for a, b in _pairs(one, other))
-
-
-def is_mostly_close(one: Any, other: Any) -> bool:
-    """Return whether two trees agree but for one number in fifty: Adam amplifies the rounding of tiny gradients."""
-    return all(np.mean(np.isclose(a, b, 1e-4, 1e-6, equal_nan=True)) >= 0.98 for a, b in _pairs(one, other))
-
-
 def copy_tree(tree: Any) -> Any:
     """Return copies on the host, to see later whether something was changed in place."""
     return jax.tree.map(lambda leaf: leaf if _is_key(leaf) else np.array(leaf), tree)
@@ -127,11 +154,6 @@ def _with_another_value(spec: Spec, name: str, value: float) -> Spec:
         except SettingsError:
             continue
     raise AssertionError(f"setting {name!r}: no other value near {value} is allowed; is it a setting at all?")
-
-
-def _pairs(one: Any, other: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    return [(np.asarray(a), np.asarray(b)) for a, b in pairs if not _is_key(a)]
 
 
 def _is_key(leaf: Any) -> bool:

@@ -11,15 +11,7 @@ from regretless import oracles
 from regretless.models.base import GenerativeModel, Model, ModelSpec, PointModel, PointModelSpec
 from regretless.oracles.base import Oracle
 from regretless.surrogates.base import Surrogate, SurrogateSpec
-from regretless.testing.helpers import (
-    Checker,
-    check_hyperparameters,
-    form_difference,
-    instantiate,
-    is_close,
-    is_finite,
-    name_of,
-)
+from regretless.testing.helpers import Checker, check_hyperparameters, form_difference, instantiate, name_of
 
 DIM, FEATURES = 4, 3
 """Size of the models that are checked."""
@@ -91,40 +83,33 @@ def _check_model_form(check: Checker, model: Model, params: Any, context: Any) -
     noise = model.draw(jax.random.key(2))
     check(noise.shape == (DIM,), f"the noise needs one number per cost coordinate, got shape {noise.shape}")
     cost = model.sample(params, context, noise)
-    check(
-        cost.shape == (DIM,) and cost.dtype == jnp.float64,
-        f"expected a sample of shape ({DIM},) in the program's type float64, got {cost.shape} of {cost.dtype}",
-    )
+    check.shape("a sample", cost, (DIM,))
+    check(cost.dtype == jnp.float64, f"expected a sample in the program's type float64, got one of {cost.dtype}")
     again = jax.jit(lambda *arguments: model.sample(*arguments))(params, context, noise)
-    check(is_close(cost, again, 1e-5, 1e-6), "samples of the same noise must be the same, compiled or not")
+    check.close(cost, again, "samples of the same noise must be the same, compiled or not", 1e-5, 1e-6)
     density: Any = model.log_density(params, context, cost)
-    check(
-        density is None or density.shape == (),
-        f"log_density must be one number, or None for a model that has none, got shape {np.shape(density)}",
-    )
+    one_number = density is None or density.shape == ()
+    check(one_number, f"log_density must be one number, or None if there is none, got shape {np.shape(density)}")
 
 
 def _check_point(check: Checker, model: PointModel, params: Any, context: Any) -> None:
-    samples = np.asarray(
-        jax.jit(jax.vmap(lambda key: model.sample(params, context, model.draw(key))))(
-            jax.random.split(jax.random.key(2), SAMPLES)
-        )
-    )
-    mean = np.asarray(model.mean(params, context))
+    draw = jax.jit(jax.vmap(lambda key: model.sample(params, context, model.draw(key))))
+    samples = np.asarray(draw(jax.random.split(jax.random.key(2), SAMPLES)))
+    mean, average = np.asarray(model.mean(params, context)), samples.mean(axis=0)
     error = samples.std(axis=0, ddof=1) / SAMPLES**0.5
-    check(
-        np.abs(samples.mean(axis=0) - mean) <= 5 * error + 1e-12,
-        f"mean is not the mean of its samples: {mean} against {samples.mean(axis=0)} ± {error}",
-    )
-    _check_pullback(check, model, params, context)
+    is_mean = np.abs(average - mean) <= 5 * error + 1e-12
+    check(is_mean, f"mean is not the mean of its samples: {mean} against {average} ± {error}")
+    cotangent = jax.random.normal(jax.random.key(4), (DIM,))
+    gradient = model.pullback(params, context, cotangent)
+    matches = _is_gradient(gradient, lambda theta: model.mean(theta, context) @ cotangent, params)
+    check(matches, "pullback must be the transposed Jacobian of mean times the cotangent")
     noise = model.draw(jax.random.key(3))
     cost = model.sample(params, context, noise)
     if model.log_density(params, context, cost) is None:
         return
     # E over p of q/p is 1 for any density q that p covers: checks the density's shape and its constant.
     density = jax.jit(jax.vmap(lambda cost: model.log_density(params, context, cost)))(samples)
-    spread = 0.5 * samples.std(axis=0)
-    other = np.sum(-0.5 * ((samples - mean) / spread) ** 2 - np.log(spread * (2 * np.pi) ** 0.5), axis=1)
+    other = np.sum(jax.scipy.stats.norm.logpdf(samples, mean, 0.5 * samples.std(axis=0)), axis=1)
     ratio = np.exp(other - np.asarray(density))
     check(
         abs(ratio.mean() - 1) < 5 * ratio.std() / SAMPLES**0.5,
@@ -133,72 +118,47 @@ def _check_point(check: Checker, model: PointModel, params: Any, context: Any) -
     expected = jax.grad(lambda theta: model.log_density(theta, context, cost))(params)
     for fresh, given in ((True, noise), (False, noise), (False, jnp.full(DIM, 7.0))):
         score = model.score(params, context, cost, given, jnp.asarray(fresh))
-        stale = (
-            "" if fresh else "; when the noise is not fresh, it must be taken from the cost and the parameters instead"
-        )
-        check(is_close(score, expected, 1e-6), f"score must be the gradient of log_density in the parameters{stale}")
-
-
-def _check_pullback(check: Checker, model: PointModel, params: Any, context: Any) -> None:
-    cotangent = jax.random.normal(jax.random.key(4), (DIM,))
-    got = model.pullback(params, context, cotangent)
-    check.same_form(got, params, "pullback must return a gradient of the form of the parameters")
-    slopes = _slopes(lambda theta: model.mean(theta, context) @ cotangent, params)
-    matches = _has_slopes(got, params, slopes)
-    check(matches, "pullback must be the transposed Jacobian of mean times the cotangent")
+        stale = "" if fresh else "; when the noise is not fresh, take it from the cost and the parameters"
+        check.close(score, expected, f"score must be the gradient of log_density in the parameters{stale}")
 
 
 def _check_generative(check: Checker, model: GenerativeModel, params: Any, context: Any) -> None:
     noise, cotangents = jax.random.normal(jax.random.key(2), (2, 5, DIM))
     costs, pullback = model.scenarios(params, context, noise)
     alone = jnp.stack([model.sample(params, context, row) for row in noise])
-    check(is_close(costs, alone, 1e-9), "scenarios must be the samples of each row of noise")
+    check.close(costs, alone, "scenarios must be the samples of each row of noise", 1e-9)
     check(np.std(alone, axis=0) > 0, "samples must depend on the noise")
-    got = pullback(cotangents)
-    check.same_form(got, params, "the pullback of scenarios must return gradients of the form of the parameters")
-    slopes = _slopes(lambda theta: jnp.sum(model.scenarios(theta, context, noise)[0] * cotangents), params)
-    check(_has_slopes(got, params, slopes), "the pullback of scenarios is not their transposed Jacobian")
+    total = lambda theta: jnp.sum(model.scenarios(theta, context, noise)[0] * cotangents)  # noqa: E731
+    matches = _is_gradient(pullback(cotangents), total, params)
+    check(matches, "the pullback of scenarios is not their transposed Jacobian")
     cost, drawn = jnp.arange(1.0, DIM + 1) - 2.0, model.draw_loss(jax.random.key(4))
     gradient = model.loss_gradient(params, context, cost, drawn)
-    slopes = _slopes(lambda theta: model.loss(theta, context, cost, drawn), params)
-    check(_has_slopes(gradient, params, slopes), "loss_gradient is not the gradient of loss")
+    matches = _is_gradient(gradient, lambda theta: model.loss(theta, context, cost, drawn), params)
+    check(matches, "loss_gradient is not the gradient of loss")
     density = model.log_density(params, context, alone[0])
     if density is not None:
         jacobian = jax.jacfwd(lambda z: model.sample(params, context, z))(noise[0])
-        base = -0.5 * jnp.sum(noise[0] ** 2) - 0.5 * DIM * np.log(2 * np.pi)
-        expected = base - jnp.linalg.slogdet(jacobian)[1]
-        check(
-            np.isclose(density, expected, rtol=1e-6),
-            f"log_density is {density:.6g} where the change of variables gives {expected:.6g}",
-        )
+        expected = np.sum(jax.scipy.stats.norm.logpdf(noise[0])) - jnp.linalg.slogdet(jacobian)[1]
+        right = np.isclose(density, expected, rtol=1e-6)
+        check(right, f"log_density is {density:.6g} where the change of variables gives {expected:.6g}")
 
 
-def _slopes(value: Callable[[Any], Any], params: Any) -> list[float]:
-    """Return finite differences of ``value`` along a random direction in each leaf."""
-    compiled = jax.jit(value)
+def _is_gradient(gradient: Any, function: Callable[[Any], Any], params: Any) -> bool:
+    """Return whether finite differences along a random direction in each leaf agree with a gradient."""
+    if form_difference(gradient, params):
+        return False
+    compiled = jax.jit(function)
     leaves, structure = jax.tree.flatten(params)
-    differences = []
-    for index, direction in enumerate(_directions(params)):
-        ahead, behind = ([*leaves], [*leaves])
-        ahead[index], behind[index] = (
-            leaves[index] + DIFFERENCE_STEP * direction,
-            leaves[index] - DIFFERENCE_STEP * direction,
+    for i, slopes in enumerate(jax.tree.leaves(gradient)):
+        direction = jax.random.normal(jax.random.key(i), slopes.shape)
+        ahead, behind = (
+            compiled(jax.tree.unflatten(structure, [*leaves[:i], leaves[i] + step * direction, *leaves[i + 1 :]]))
+            for step in (DIFFERENCE_STEP, -DIFFERENCE_STEP)
         )
-        differences.append(
-            float(compiled(jax.tree.unflatten(structure, ahead)) - compiled(jax.tree.unflatten(structure, behind)))
-        )
-    return [difference / (2 * DIFFERENCE_STEP) for difference in differences]
-
-
-def _directions(params: Any) -> list[Any]:
-    leaves = jax.tree.leaves(params)
-    return [jax.random.normal(jax.random.fold_in(jax.random.key(3), i), leaf.shape) for i, leaf in enumerate(leaves)]
-
-
-def _has_slopes(gradient: Any, params: Any, slopes: list[float]) -> bool:
-    """Return whether a gradient has these slopes along the random directions."""
-    along = [float(jnp.sum(g * d)) for g, d in zip(jax.tree.leaves(gradient), _directions(params), strict=True)]
-    return bool(np.allclose(along, slopes, rtol=2e-5, atol=1e-6))
+        slope = (ahead - behind) / (2 * DIFFERENCE_STEP)
+        if not np.isclose(jnp.sum(slopes * direction), slope, rtol=2e-5, atol=1e-6):
+            return False
+    return True
 
 
 def check_surrogate(part: SurrogateSpec | type[SurrogateSpec] | Callable[[Oracle], Surrogate]) -> None:
@@ -239,28 +199,20 @@ def _draw_costs(dim: int, seed: int = 0) -> tuple[Any, Any]:
 def _check_call(check: Checker, surrogate: Surrogate) -> None:
     dim, memory = surrogate.oracle.dim, surrogate.init()
     prediction, target = _draw_costs(dim)
-    noise = surrogate.draw(jax.random.key(1))
-    check(
-        is_close(noise, surrogate.draw(jax.random.key(1)), 0, 0),
-        "draw must depend on its key alone; put everything random there, not into queries or gradient",
-    )
+    noise, again = (surrogate.draw(jax.random.key(1)) for _ in range(2))
+    check.equal(noise, again, "draw must depend on its key alone; draw everything that is random there")
     costs = surrogate.queries(memory, prediction, target, noise)
-    check(
-        costs.ndim == 2 and costs.shape[1] == dim,
-        f"queries must return cost vectors [q, {dim}], got shape {costs.shape}; for none, jnp.zeros((0, d))",
-    )
+    check.rows("queries must return cost vectors", costs, dim)
     gradient, after = surrogate(memory, prediction, target, noise)
-    check(
-        gradient.shape == (dim,) and gradient.dtype == prediction.dtype,
-        f"expected a gradient of shape ({dim},) in the type of the prediction ({prediction.dtype}), got "
-        f"{gradient.shape} of {gradient.dtype}",
-    )
-    check(is_finite(gradient), "the gradient holds a number that is not finite; guard divisions")
+    check.shape("a gradient", gradient, (dim,))
+    given = prediction.dtype
+    check(gradient.dtype == given, f"expected a gradient in the type of the prediction ({given}), got {gradient.dtype}")
+    check.finite(gradient, "the gradient holds a number that is not finite; guard divisions")
     check.same_form(after, memory, "the memory must keep its form from call to call")
     compiled, _ = jax.jit(lambda *arguments: surrogate(*arguments))(memory, prediction, target, noise)
-    check(is_close(compiled, gradient), "gives another gradient inside a compiled program")
+    check.close(compiled, gradient, "gives another gradient inside a compiled program")
     at_target, _ = surrogate(after, target, target, noise)
-    check(is_finite(at_target), "the gradient is not finite where the prediction is the target")
+    check.finite(at_target, "the gradient is not finite where the prediction is the target")
 
 
 def _check_several(check: Checker, surrogate: Surrogate) -> None:
@@ -273,10 +225,8 @@ def _check_several(check: Checker, surrogate: Surrogate) -> None:
     solved = surrogate.oracle.answer(np.asarray(costs).reshape(-1, dim)).w if costs.size else np.zeros((0, dim))
     solutions = jnp.asarray(solved).reshape(count, -1, dim)
     gradients, after = surrogate.finish_all(memory, predictions, target, noise, solutions)
-    check(
-        gradients.shape == (count, dim) and is_finite(gradients),
-        f"finish_all must return a finite gradient per prediction, got shape {gradients.shape}",
-    )
+    check.shape("of finish_all a gradient per prediction", gradients, (count, dim))
+    check.finite(gradients, "finish_all must return finite gradients")
     check.same_form(after, memory, "the memory must keep its form when several predictions are used")
 
 
@@ -290,14 +240,11 @@ def _check_instance(check: Checker, surrogate: Surrogate) -> None:
         noise = surrogate.draw(jax.random.key(seed))
         _, memory = surrogate(memory, prediction + away, target + away, noise)
     points = surrogate.points(memory)
-    check(
-        points.ndim == 2 and points.shape[1] == dim,
-        f"points must return remembered decisions [n, {dim}], got shape {points.shape}",
-    )
+    check.rows("points must return remembered decisions", points, dim)
     none = surrogate.available(memory, jnp.zeros(len(points), bool))
     check.same_form(none, memory, "available must keep the form of the memory")
     gradient, after = surrogate(memory, prediction, target, noise, closed)
-    check(is_finite(gradient), "the gradient is not finite when a remembered decision is infeasible now")
+    check.finite(gradient, "the gradient is not finite when a remembered decision is infeasible now")
     check.same_form(after, memory, "the memory must keep its form under an instance")
 
 

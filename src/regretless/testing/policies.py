@@ -24,18 +24,7 @@ from regretless.policies.base import (
 )
 from regretless.problem import Problem
 from regretless.registry import Registry, require_known
-from regretless.testing.helpers import (
-    Checker,
-    check_hyperparameters,
-    copy_tree,
-    form_difference,
-    instantiate,
-    is_close,
-    is_equal,
-    is_finite,
-    is_mostly_close,
-    name_of,
-)
+from regretless.testing.helpers import Checker, check_hyperparameters, copy_tree, instantiate, name_of
 from regretless.testing.models import check_model, check_surrogate
 from regretless.testing.problems import check_benchmark, check_feedback, check_oracle
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info
@@ -73,7 +62,7 @@ def check_policy(part: Any, problem: Problem | None = None) -> None:
         except SettingsError:
             continue
         accepted.append(candidate)
-        _check_built(Checker(f"{check.part} on {_describe(candidate)}"), policy, candidate)
+        _check_built(Checker(f"{check.part} on {candidate}"), policy, candidate)
     check(accepted, "refuses every problem that it was tried on; build it for at least one")
     if isinstance(spec, PolicySpec):
         check_hyperparameters(check, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
@@ -123,10 +112,7 @@ class Player:
     def decide(self, key: Any, state: Any, context: Any) -> Decision:
         """Return a decision: sample, solve, record."""
         sample = self._sample(key, state, context, self.instance)
-        self._check(
-            sample.cost.shape == (self.problem.dim,) and is_finite(sample.cost),
-            f"a sample must be a finite cost of shape ({self.problem.dim},), got {sample.cost}",
-        )
+        self._check.cost("a sample", sample.cost, self.problem.dim)
         solution = solution_of(self.problem.oracle, np.asarray(sample.cost), self.instance)
         return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
 
@@ -155,12 +141,6 @@ class Player:
             yield PlayedRound(decision, seen, state, info)
 
 
-def _describe(problem: Problem) -> str:
-    parts = [problem.feedback.name, f"contexts of shape {problem.context_shape}"]
-    parts += ["missing rows"] if problem.may_miss else []
-    return ", ".join([*parts, *(["instances"] if problem.has_instances else [])])
-
-
 def _check_built(check: Checker, policy: Any, problem: Problem) -> None:
     """Check a policy that was built for a problem."""
     check(isinstance(policy, Policy), f"expected a Policy, got {type(policy).__name__}; subclass it")
@@ -169,13 +149,13 @@ def _check_built(check: Checker, policy: Any, problem: Problem) -> None:
     with jax.enable_x64(True):
         player = Player(policy, check)
         _check_start(check, player)
-        rounds: list[PlayedRound] = []
+        rounds = []
         for t, played in enumerate(player.play()):
             _check_round(check, player, t, played)
             rounds.append(played)
         first = rounds[0]
         again = player.decide(jax.random.key(10), player.start, first.decision.context)
-        check(is_equal(again, first.decision), "the same key, state and context must give the same decision")
+        check.equal(again, first.decision, "the same key, state and context must give the same decision")
         _check_decide(check, player, first)
         _check_halves(check, player, first)
         _check_other_decisions(check, player, rounds)
@@ -186,14 +166,11 @@ def _check_built(check: Checker, policy: Any, problem: Problem) -> None:
 
 def _check_start(check: Checker, player: Player) -> None:
     state = player.start
-    check(is_equal(state, player.policy.init(jax.random.key(0))), "init must depend on its key alone")
+    check.equal(state, player.policy.init(jax.random.key(0)), "init must depend on its key alone")
     version: Any = getattr(state, "version", None)
     is_counter = version is not None and np.shape(version) == () and np.issubdtype(version.dtype, np.integer)
-    check(
-        is_counter and int(version) == 0,
-        f"its state needs a field version, the number of learning steps so far: an integer array, 0 at the "
-        f"start; got {version!r}",
-    )
+    needed = "its state needs a field version, the learning steps so far: an integer array, 0 at the start"
+    check(is_counter and int(version) == 0, f"{needed}; got {version!r}")
 
 
 def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) -> None:
@@ -203,25 +180,21 @@ def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) ->
     w, batch = np.asarray(played.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
     check(problem.oracle.contained(w, batch), f"decided on something infeasible in round {t + 1}: {w[0]}")
     version = int(played.decision.version)
-    check(
-        version in (t, NOT_SAMPLED),
-        f"a sample must carry the version of the state that it was drawn from ({t}), got {version}",
-    )
+    drawn_from = f"a sample must carry the version of the state that it was drawn from ({t}), got {version}"
+    check(version in (t, NOT_SAMPLED), drawn_from)
     check.same_form(played.state, player.start, "learn must return a state of the form that init gives")
     steps = int(played.state.version)
     check(steps == t + 1, f"learn must count its steps in state.version: expected {t + 1}, got {steps}")
-    check(is_finite(played.state), f"its state holds a number that is not finite after round {t + 1}")
+    check.finite(played.state, f"its state holds a number that is not finite after round {t + 1}")
     _check_info(Checker(f"{check.part}, round {t + 1}"), played)
 
 
 def _check_decide(check: Checker, player: Player, played: PlayedRound) -> None:
     """Check that ``decide`` is sample, solve, record."""
     decision = player.policy.decide(jax.random.key(10), player.start, played.decision.context, player.instance)
-    difference = form_difference(decision, played.decision)
-    check(
-        not difference and is_close(decision, played.decision, 1e-5, 1e-6),
-        f"decide must be sample, solve and Problem.record, and is not; leave it to Policy {difference}".rstrip(),
-    )
+    sentence = "decide must be sample, solve and Problem.record; leave it to Policy"
+    check.same_form(decision, played.decision, sentence)
+    check.close(decision, played.decision, sentence, 1e-5, 1e-6)
 
 
 def _check_info(check: Checker, played: PlayedRound) -> None:
@@ -235,12 +208,9 @@ def _check_info(check: Checker, played: PlayedRound) -> None:
     complete = bool(played.feedback.complete())
     check(bool(info.complete) == complete, f"Info.complete must be feedback.complete(), which is {complete}")
     check(bool(info.finite), "Info.finite is False although every number of the state is finite")
-    if complete:
-        total = float(played.feedback.total())
-        check(
-            np.isclose(info.total, total, rtol=1e-6),
-            f"Info.total must be the cost of what was done, {total:g}, got {float(info.total):g}",
-        )
+    total = float(played.feedback.total())
+    right = not complete or np.isclose(info.total, total, rtol=1e-6)
+    check(right, f"Info.total must be the cost of what was done, {total:g}, got {float(info.total):g}")
 
 
 def _check_halves(check: Checker, player: Player, played: PlayedRound) -> None:
@@ -248,32 +218,29 @@ def _check_halves(check: Checker, player: Player, played: PlayedRound) -> None:
     key, state = jax.random.key(50), player.start
     before = copy_tree((state, played.decision, played.feedback))
     question = player.ask(key, state, played.decision, played.feedback)
-    for name, rows in (("costs", question.costs), ("points", question.points)):
-        check(
-            rows.ndim == 2 and rows.shape[1] == player.problem.dim,
-            f"ask must return {name} of shape [n, {player.problem.dim}], got {rows.shape}",
-        )
+    check.rows("ask must return costs", question.costs, player.problem.dim)
+    check.rows("ask must return points", question.points, player.problem.dim)
     after, _ = player.answer(question)
-    check(is_mostly_close(after, played.state), "ask, solve and answer must come to the state that learn returns")
-    unchanged = is_equal((state, played.decision, played.feedback), before)
-    check(unchanged, "learn changes the state, the decision or the feedback in place; return new ones")
+    # Adam amplifies the rounding of tiny gradients, so that one number in fifty may differ.
+    sentence = "ask, solve and answer must come to the state that learn returns"
+    check.close(after, played.state, sentence, 1e-4, 1e-6, share=0.98)
+    unchanged = "learn changes the state, the decision or the feedback in place; return new ones"
+    check.equal((state, played.decision, played.feedback), before, unchanged)
 
 
 def _check_other_decisions(check: Checker, player: Player, rounds: list[PlayedRound]) -> None:
     """Check late feedback, feedback twice, and a decision that was not sampled."""
     problem, last, first = player.problem, rounds[-1].state, rounds[0]
     late, _ = player.learn(jax.random.key(7), last, first.decision, first.feedback)
-    difference = form_difference(late, last)
-    fits = not difference and is_finite(late)
-    check(fits, f"cannot learn from feedback that comes {ROUNDS} rounds late; {difference}")
+    sentence = f"cannot learn from feedback that comes {ROUNDS} rounds late"
+    check.same_form(late, last, sentence)
+    check.finite(late, sentence)
     by_hand = problem.decision(first.decision.w, first.decision.context, player.instance, first.decision.aux)
     seen = problem.observe(by_hand, jnp.arange(1.0, problem.dim + 1))
     after, info = player.learn(jax.random.key(7), last, by_hand, seen)
-    check(
-        is_finite(after) and bool(info.finite),
-        "cannot learn from a decision that was not sampled (no density, version NOT_SAMPLED); "
-        "leave out what needs the sample where decision.sampled() is false",
-    )
+    sentence = "cannot learn from a decision that was not sampled; use decision.sampled() for what needs the sample"
+    check.finite(after, sentence)
+    check(bool(info.finite), sentence)
 
 
 def _check_missing(check: Checker, player: Player, played: PlayedRound) -> None:
@@ -287,9 +254,9 @@ def _check_missing(check: Checker, player: Player, played: PlayedRound) -> None:
         partial = problem.with_seen(eqx.tree_at(lambda f: f.values, observed, values), seen)
         after, info = player.learn(jax.random.key(50), player.start, played.decision, partial)
         check(not bool(info.complete), "Info.complete must be False when a row that the total needs is missing")
-        check(is_finite(after), "its state is not finite after feedback with a missing row")
+        check.finite(after, "its state is not finite after feedback with a missing row")
         states.append(after)
-    check(is_equal(*states), "learns from the value of a row that did not arrive; use feedback.used()")
+    check.equal(states[0], states[1], "learns from the value of a row that did not arrive; use feedback.used()")
 
 
 def _check_views(check: Checker, policy: Policy, played: PlayedRound) -> None:
@@ -301,10 +268,7 @@ def _check_views(check: Checker, policy: Policy, played: PlayedRound) -> None:
         mean = policy.mean(played.state, played.decision.context)
     except NotImplementedError:
         return
-    check(
-        mean.shape == (policy.problem.dim,) and is_finite(mean),
-        f"mean must be a finite cost of shape ({policy.problem.dim},), got {mean.shape}",
-    )
+    check.cost("mean", mean, policy.problem.dim)
 
 
 FAMILIES: dict[str, tuple[Registry[Any], Any]] = {

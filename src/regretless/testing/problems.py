@@ -1,6 +1,6 @@
 """The contracts of oracles, feedback regimes and benchmarks: what a problem is made of."""
 
-import json
+import contextlib
 from typing import Any
 
 import jax
@@ -13,8 +13,8 @@ from regretless.errors import OracleError, SettingsError
 from regretless.feedback import Measurement, check_linkage
 from regretless.oracles.base import MaskedOracle, Oracle
 from regretless.problem import form_of
-from regretless.testing.helpers import Checker, is_equal, name_of
-from regretless.types import SOLVED, Operator, Solution
+from regretless.testing.helpers import Checker, name_of
+from regretless.types import SOLVED
 
 COST_VECTORS = 24
 """Random cost vectors that an oracle solves."""
@@ -47,119 +47,79 @@ def check_oracle(oracle: Oracle) -> None:
     rng = np.random.default_rng(0)
     costs = rng.normal(size=(COST_VECTORS, oracle.dim))
     _check_solutions(check, oracle, costs)
-    _check_batches(check, oracle, costs)
-    _check_refusals(check, oracle)
-    _check_ties(check, oracle, rng.integers(-1, 2, size=(COST_VECTORS, oracle.dim)).astype(float))
-    if oracle.on_host:
-        _check_host(check, oracle)
-    else:
+    for rows in (costs, rng.integers(-1, 2, size=costs.shape).astype(float)):  # the second one has ties
+        _check_repeatable(check, oracle, rows)
+    _check_forms(check, oracle)
+    lost = np.where(np.arange(2 * oracle.dim) == oracle.dim, np.nan, 1.0).reshape(2, -1)
+    with check.raises(OracleError, "costs that are not finite must raise OracleError; write _answer, not answer"):
+        oracle.answer(lost)
+    if not oracle.on_host:
         _check_program(check, oracle, costs)
+    else:
+        compiled = "says that it runs on the host, but lets itself be compiled; write solve by base.solve_on_host"
+        with check.raises(OracleError, compiled):
+            jax.jit(lambda rows: oracle.solve(rows).w)(jnp.ones((1, oracle.dim)))
     if oracle.example_instance() is not None:
         _check_instances(check, oracle, costs)
 
 
 def _check_solutions(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
-    solution = oracle.answer(costs)
-    w = np.asarray(solution.w)
-    check(w.shape == costs.shape, f"expected decisions of shape {costs.shape}, got {w.shape}")
-    check(
-        w.dtype == np.float64 and isinstance(solution.w, np.ndarray),
-        f"answer must return NumPy arrays in float64, got {type(solution.w).__name__} of {w.dtype}",
-    )
-    check(np.asarray(solution.status) == SOLVED, f"expected every row to be solved, got {solution.status}")
+    solution: Any = oracle.answer(costs)
+    w = solution.w
+    is_double = isinstance(w, np.ndarray) and w.dtype == np.float64
+    check(is_double, f"answer must return NumPy arrays in float64, got {type(w).__name__} of {w.dtype}")
+    check.shape("decisions", w, costs.shape)
+    check(solution.status == SOLVED, f"expected every row to be solved, got {solution.status}")
     check(oracle.contained(w), "a decision that it returned is not feasible; solve and feasible disagree")
     values = costs @ w.T  # row i, decision j
     best = np.min(values, axis=1)
-    check(
-        np.diag(values) <= best + 1e-6 * np.maximum(1.0, np.abs(best)),
-        "does not minimise: for some cost, a decision that it returned for another cost is cheaper; the "
-        "problem is min c·w, so a maximiser must negate its costs",
-    )
-    most = int(np.max(np.sum(w != 0, axis=1)))
-    check(
-        most <= oracle.support,
-        f"says that at most {oracle.support} coordinates are not zero (support), but {most} of a decision are",
-    )
-    again = oracle.answer(costs).w
-    check(np.array_equal(w, again), "solving the same costs again gives other decisions")
+    minimal = np.diag(values) <= best + 1e-6 * np.maximum(1.0, np.abs(best))
+    check(minimal, "does not minimise: its decision for another cost is cheaper; to maximise, negate the costs")
+    used = int(np.max(np.sum(w != 0, axis=1)))
+    limit = f"says that at most {oracle.support} coordinates are not zero (support), but {used} of a decision are"
+    check(used <= oracle.support, limit)
 
 
-def _check_batches(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
-    whole, one = oracle.answer(costs), oracle.answer(costs[3:4])
-    check(np.array_equal(whole.w[3:4], one.w), "a row alone is solved differently than in a batch")
-    empty = oracle.answer(np.zeros((0, oracle.dim))).w
-    check(empty.shape == (0, oracle.dim), f"an empty batch must have an empty answer, got {empty.shape}")
-    first = jax.tree.map(lambda leaf: leaf[0], one.aux)
-    check.same_form(
-        jax.tree.map(np.shape, first),
-        jax.tree.map(np.shape, oracle.aux_form()),
-        "aux_form must describe what solutions hold next to w",
-    )
-    try:
-        json.dumps(oracle.fingerprint(), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        check.fail(f"the fingerprint must be JSON data ({error})")
-    check(oracle.fingerprint() == oracle.fingerprint(), "the fingerprint must be the same every time")
-
-
-def _check_refusals(check: Checker, oracle: Oracle) -> None:
-    costs = np.ones((2, oracle.dim))
-    costs[1, 0] = np.nan
-    try:
-        oracle.answer(costs)
-    except OracleError:
-        return
-    check.fail("costs that are not finite must raise OracleError; write _answer, not answer")
-
-
-def _check_ties(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
+def _check_repeatable(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
     w = oracle.answer(costs).w
+    check(np.array_equal(w, oracle.answer(costs).w), "solving the same costs again gives other decisions")
     alone = np.concatenate([oracle.answer(row[None]).w for row in costs[:6]])
-    check(np.array_equal(w[:6], alone), "ties must be broken the same way every time, alone and in a batch")
+    check(np.array_equal(w[:6], alone), "a row alone is solved differently than in a batch; are ties broken by chance?")
+
+
+def _check_forms(check: Checker, oracle: Oracle) -> None:
+    check.shape("the answer to an empty batch", oracle.answer(np.zeros((0, oracle.dim))).w, (0, oracle.dim))
+    aux = jax.tree.map(lambda leaf: leaf.shape[1:], oracle.answer(np.ones((1, oracle.dim))).aux)
+    promised = jax.tree.map(np.shape, oracle.aux_form())
+    check.same_form(aux, promised, "aux_form must describe what solutions hold next to w")
+    check.is_json(oracle.fingerprint(), "the fingerprint must be JSON data")
+    check(oracle.fingerprint() == oracle.fingerprint(), "the fingerprint must be the same every time")
 
 
 def _check_program(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
     with jax.enable_x64(True):
         program = jax.jit(jax.vmap(lambda rows: oracle.solve(rows).w))
         many = jnp.asarray(costs).reshape(4, -1, oracle.dim)
-        check(
-            "callback" not in str(jax.make_jaxpr(program)(many)),
-            "calls Python from inside a program, where it can hang; say on_host and write _answer",
-        )
-        check(
-            np.array_equal(program(many).reshape(costs.shape), oracle.answer(costs).w),
-            "solves differently inside a compiled program",
-        )
-
-
-def _check_host(check: Checker, oracle: Oracle) -> None:
-    try:
-        jax.jit(lambda rows: oracle.solve(rows).w)(jnp.ones((1, oracle.dim)))
-    except OracleError:
-        return
-    check.fail(
-        "says that it runs on the host, but lets itself be compiled; "
-        "write solve by regretless.oracles.base.solve_on_host"
-    )
+        calls_python = "callback" in str(jax.make_jaxpr(program)(many))
+        check(not calls_python, "calls Python from inside a program, where it can hang; say on_host and write _answer")
+        same = np.array_equal(program(many).reshape(costs.shape), oracle.answer(costs).w)
+        check(same, "solves differently inside a compiled program")
 
 
 def _check_instances(check: Checker, oracle: Oracle, costs: np.ndarray) -> None:
     example: Any = oracle.example_instance()
     batch = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (len(costs), *np.shape(leaf))), example)
-    check(
-        np.array_equal(oracle.answer(costs, batch).w, oracle.answer(costs).w),
-        "example_instance must be an instance that changes nothing",
-    )
+    w = oracle.answer(costs).w
+    same = np.array_equal(oracle.answer(costs, batch).w, w)
+    check(same, "example_instance must be an instance that changes nothing")
     if isinstance(oracle, MaskedOracle):
-        closed = int(np.argmax(np.sum(oracle.answer(costs).w, axis=0)))  # the coordinate that is used most
-        mask = np.ones((len(costs), oracle.dim), bool)
-        mask[:, closed] = False
-        try:
+        most_used = int(np.argmax(np.sum(w, axis=0)))
+        mask = np.ones(costs.shape, bool)
+        mask[:, most_used] = False
+        with contextlib.suppress(OracleError):  # it may not do without this coordinate
             w = oracle.answer(costs, mask).w
-        except OracleError:
-            return  # it cannot do without this coordinate
-        check(w[:, closed] == 0, "uses a coordinate that the instance closes")
-        check(oracle.contained(w, mask), "a decision under an instance is not feasible under it")
+            check(w[:, most_used] == 0, "uses a coordinate that the instance closes")
+            check(oracle.contained(w, mask), "a decision under an instance is not feasible under it")
 
 
 def check_feedback(rule: Measurement | type[Measurement], oracle: Oracle | None = None) -> None:
@@ -189,91 +149,50 @@ def check_feedback(rule: Measurement | type[Measurement], oracle: Oracle | None 
             check_linkage(rule, solutions)
         except (ValueError, SettingsError) as error:
             raise AssertionError(str(error)) from None
-        measurements = [_measure(rule, solutions, row) for row in range(DECISIONS)]
-        for row, (operator, linkage) in enumerate(measurements):
-            _check_measurement_form(check, rule, solutions, row, measurements[0])
-            _check_operator(check, operator, linkage, jnp.asarray(costs[row]))
-            _check_declared(check, rule, operator, solutions.w[row], jnp.asarray(costs[row]))
+        first = None
+        for row, cost in enumerate(costs):
+            w, aux = jax.tree.map(lambda leaf, row=row: leaf[row], (solutions.w, solutions.aux))
+            measured = rule.measure(w, aux)
+            first = first or measured
+            try:
+                compiled = jax.jit(lambda *arguments: rule.measure(*arguments))(w, aux)
+            except jax.errors.JAXTypeError as error:
+                check.fail(f"measure cannot be compiled; use jnp.where in place of if for what depends on w ({error})")
+            check.same_form(compiled, first, "H(w) and e(w) need one form for all decisions; pad with rows of zeros")
+            _check_operator(check, rule, measured, np.asarray(w), jnp.asarray(cost))
 
 
-def _measure(rule: Measurement, solutions: Solution, row: int) -> tuple[Operator, Any]:
-    w, aux = jax.tree.map(lambda leaf: leaf[row], (solutions.w, solutions.aux))
-    return rule.measure(w, aux)
-
-
-def _check_measurement_form(check: Checker, rule: Measurement, solutions: Solution, row: int, first: Any) -> None:
-    """Check that shapes do not depend on the decision, also inside a program."""
-    w, aux = jax.tree.map(lambda leaf: leaf[row], (solutions.w, solutions.aux))
-    try:
-        compiled = jax.jit(lambda w, aux: rule.measure(w, aux))(w, aux)
-    except jax.errors.JAXTypeError as error:
-        check.fail(
-            f"measure cannot be compiled, because it looks at the numbers in w; use jnp.where in place of if ({error})"
-        )
-    check.same_form(compiled, first, "H(w) and e(w) must have the same form for every decision; pad with rows of zeros")
-
-
-def _dense(operator: Operator, rows: int) -> np.ndarray:
-    """Return ``H`` as a matrix, row by row."""
-    return np.stack([np.asarray(operator.rmatvec(row)) for row in jnp.eye(rows)])
-
-
-def _check_operator(check: Checker, operator: Operator, linkage: Any, cost: Any) -> None:
-    matrix = _dense(operator, len(linkage))
-    check(
-        np.allclose(operator.matvec(cost), matrix @ np.asarray(cost), atol=1e-9),
-        "matvec and rmatvec are not each other's transpose; matvec must be H c, rmatvec Hᵀ u",
-    )
-    check(
-        np.array_equal(np.asarray(operator.informative()), np.any(matrix != 0, axis=1)),
-        "informative must mark the rows of H that are not zero",
-    )
-    check(
-        np.allclose(operator.row_squares(), np.sum(matrix**2, axis=1), atol=1e-9),
-        "row_squares must be ‖h‖² of each row of H",
-    )
-    guess = jnp.full(cost.shape, 7.5)
-    placed = np.asarray(operator.overwrite(guess, operator.matvec(cost), operator.informative()))
-    check(
-        np.all(np.isclose(placed, cost) | (placed == 7.5)),
-        "overwrite must put the cost itself in the coordinates that were seen, and leave the others alone",
-    )
-    hidden = operator.overwrite(guess, operator.matvec(cost), jnp.zeros(len(linkage), bool))
+def _check_operator(check: Checker, rule: Measurement, measured: Any, w: np.ndarray, cost: Any) -> None:
+    """Check the functions of ``H(w)`` against its matrix, and what the regime declares about it."""
+    operator, linkage = measured
+    rows, guess = len(linkage), jnp.full(cost.shape, 7.5)
+    matrix = np.stack([operator.rmatvec(row) for row in jnp.eye(rows)])
+    values, seen = operator.matvec(cost), operator.informative()
+    matches = np.allclose(values, matrix @ cost, atol=1e-9)
+    check(matches, "matvec and rmatvec are not each other's transpose; matvec must be H c, rmatvec Hᵀ u")
+    marked = np.array_equal(seen, np.any(matrix != 0, axis=1))
+    check(marked, "informative must mark the rows of H that are not zero")
+    squares = np.allclose(operator.row_squares(), np.sum(matrix**2, axis=1), atol=1e-9)
+    check(squares, "row_squares must be ‖h‖² of each row of H")
+    placed = operator.overwrite(guess, values, seen)
+    in_place = np.isclose(placed, cost) | (placed == guess)
+    check(in_place, "overwrite must put the cost itself in the coordinates that were seen, and leave the others alone")
+    hidden = operator.overwrite(guess, values, jnp.zeros(rows, bool))
     check(
         np.array_equal(hidden, guess), "overwrite changes a prediction although no row was seen; use its argument seen"
     )
-
-
-def _check_declared(check: Checker, rule: Measurement, operator: Operator, w: Any, cost: Any) -> None:
-    rows = len(operator.row_squares())
-    matrix = _dense(operator, rows)
-    if rule.sparse:
-        check(
-            not np.any(matrix[:, np.asarray(w) == 0]),
-            "says that it is sparse, but measures a coordinate that was not chosen; leave sparse False",
-        )
-    if rule.separable:
-        square = matrix.shape[0] == matrix.shape[1]
-        check(
-            square and not np.any(matrix - np.diag(np.diag(matrix))),
-            "says that it is separable, but row i of H does not measure coordinate i alone; leave separable False",
-        )
-    if rule.total_only:
-        check(
-            rows == 1 and np.allclose(matrix[0], w),
-            "says that only the total is seen, but H is not the one row w; leave total_only False",
-        )
-    if rule.reveals_all:
-        seen = operator.overwrite(jnp.full(len(w), 7.5), operator.matvec(cost), operator.informative())
-        check(
-            np.allclose(seen, cost),
-            "says that the whole cost is seen, but overwrite does not give it; leave reveals_all False",
-        )
-    if rule.max_rows is not None:
-        check(
-            rows == rule.max_rows + 1,
-            f"declares at most {rule.max_rows} rows, but has {rows} instead of one more, for the total",
-        )
+    is_diagonal = rows == len(w) and not np.any(matrix - np.diag(np.diag(matrix)))
+    declarations = {
+        "sparse": (not np.any(matrix[:, w == 0]), "it is sparse, but measures a coordinate that was not chosen"),
+        "separable": (is_diagonal, "it is separable, but row i of H does not measure coordinate i alone"),
+        "total_only": (rows == 1 and np.allclose(matrix, w), "only the total is seen, but H is not the one row w"),
+        "reveals_all": (np.allclose(placed, cost), "the whole cost is seen, but overwrite does not give it"),
+    }
+    for name, (holds, sentence) in declarations.items():
+        check(holds or not getattr(rule, name), f"says that {sentence}; leave {name} False")
+    limit = rule.max_rows
+    fits = limit is None or rows == limit + 1
+    check(fits, f"declares at most {limit} rows, but has {rows} instead of one more, for the total")
 
 
 def check_benchmark(part: Benchmark | BenchmarkSpec | type[Benchmark] | type[BenchmarkSpec]) -> None:
@@ -297,10 +216,7 @@ def check_benchmark(part: Benchmark | BenchmarkSpec | type[Benchmark] | type[Ben
     check(benchmark.horizon >= 1, f"expected a horizon of at least one round, got {benchmark.horizon}")
     limit = benchmark.longest
     check(limit is None or benchmark.horizon <= limit, f"its horizon is longer than the {limit} rounds it has")
-    try:
-        json.dumps(benchmark.describe(), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        check.fail(f"describe must return JSON data ({error})")
+    check.is_json(benchmark.describe(), "describe must return JSON data")
     with jax.enable_x64(True):
         _check_rounds(check, benchmark)
         _check_regimes(check, benchmark)
@@ -320,32 +236,22 @@ def _draw_rounds(benchmark: Benchmark, seed: int, count: int) -> tuple[Any, Any,
 
 def _check_rounds(check: Checker, benchmark: Benchmark) -> None:
     environment, contexts, rounds = _draw_rounds(benchmark, 0, ROUNDS)
-    count, dim = rounds.cost.shape[0], benchmark.oracle.dim
+    dim = benchmark.oracle.dim
     for name, array, shape in (("contexts", contexts, benchmark.context_shape), ("costs", rounds.cost, (dim,))):
-        check(
-            array.shape == (count, *shape),
-            f"expected {name} of shape {shape}, got {array.shape[1:]}; context_shape and the oracle promise it",
-        )
-        check(np.isfinite(np.asarray(array)), f"{name} hold numbers that are not finite")
+        check.shape(name, array[0], shape, "; context_shape and the oracle promise it")
+        check.finite(array, f"{name} hold numbers that are not finite")
     if rounds.mean is not None:
         check.same_form(rounds.mean, rounds.cost, "the conditional mean must have the form of the cost")
-    check(
-        rounds.mean is not None or not benchmark.regret_on_mean,
-        "counts regret on the conditional mean, but its rounds have none; give Round(…, mean=…)",
-    )
-    _, again, rounds_again = _draw_rounds(benchmark, 0, ROUNDS)
-    check(
-        is_equal((contexts, rounds), (again, rounds_again)),
-        "the same keys must give the same rounds; draw everything from the key that is given",
-    )
+    elif benchmark.regret_on_mean:
+        check.fail("counts regret on the conditional mean, but its rounds have none; give Round(…, mean=…)")
+    _, *again = _draw_rounds(benchmark, 0, ROUNDS)
+    sentence = "the same keys must give the same rounds; draw everything from the key that is given"
+    check.equal((contexts, rounds), again, sentence)
     first: Any = jax.tree.map(lambda leaf: leaf[0], rounds)
     promised = form_of(benchmark.problem().example_instance())
     check(form_of(first.instance) == promised, "the instances of its rounds differ in form from those of its problem")
     for name, cost in benchmark.predictions(environment, first).items():
-        check(
-            cost.shape == (dim,) and np.isfinite(np.asarray(cost)),
-            f"the prediction {name!r} must be a finite cost of shape ({dim},), got shape {cost.shape}",
-        )
+        check.cost(f"the prediction {name!r}", cost, dim)
 
 
 def _check_regimes(check: Checker, benchmark: Benchmark) -> None:
@@ -367,11 +273,8 @@ def _check_regimes(check: Checker, benchmark: Benchmark) -> None:
         difference = benchmark.problem(name).difference(benchmark.problem(rule))
         check(not difference, f"problem({name!r}) and problem(measurement({name!r})) differ: {difference}")
     check(accepted, "refuses every feedback regime")
-    try:
+    with check.raises(SettingsError, "accepts a feedback regime that does not exist; leave unknown names to super()"):
         benchmark.measurement("no such regime")
-    except SettingsError:
-        return
-    check.fail("accepts a feedback regime that does not exist; leave unknown names to super()")
 
 
 def _check_mean(check: Checker, benchmark: Benchmark) -> None:
@@ -383,13 +286,8 @@ def _check_mean(check: Checker, benchmark: Benchmark) -> None:
         return
     mean, features = np.asarray(rounds.mean), np.asarray(contexts).reshape(len(contexts), -1)[:, :8]
     surprise = np.asarray(rounds.cost) - mean
-    weights = [
-        np.ones_like(mean),
-        np.tanh(_standardise(mean)),
-        *(np.tanh(_standardise(x))[:, None] for x in features.T),
-    ]
     scale = np.max(np.abs(mean)) + np.max(np.abs(surprise))
-    for weight in weights:
+    for weight in (np.ones_like(mean), _bounded(mean), *_bounded(features).T[:, :, None]):
         terms = surprise * weight
         error = terms.std(axis=0, ddof=1) / len(terms) ** 0.5
         deviation = np.abs(terms.mean(axis=0))
@@ -401,6 +299,7 @@ def _check_mean(check: Checker, benchmark: Benchmark) -> None:
         )
 
 
-def _standardise(values: np.ndarray) -> np.ndarray:
+def _bounded(values: np.ndarray) -> np.ndarray:
+    """Return the values standardised and limited to [-1, 1]."""
     spread = values.std(axis=0)
-    return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return np.tanh((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
