@@ -170,7 +170,8 @@ def test_reference_lines_are_what_they_say():
 
 def test_what_rounding_leaves_of_two_equal_sums_is_no_regret():
     best = np.array([1e5, 2e5])
-    total = stream.ReferenceTally(best, best * (1 + 1e-15), best + np.array([0.0, 3.0]), None, {})
+    spent = [best, best * (1 + 1e-15), best + np.array([0.0, 3.0])]
+    total = stream.ReferenceTally(np.stack(spent, axis=1), None)
     random, clairvoyant = stream.summarise_references(TOY, total)
     assert (random.mean, random.standard_error) == (0.0, 0.0)
     assert clairvoyant.mean == 1.5

@@ -10,7 +10,7 @@ import pytest
 import regretless as rg
 from regretless import oracles
 from regretless.errors import CheckpointError, SettingsError
-from regretless.simulation import saving
+from regretless.simulation import run as runs
 from regretless.simulation.simulator import Execution, Monitor, Recording, segment_lengths
 from toys import DIM, Toy, cheapest_two, make
 
@@ -62,7 +62,7 @@ def test_a_callback_receives_regret_and_diagnostics_so_far():
 
 def test_a_killed_run_continues_bit_for_bit(tmp_path, monkeypatch):
     """In the first chunk, in the second one, and after the end."""
-    monkeypatch.setattr(saving, "MIN_INTERVAL_RATIO", 0.0)
+    monkeypatch.setattr(runs, "MIN_INTERVAL_RATIO", 0.0)
     whole = watch(POLICIES, TOY, lambda metrics: None, **OPTIONS)
     path, calls = tmp_path / "run.rgs", []
 
@@ -95,7 +95,7 @@ def test_a_killed_run_continues_bit_for_bit(tmp_path, monkeypatch):
 
 
 def test_a_run_with_a_solver_on_the_host_continues_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(saving, "MIN_INTERVAL_RATIO", 0.0)
+    monkeypatch.setattr(runs, "MIN_INTERVAL_RATIO", 0.0)
     toy = Toy(oracles.external(cheapest_two, DIM, batched=True))
     policy, moments = make("greedy", toy), iter((False, True, False, False, False))
 

@@ -26,10 +26,6 @@ class ArraysBenchmark(Benchmark):
     def data(self) -> str:
         return "recorded"
 
-    @property
-    def longest(self) -> int:
-        return self.horizon
-
     def environment(self, key: Key) -> None:
         """Return None: every replication meets the same rounds."""
 

@@ -97,8 +97,8 @@ class Benchmark(eqx.Module):
 
     @property
     def longest(self) -> int | None:
-        """Largest number of rounds; None without a limit."""
-        return None
+        """Largest number of rounds, by default that of the data; None without a limit."""
+        return None if self.data is None else self.horizon
 
     def describe(self) -> dict[str, Any]:
         """Return what identifies this benchmark apart from its settings, as JSON data: name and digest of its data."""

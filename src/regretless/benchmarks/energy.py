@@ -11,17 +11,14 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
-from pydantic import Field
 
 from regretless.benchmarks import energy_data
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
-from regretless.benchmarks.energy_data import Days
+from regretless.benchmarks.energy_data import INSTANCES, Days
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, Rows
 from regretless.oracles.plant import Plant, PlantTask, SchedulingOracle, check_plant
 from regretless.types import Cost, Key, Operator
-
-INSTANCES = ("load1", "load2", "load3")
 
 
 class TaskCosts(Measurement):
@@ -54,11 +51,9 @@ class Energy(BenchmarkSpec):
         Folder with the data; by default ``$REGRETLESS_DATA``, then the user's cache.
     """
 
-    instance: str = Field(default="load3", description="load1, load2, load3 or an instance file")
-    split: Literal["experiment", "validation"] = Field(
-        default="experiment", description="the last 395 days, or those before"
-    )
-    data_dir: str = Field(default="", description="folder with the data; default: $REGRETLESS_DATA, then the cache")
+    instance: str = "load3"
+    split: Literal["experiment", "validation"] = "experiment"
+    data_dir: str = ""
 
     def build(self) -> "EnergyBenchmark":
         """Return the benchmark."""
@@ -95,10 +90,6 @@ class EnergyBenchmark(Benchmark):
     @property
     def data(self) -> str:
         return self.source
-
-    @property
-    def longest(self) -> int:
-        return self.horizon
 
     def environment(self, key: Key) -> None:
         """Return None: every replication meets the same days."""

@@ -41,21 +41,17 @@ PRICES = "prices2013.dat"
 MAX_DOWNLOAD_SECONDS = 600.0
 """For each file."""
 
+INSTANCES = {
+    "load1": "770617778a56cf167d5ef389462e7ede95ac4a456eaa2cc6d3f68b60f62593d8",
+    "load2": "63d4ddf681780fa72ae1bcfd663f9838feefde9abb7dda91d8a4ba3b7410ca2c",
+    "load3": "0a73bbf82b49cb948f62e5ff1f64832f30f390d546a1d0ac91b752e4c5af9225",
+}
+"""The sha256 of each instance's file."""
+
 ORIGIN = "https://raw.githubusercontent.com/PredOpt/predopt-benchmarks/main/Energy/"
 FILES = {
     PRICES: ("Trainer/prices2013.dat", "c8086b6b026c1edce01bea265392e42ce46245e9f7f5e88d871232e8c6176faf"),
-    "load1.txt": (
-        "SchedulingInstances/load1/day01.txt",
-        "770617778a56cf167d5ef389462e7ede95ac4a456eaa2cc6d3f68b60f62593d8",
-    ),
-    "load2.txt": (
-        "SchedulingInstances/load2/day01.txt",
-        "63d4ddf681780fa72ae1bcfd663f9838feefde9abb7dda91d8a4ba3b7410ca2c",
-    ),
-    "load3.txt": (
-        "SchedulingInstances/load3/day01.txt",
-        "0a73bbf82b49cb948f62e5ff1f64832f30f390d546a1d0ac91b752e4c5af9225",
-    ),
+    **{f"{name}.txt": (f"SchedulingInstances/{name}/day01.txt", checksum) for name, checksum in INSTANCES.items()},
 }
 """Name here, path at the origin (the MIT-licensed repository PredOpt/predopt-benchmarks), sha256."""
 

@@ -6,10 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
+from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
 from regretless.types import Context, Key
 
@@ -25,8 +26,12 @@ class PolynomialSpec(BenchmarkSpec):
         Half the width ``ξ̄`` of the multiplicative noise.
     """
 
-    degree: int = Field(default=8, ge=1, le=100, description="of the polynomial costs")
-    noise_radius: float = Field(default=0.5, ge=0, le=1, description="ξ̄, half the width of the multiplicative noise")
+    degree: int = Field(default=8, ge=1, le=100)
+    noise_radius: float = Field(default=0.5, ge=0, le=1)
+
+    def on(self, name: str, oracle: Oracle, features: int, sign: float = 1.0) -> "PolynomialBenchmark":
+        """Return the benchmark with this feasible set."""
+        return PolynomialBenchmark(name, oracle, (features,), 2000, False, self.degree, self.noise_radius, sign)
 
 
 class PolynomialBenchmark(Benchmark):
@@ -69,18 +74,16 @@ class TopK(PolynomialSpec):
         As in ``PolynomialSpec``.
     """
 
-    items: int = Field(default=15, ge=1, le=10**6, description="to choose from")
-    k: int = Field(default=2, ge=1, description="to be chosen")
-    features: int = Field(default=5, ge=1, le=10**5, description="p, of the context")
-    sign: Literal[1, -1] = Field(
-        default=1, description="c = sign · u: 1 for the published numbers, -1 as the paper's text says"
-    )
+    items: int = Field(default=15, ge=1, le=10**6)
+    k: int = Field(default=2, ge=1)
+    features: int = Field(default=5, ge=1, le=10**5)
+    sign: Literal[1, -1] = 1
 
-    @model_validator(mode="before")
+    @field_validator("sign", mode="before")
     @classmethod
-    def _sign(cls, values: dict[str, object]) -> dict[str, object]:
+    def _sign(cls, sign: object) -> object:
         """Convert ``"-1"`` from the command line."""
-        return {**values, "sign": int(str(values["sign"]))} if str(values.get("sign")) in ("1", "-1") else values
+        return int(str(sign)) if str(sign) in ("1", "-1") else sign
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
@@ -90,16 +93,7 @@ class TopK(PolynomialSpec):
 
     def build(self) -> PolynomialBenchmark:
         """Return the benchmark."""
-        return PolynomialBenchmark(
-            name="topk",
-            oracle=TopKOracle(self.items, self.k),
-            context_shape=(self.features,),
-            horizon=2000,
-            regret_on_mean=False,
-            degree=self.degree,
-            noise_radius=self.noise_radius,
-            sign=float(self.sign),
-        )
+        return self.on("topk", TopKOracle(self.items, self.k), self.features, float(self.sign))
 
 
 class ShortestPath(PolynomialSpec):
@@ -115,20 +109,11 @@ class ShortestPath(PolynomialSpec):
         As in ``PolynomialSpec``.
     """
 
-    side: int = Field(default=5, ge=2, le=500, description="nodes of a side of the grid")
-    features: int = Field(default=10, ge=1, le=10**5, description="p, of the context")
+    side: int = Field(default=5, ge=2, le=500)
+    features: int = Field(default=10, ge=1, le=10**5)
 
     def build(self) -> PolynomialBenchmark:
         """Return the benchmark."""
         from regretless.oracles.dag import ShortestPathOracle, grid_edges  # not needed for top-k
 
-        return PolynomialBenchmark(
-            name="shortest_path",
-            oracle=ShortestPathOracle(grid_edges(self.side, self.side)),
-            context_shape=(self.features,),
-            horizon=2000,
-            regret_on_mean=False,
-            degree=self.degree,
-            noise_radius=self.noise_radius,
-            sign=1.0,
-        )
+        return self.on("shortest_path", ShortestPathOracle(grid_edges(self.side, self.side)), self.features)

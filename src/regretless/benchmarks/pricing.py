@@ -45,22 +45,18 @@ class Pricing(BenchmarkSpec):
         Policies see a row of 60 features per (product, price), or ``x`` alone as the paper writes.
     """
 
-    degree: int = Field(default=8, ge=1, le=100, description="of the demand")
-    products: int = Field(default=20, ge=1, le=10**5, description="to be priced")
-    levels: int = Field(default=4, ge=2, le=10**5, description="prices to choose from, for each product")
-    promotions: int = Field(default=2, ge=0, le=10**5, description="lowest prices that count as promotions")
-    budget: int = Field(default=10, ge=0, le=10**5, description="promotions that are allowed at once")
-    features: int = Field(default=25, ge=1, le=10**5, description="of the context that all products share")
-    lowest_price: float = Field(default=0.1, gt=0, le=1, description="the prices are evenly spaced from this one …")
-    highest_price: float = Field(default=0.9, gt=0, le=1, description="… to this one")
-    shock_scale: float = Field(default=0.1, ge=0, description="standard deviation of the round's common log-demand")
-    demand_cap: float = Field(default=50.0, gt=0, description="where the growth of mean demand is cut off")
-    regret: Literal["mean", "realised"] = Field(
-        default="mean", description="counted on conditional means, or on realised costs as the paper writes"
-    )
-    context: Literal["rows", "vector"] = Field(
-        default="rows", description="what policies see: a row of features per price, or x alone as the paper writes"
-    )
+    degree: int = Field(default=8, ge=1, le=100)
+    products: int = Field(default=20, ge=1, le=10**5)
+    levels: int = Field(default=4, ge=2, le=10**5)
+    promotions: int = Field(default=2, ge=0, le=10**5)
+    budget: int = Field(default=10, ge=0, le=10**5)
+    features: int = Field(default=25, ge=1, le=10**5)
+    lowest_price: float = Field(default=0.1, gt=0, le=1)
+    highest_price: float = Field(default=0.9, gt=0, le=1)
+    shock_scale: float = Field(default=0.1, ge=0)
+    demand_cap: float = Field(default=50.0, gt=0)
+    regret: Literal["mean", "realised"] = "mean"
+    context: Literal["rows", "vector"] = "rows"
 
     def build(self) -> "PricingBenchmark":
         """Return the benchmark."""
@@ -116,25 +112,15 @@ class PricingBenchmark(Benchmark):
         if settings.context == "vector":
             return x
         match = environment @ x
-        by_product = jnp.concatenate(
-            [environment, match[:, None], (jnp.abs(match) ** self.settings.degree)[:, None]], axis=1
+        by_product = jnp.column_stack([environment, match, jnp.abs(match) ** settings.degree])
+        is_promotion, steepness = (
+            np.arange(settings.levels) < settings.promotions,
+            (1.0 - self.prices) ** settings.degree,
         )
-        level, steepness = np.arange(settings.levels), (1.0 - self.prices) ** settings.degree
-        by_level = np.concatenate(
-            [
-                self.prices[:, None],
-                steepness[:, None],
-                (level < settings.promotions)[:, None],
-                np.eye(settings.levels),
-            ],
-            axis=1,
+        by_level = np.column_stack([self.prices, steepness, is_promotion, np.eye(settings.levels)])
+        shared, by_product = (
+            jnp.broadcast_to(x, (n, settings.features)),
+            jnp.repeat(by_product, settings.levels, axis=0),
         )
-        return jnp.concatenate(
-            [
-                jnp.broadcast_to(x, (n, settings.features)),
-                jnp.repeat(by_product, settings.levels, axis=0),
-                jnp.asarray(np.tile(by_level, (settings.products, 1)), x.dtype),
-                jnp.ones((n, 1), x.dtype),
-            ],
-            axis=1,
-        )
+        by_level = np.tile(by_level, (settings.products, 1))
+        return jnp.column_stack([shared, by_product, jnp.asarray(by_level, x.dtype), jnp.ones(n, x.dtype)])

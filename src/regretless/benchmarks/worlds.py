@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
@@ -123,16 +123,6 @@ NOISES: dict[str, Callable[[Key, tuple[int, ...]], Array]] = {
 """Draws of mean zero and about unit size, by the name of their distribution."""
 
 
-def add_noise(key: Key, kind: str, size: float, mean: Cost) -> Cost:
-    """Return ``mean · (1 + size · ε)`` with an independent ``ε`` for each coordinate."""
-    return mean * (1.0 + size * NOISES[kind](key, mean.shape))
-
-
-def corrupt(key: Key, share: float, factor: float, cost: Float[Array, " d"]) -> Float[Array, " d"]:
-    """Return the cost, in a ``share`` of the rounds multiplied by ``factor``."""
-    return jnp.where(draws.uniform(key) < share, factor, 1.0) * cost
-
-
 class WorldSpec(BenchmarkSpec):
     """Settings of all worlds.
 
@@ -164,38 +154,25 @@ class WorldSpec(BenchmarkSpec):
         Whether costs are rewards with a minus sign.
     """
 
-    shape: str = Field(default="lin", description="of the mean costs: const, lin, relu, shared, exp, inter, …")
-    features: int = Field(default=6, ge=1, le=10**4, description="p, that costs may depend on")
-    rounds: int = Field(default=1500, ge=2, le=10**8, description="the horizon; drift is over at its end")
-    noise: str = Field(default="normal", description="of the costs: normal, student, …")
-    noise_size: float = Field(default=0.25, ge=0, le=10, description="of the noise, as a share of the mean cost")
-    outliers: float = Field(
-        default=0.0, ge=0, le=1, description="share of the rounds whose costs are recorded wrongly …"
-    )
-    outlier_factor: float = Field(default=50.0, description="… by this factor; no regret is counted on it")
-    drift: Literal["none", "abrupt", "slow", "seasons"] = Field(
-        default="none",
-        description="other coefficients from half of the rounds on, gradually, or in every other eighth of the rounds",
-    )
-    contexts: Literal["normal", "coins"] = Field(default="normal", description="normal numbers, or ±1")
-    odd_columns: bool = Field(
-        default=False, description="a constant, a huge and a duplicate feature next to the others"
-    )
-    irrelevant: int = Field(default=0, ge=0, le=10**4, description="features that no cost depends on")
-    unit: float = Field(default=1.0, gt=0, description="factor of all costs")
-    rewards: bool = Field(default=False, description="costs are rewards with a minus sign")
+    shape: str = "lin"
+    features: int = Field(default=6, ge=1, le=10**4)
+    rounds: int = Field(default=1500, ge=2, le=10**8)
+    noise: str = "normal"
+    noise_size: float = Field(default=0.25, ge=0, le=10)
+    outliers: float = Field(default=0.0, ge=0, le=1)
+    outlier_factor: float = 50.0
+    drift: Literal["none", "abrupt", "slow", "seasons"] = "none"
+    contexts: Literal["normal", "coins"] = "normal"
+    odd_columns: bool = False
+    irrelevant: int = Field(default=0, ge=0, le=10**4)
+    unit: float = Field(default=1.0, gt=0)
+    rewards: bool = False
 
-    @field_validator("shape")
-    @classmethod
-    def _known_shape(cls, shape: str) -> str:
-        require_known("shape", shape, SHAPES)
-        return shape
-
-    @field_validator("noise")
-    @classmethod
-    def _known_noise(cls, noise: str) -> str:
-        require_known("noise", noise, NOISES)
-        return noise
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        require_known("shape", self.shape, SHAPES)
+        require_known("noise", self.noise, NOISES)
+        return self
 
 
 class DriftRegimes(NamedTuple):
@@ -246,9 +223,9 @@ class WorldBenchmark(Benchmark):
         x = self.draw_features(context_key)
         mean = settings.unit * mean_costs(settings.shape, self.coefficients(environment, t), x)
         mean = -mean if settings.rewards else mean
-        cost = add_noise(noise_key, settings.noise, settings.noise_size, mean)
+        cost = mean * (1.0 + settings.noise_size * NOISES[settings.noise](noise_key, mean.shape))
         if settings.outliers:
-            cost = corrupt(wrong_key, settings.outliers, settings.outlier_factor, cost)
+            cost *= jnp.where(draws.uniform(wrong_key) < settings.outliers, settings.outlier_factor, 1.0)
         return Round(self.make_context(column_key, x), cost, mean, self.draw_instance(set_key))
 
     def draw_features(self, key: Key) -> Float[Array, "*d p"]:
@@ -292,16 +269,22 @@ class TopKWorld(WorldSpec):
     The other parameters are those of ``WorldSpec``.
     """
 
-    items: int = Field(default=30, ge=1, le=10**6, description="d, to choose from")
-    k: int = Field(default=5, ge=1, description="to be chosen")
-    available: float = Field(default=1.0, gt=0, le=1, description="share of the items that are available each round")
+    items: int = Field(default=30, ge=1, le=10**6)
+    k: int = Field(default=5, ge=1)
+    available: float = Field(default=1.0, gt=0, le=1)
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        available = int(self.available * self.items)
-        if self.k > available:
-            raise ValueError(f"expected k ≤ the {available} items that are available at a time, got k = {self.k}")
+        if self.k > self.available_items:
+            raise ValueError(
+                f"expected k ≤ the {self.available_items} items that are available at a time, got k = {self.k}"
+            )
         return self
+
+    @property
+    def available_items(self) -> int:
+        """How many items are available in each round."""
+        return int(self.available * self.items)
 
     def build(self) -> "TopKWorldBenchmark":
         """Return the benchmark."""
@@ -311,17 +294,15 @@ class TopKWorld(WorldSpec):
 class TopKWorldBenchmark(WorldBenchmark):
     """A selection whose items may be available only in some rounds."""
 
-    available: int = eqx.field(static=True)
+    settings: TopKWorld = eqx.field(static=True)
 
     def __init__(self, settings: TopKWorld):
         super().__init__("world_topk", TopKOracle(settings.items, settings.k), settings)
-        self.available = int(settings.available * settings.items)
 
     def draw_instance(self, key: Key) -> Instance:
-        if self.available == self.oracle.dim:
-            return None
-        rank = jnp.argsort(jnp.argsort(draws.uniform(key, (self.oracle.dim,))))
-        return rank < self.available
+        items, available = self.settings.items, self.settings.available_items
+        rank = jnp.argsort(jnp.argsort(draws.uniform(key, (items,))))
+        return None if available == items else rank < available
 
 
 class RowsWorld(WorldSpec):
@@ -341,10 +322,10 @@ class RowsWorld(WorldSpec):
     The other parameters are those of ``WorldSpec``.
     """
 
-    features: int = Field(default=8, ge=1, le=10**4, description="p, of each row")
-    items: int = Field(default=50, ge=1, le=10**6, description="d, to choose from")
-    k: int = Field(default=5, ge=1, description="to be chosen")
-    named: bool = Field(default=False, description="whether each item has its own base cost, and its name in its row")
+    features: int = Field(default=8, ge=1, le=10**4)
+    items: int = Field(default=50, ge=1, le=10**6)
+    k: int = Field(default=5, ge=1)
+    named: bool = False
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
@@ -362,22 +343,21 @@ class RowsWorld(WorldSpec):
 class RowsWorldBenchmark(WorldBenchmark):
     """A selection from feature rows."""
 
-    named: bool = eqx.field(static=True)
+    settings: RowsWorld = eqx.field(static=True)
 
     def __init__(self, settings: RowsWorld):
         super().__init__("world_rows", TopKOracle(settings.items, settings.k), settings)
-        self.named = settings.named
         self.context_shape = (settings.items, settings.features + (settings.items if settings.named else 0))
 
     @property
     def coefficient_rows(self) -> tuple[int, int]:
-        return (self.oracle.dim if self.named else 1), 1
+        return (self.oracle.dim if self.settings.named else 1), 1
 
     def draw_features(self, key: Key) -> Float[Array, "d p"]:
         return self.features(key, (self.oracle.dim, self.settings.features))
 
     def make_context(self, key: Key, x: Float[Array, "d p"]) -> Context:
-        return jnp.concatenate([jnp.eye(len(x), dtype=x.dtype), x], axis=1) if self.named else x
+        return jnp.column_stack([jnp.eye(len(x), dtype=x.dtype), x]) if self.settings.named else x
 
 
 class AssignmentWorld(WorldSpec):
@@ -393,7 +373,7 @@ class AssignmentWorld(WorldSpec):
     The other parameters are those of ``WorldSpec``.
     """
 
-    side: int = Field(default=8, ge=1, le=1000, description="n, of an n × n table of costs")
+    side: int = Field(default=8, ge=1, le=1000)
 
     def build(self) -> WorldBenchmark:
         """Return the benchmark."""
@@ -413,8 +393,8 @@ class GridWorld(WorldSpec):
     The other parameters are those of ``WorldSpec``.
     """
 
-    height: int = Field(default=6, ge=1, le=500, description="nodes from top to bottom")
-    width: int = Field(default=6, ge=2, le=500, description="nodes from left to right")
+    height: int = Field(default=6, ge=1, le=500)
+    width: int = Field(default=6, ge=2, le=500)
 
     def build(self) -> WorldBenchmark:
         """Return the benchmark."""
@@ -440,10 +420,10 @@ class CoverWorld(WorldSpec):
     The other parameters are those of ``WorldSpec``.
     """
 
-    items: int = Field(default=12, ge=1, le=1000, description="d, to choose from")
-    demands: int = Field(default=2, ge=1, le=100, description="that the chosen items must cover")
-    cover: float = Field(default=0.4, gt=0, le=1, description="of each demand, as a share of what all items give")
-    layout: int = Field(default=0, ge=0, le=2**31, description="seed of the integers that the items give")
+    items: int = Field(default=12, ge=1, le=1000)
+    demands: int = Field(default=2, ge=1, le=100)
+    cover: float = Field(default=0.4, gt=0, le=1)
+    layout: int = Field(default=0, ge=0, le=2**31)
 
     def build(self) -> WorldBenchmark:
         """Return the benchmark."""

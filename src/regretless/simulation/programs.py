@@ -40,16 +40,12 @@ from regretless.simulation.stream import (
     draw_sample,
     finish_round,
     solve_references,
-    thin_out,
 )
 from regretless.startup import keep_programs, usable_cores
 from regretless.types import Sample, Solution
 
 Body = Callable[[Any, Any], Any]
 Call = tuple[Body, Any, Any]
-PolicyProgram = tuple[Policy, bool]
-"""A policy, and whether it is several policies, stacked."""
-
 Progress = Callable[[str, int, int], None]
 """Callback (task, done, total): what is being done, how much of it is finished, how much there is."""
 
@@ -62,6 +58,17 @@ CPU_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xl
 """On CPUs: half the compile time, equally fast programs. A level set in XLA_FLAGS takes precedence."""
 
 _cache: OrderedDict[Any, Any] = OrderedDict()
+
+
+class PolicyProgram(NamedTuple):
+    """A policy, or several policies that are stacked along a leading axis of every leaf."""
+
+    policy: Policy
+    stacked: bool
+
+    def apply(self, fn: Callable[..., Any], *arguments: Any) -> Any:
+        """Return ``fn(policy, *arguments)``, for each policy of a stack with its part of the arguments."""
+        return (jax.vmap(fn) if self.stacked else fn)(self.policy, *arguments)
 
 
 class Replicas:
@@ -202,21 +209,16 @@ class PendingStep(NamedTuple):
     question: Question
 
 
-def _over(stacked: bool, fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``fn(policy, carry, …)`` of one policy, or of each of several that are stacked."""
-    return jax.vmap(fn) if stacked else fn
-
-
 def _sample(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> Sample:
-    (policy, stacked), spec, t = shared
+    program, spec, t = shared
     key, carry, played = mapped
     environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
     one = lambda policy, carry: draw_sample(policy, spec, carry.state, key, environment, played, t)  # noqa: E731
-    return _over(stacked, one)(policy, carry)
+    return program.apply(one, carry)
 
 
 def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> PendingStep:
-    (policy, stacked), spec, t = shared
+    program, spec, t = shared
     key, carry, played, sample, solution = mapped
     environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
 
@@ -226,30 +228,18 @@ def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> Pe
         question = ask(policy, purpose_key(key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
         return PendingStep(arrival, question)
 
-    return _over(stacked, one)(policy, carry, sample, solution)
+    return program.apply(one, carry, sample, solution)
 
 
 def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> tuple[Carry, Any]:
-    (policy, stacked), spec, t = shared
+    program, spec, t = shared
     carry, played, best, step, answers = mapped
 
     def one(policy: Policy, carry: Carry, step: PendingStep, answers: Answer) -> tuple[Carry, Any]:
         state, info = answer(policy, step.question, answers)
         return finish_round(spec, carry, step.arrival, state, info, played, best, t)
 
-    return _over(stacked, one)(policy, carry, step, answers)
-
-
-def _thin(shared: tuple[Array, int, int], mapped: Any) -> Any:
-    start, length, every = shared
-    regret, info, w = mapped  # [length, (policies)]
-    stacked = regret.ndim > 1
-    thin = lambda info: thin_out(info, start, length, every)  # noqa: E731
-    lead = lambda leaf: jnp.moveaxis(leaf, 0, 1)  # noqa: E731
-    if stacked:
-        regret, info, w = jax.tree.map(lead, (regret, info, w))
-        return SegmentRecord(regret, jax.vmap(thin)(info), w)
-    return SegmentRecord(regret, thin(info), w)
+    return program.apply(one, carry, step, answers)
 
 
 def _solve_references(shared: SimulationSpec, mapped: tuple[StreamBatch, Array]) -> StreamSegment:
@@ -258,81 +248,70 @@ def _solve_references(shared: SimulationSpec, mapped: tuple[StreamBatch, Array])
 
 def solve_stream(replicas: Replicas, spec: SimulationSpec, batch: StreamBatch) -> StreamSegment:
     """Return a segment whose reference lines are solved on the host."""
-    costs = np.asarray(batch.costs, np.float64)  # [replications, lines, length, d]
-    rows = costs.shape[:-1]
-    instances = jax.tree.map(
-        lambda leaf: np.broadcast_to(np.asarray(leaf)[:, None], (*rows, *leaf.shape[2:])), batch.rounds.instance
-    )
-    w = solve_batch(spec.benchmark.oracle, costs, instances, lead=3).w
+    lines = batch.costs.shape[1]  # of [replications, lines, length, d]
+    repeat = lambda leaf: np.repeat(np.asarray(leaf)[:, None], lines, axis=1)  # noqa: E731
+    w = solve_batch(spec.benchmark.oracle, batch.costs, jax.tree.map(repeat, batch.rounds.instance), lead=3).w
     return replicas.run(_solve_references, spec, replicas.place((batch, w.astype(batch.costs.dtype))))
 
 
 def play_on_host(
     replicas: Replicas,
-    program: PolicyProgram,
-    spec: SimulationSpec,
+    shared: tuple[PolicyProgram, SimulationSpec, Array],
     keys: Any,
     carry: Any,
     segment: StreamSegment,
-    start: int,
 ) -> tuple[Any, SegmentRecord]:
-    """Play a segment round by round; ``carry`` and ``segment`` have a leading axis of replications."""
-    oracle, stacked = spec.benchmark.oracle, program[1]
-    lead = 2 if stacked else 1
-    length = segment.best.shape[1]
+    """Play the segment after round ``shared[2]``; ``carry`` and ``segment`` have a leading axis of replications."""
+    program, spec, start = shared
+    oracle, lead = spec.benchmark.oracle, 2 if program.stacked else 1
     records = []
-    for i in range(length):
-        t = jnp.int32(start + 1 + i)
+    for i in range(segment.best.shape[1]):
+        shared = (program, spec, start + (1 + i))
         played, best = jax.tree.map(lambda leaf, i=i: leaf[:, i], (segment.rounds, segment.best))
-        sample = replicas.run(_sample, (program, spec, t), (keys, carry, played))
-        instances = jax.tree.map(
-            lambda leaf, rows=sample.cost.shape[:-1]: _for_policies(np.asarray(leaf), rows), played.instance
-        )
-        solution = solve_batch(oracle, np.asarray(sample.cost), instances, lead)
+        sample = replicas.run(_sample, shared, (keys, carry, played))
+        solution = solve_batch(oracle, sample.cost, played.instance, lead=1)
         solution = replicas.place(jax.tree.map(lambda leaf, kind=sample.cost.dtype: _like(leaf, kind), solution))
-        step = replicas.run(_ask, (program, spec, t), (keys, carry, played, sample, solution))
+        step = replicas.run(_ask, shared, (keys, carry, played, sample, solution))
         answers = replicas.place(answer_questions(oracle, step.question, lead))
-        carry, record = replicas.run(_answer, (program, spec, t), (carry, played, best, step, answers))
+        carry, record = replicas.run(_answer, shared, (carry, played, best, step, answers))
         records.append(record)
-    rounds = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves], axis=1), *records)
-    return carry, replicas.run(_thin, (jnp.int32(start), length, spec.diagnostics_every), replicas.place(rounds))
+    return carry, jax.tree.map(lambda *leaves: np.stack(leaves, axis=lead), *records)
 
 
 def answer_questions(oracle: Oracle, question: Question, lead: int) -> Answer:
-    """Return the answers to the questions of all replications; ``lead`` axes precede a question's mapped."""
+    """Return the answers to the questions of all replications, whose arrays have ``lead`` leading axes."""
     costs, points = np.asarray(question.costs), np.asarray(question.points)
     w: Any = costs
     feasible: Any = np.ones(points.shape[:-1], bool)
     if costs.size:
-        instances = jax.tree.map(lambda leaf: _for_rows(np.asarray(leaf), lead, costs.shape[:-1]), question.instance)
-        w = solve_batch(oracle, costs, instances, lead + 1).w.astype(costs.dtype)
+        w = solve_batch(oracle, costs, question.instance, lead).w.astype(costs.dtype)
     if points.size:
-        instances = jax.tree.map(lambda leaf: _for_rows(np.asarray(leaf), lead, points.shape[:-1]), question.instance)
-        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[lead + 1 :]), instances)
+        flat = _one_per_row(question.instance, lead, feasible.shape)
         feasible = oracle.contained(points.reshape(-1, oracle.dim).astype(np.float64), flat).reshape(feasible.shape)
     return Answer(w, feasible)
 
 
-def solve_batch(oracle: Oracle, costs: np.ndarray, instances: Any, lead: int) -> Solution:
-    """Call the solver once for costs with ``lead`` leading axes; a row that is not finite is solved as zeros."""
+def solve_batch(oracle: Oracle, costs: Any, instances: Any, lead: int) -> Solution:
+    """Call the solver once for all costs; a row that is not finite is solved as zeros.
+
+    Instances have the ``lead`` first axes of the costs; each is that of all rows below it.
+    """
+    rows = costs.shape[:-1]
     flat = np.asarray(costs, np.float64).reshape(-1, oracle.dim)
     flat = np.where(np.isfinite(flat).all(axis=1, keepdims=True), flat, 0.0)
-    rows = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[lead:]), instances)
-    solution = oracle.answer(flat, rows)
-    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*costs.shape[:lead], *np.shape(leaf)[1:]), solution)
+    solution = oracle.answer(flat, _one_per_row(instances, lead, rows))
+    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*rows, *np.shape(leaf)[1:]), solution)
 
 
-def _for_policies(leaf: np.ndarray, rows: tuple[int, ...]) -> np.ndarray:
-    """Return an instance of each replication, repeated for every policy."""
-    if len(rows) == 1:
-        return leaf
-    return np.broadcast_to(leaf[:, None], (*rows, *leaf.shape[1:]))
+def _one_per_row(instances: Any, lead: int, rows: tuple[int, ...]) -> Any:
+    """Return instances with ``lead`` leading axes, repeated for every row and with one axis of rows."""
 
+    def spread(leaf: Any) -> np.ndarray:
+        shape = leaf.shape[lead:]
+        aligned = np.asarray(leaf).reshape(*leaf.shape[:lead], *[1] * (len(rows) - lead), *shape)
+        return np.broadcast_to(aligned, (*rows, *shape)).reshape(-1, *shape)
 
-def _for_rows(leaf: np.ndarray, lead: int, rows: tuple[int, ...]) -> np.ndarray:
-    """Return an instance of each question, repeated for every row of the question."""
-    shape = leaf.shape[lead:]
-    return np.broadcast_to(leaf.reshape(*leaf.shape[:lead], 1, *shape), (*rows, *shape))
+    return jax.tree.map(spread, instances)
 
 
 def _like(leaf: Any, dtype: Any) -> np.ndarray:

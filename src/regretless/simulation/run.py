@@ -1,22 +1,29 @@
-"""A run: chunk after chunk of replications, all policies in step with one stream, segment by segment."""
+"""A run: chunk after chunk of replications, all policies in step with one stream, segment by segment.
+
+A run can be kept in a file: after a kill it continues where it was, bit for bit; a finished one is read instead of run
+again. The file holds the request, which must equal the present one on the same devices with the same versions, the
+finished segments, and the carries of the chunk that is being played.
+"""
 
 import hashlib
+import importlib.metadata
 import math
 import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless.errors import OracleError, SettingsError
+from regretless.array_files import canonical, flatten_tree, read_arrays, restore_tree, write_arrays
+from regretless.errors import CheckpointError, DamagedError, OracleError, SettingsError
+from regretless.formatting import shorten
 from regretless.policies.base import Policy
+from regretless.results import PACKAGES
 from regretless.simulation import stream
 from regretless.simulation.programs import (
     Call,
@@ -27,11 +34,8 @@ from regretless.simulation.programs import (
     play_on_host,
     solve_stream,
 )
-from regretless.simulation.stream import ReferenceTally, SimulationSpec
+from regretless.simulation.stream import ReferenceTally, SegmentRecord, SimulationSpec
 from regretless.types import SOLVED
-
-if TYPE_CHECKING:
-    from regretless.simulation.saving import Saving
 
 CPU_BYTES = 24 * 2**20
 """States of replications that run together on a CPU: about what its caches hold."""
@@ -47,6 +51,12 @@ MEMORY_SHARE = 0.8
 
 DEFAULT_MEMORY = 8 * 2**30
 """Bytes of memory that are assumed if the system does not report them."""
+
+KIND = "simulation by policy"
+"""What a saved run is called in its file."""
+
+MIN_INTERVAL_RATIO = 20.0
+"""A file is written when this many times the duration of the last write has passed: writing costs 5 % of the time."""
 
 
 class Metrics(NamedTuple):
@@ -78,101 +88,66 @@ Callback = Callable[[Metrics], Any]
 """Receives metrics; the run ends there if it returns True."""
 
 
-class SegmentData(NamedTuple):
-    """What a segment left behind, on the host."""
+class Outcome(NamedTuple):
+    """What replications leave behind, by policy."""
 
-    regret: np.ndarray
-    info: dict[str, np.ndarray]
-    w: np.ndarray | None
-
-
-class PolicyOutcome(eqx.Module):
-    """One policy's part of a chunk, on the host."""
-
-    regret: np.ndarray
-    diagnostics: dict[str, np.ndarray]
-    diverged_at: np.ndarray
-    decisions: np.ndarray | None
-
-
-class ChunkOutcome(NamedTuple):
-    """The outcome of a chunk of replications."""
-
-    outcomes: dict[str, PolicyOutcome]
+    records: dict[str, SegmentRecord]
+    diverged_at: dict[str, np.ndarray]
     tally: ReferenceTally
 
 
 @dataclass(eq=False)
 class Chunk:
-    """Replications that run together; arrays on the host have a leading axis of replications, without padding.
-
-    In a group of several policies, the next axis is that of the policies.
-    """
+    """Replications that run together; arrays on the host have a leading axis of replications, without padding."""
 
     seeds: tuple[int, ...]
     segments: int = 0  # how many are finished
     carries: list[Any] = field(default_factory=list)  # by group; empty before the first segment and after the last one
-    diverged_at: list[np.ndarray] = field(default_factory=list)  # by group
-    records: list[list[SegmentData]] = field(default_factory=list)  # by group, one entry per segment
+    records: list[dict[str, SegmentRecord]] = field(default_factory=list)  # by policy, in one or several parts
     tallies: list[ReferenceTally] = field(default_factory=list)  # one entry per segment
-    totals: list[np.ndarray] = field(default_factory=list)  # regret so far, by group
+    diverged_at: dict[str, np.ndarray] = field(default_factory=dict)
+    totals: dict[str, np.ndarray] = field(default_factory=dict)  # regret so far
 
     def add(
-        self, records: Sequence[SegmentData], tally: ReferenceTally, carries: list[Any], diverged_at: list[np.ndarray]
+        self, records: dict[str, SegmentRecord], tallies: list[ReferenceTally], diverged_at: dict[str, np.ndarray]
     ) -> None:
-        """Add a segment that all groups have finished."""
-        self.records = self.records or [[] for _ in records]
-        self.totals = self.totals or [np.zeros(record.regret.shape[:-1]) for record in records]
-        for index, record in enumerate(records):
-            self.records[index].append(record)
-            self.totals[index] = self.totals[index] + record.regret.sum(axis=-1, dtype=np.float64)
-        self.tallies.append(tally)
-        self.carries, self.diverged_at = carries, diverged_at
-        self.segments += 1
+        """Add segments that all policies have finished; there is one tally of each."""
+        self.records.append(records)
+        self.tallies += tallies
+        self.diverged_at = diverged_at
+        self.segments += len(tallies)
+        for name, record in records.items():
+            self.totals[name] = self.totals.get(name, 0.0) + record.regret.sum(axis=1, dtype=np.float64)
 
-    def latest(self, group: int) -> dict[str, np.ndarray]:
-        """Return the last diagnostics that were kept of a group; none before the first."""
-        for record in reversed(self.records[group]):
-            if any(values.shape[-1] for values in record.info.values()):
-                return {name: values[..., -1] for name, values in record.info.items()}
-        return {}
+    def joined(self) -> dict[str, SegmentRecord]:
+        """Return what all segments left behind, in one piece."""
+        if len(self.records) > 1:
+            self.records = [jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *self.records)]
+        return self.records[0]
 
-    def joined(self, group: int) -> SegmentData:
-        """Return what all segments of a group left behind, in one piece."""
-        records = self.records[group]
-        if len(records) > 1:
-            axis = records[0].regret.ndim - 1
-            whole = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=axis), *records)
-            self.records[group] = [whole]
-        return self.records[group][0]
-
-    def outcome(self, groups: "Sequence[PolicyGroup]", segments: int, rounds: int, every: int) -> ChunkOutcome:
+    def outcome(self, segments: int, rounds: int, every: int) -> Outcome:
         """Return the outcome if the first ``segments`` count, which are ``rounds`` rounds."""
-        tally = jax.tree.map(lambda *parts: np.sum(parts, axis=0), *self.tallies[:segments])
-        outcomes: dict[str, PolicyOutcome] = {}
-        for index, group in enumerate(groups):
-            whole, diverged = self.joined(index), self.diverged_at[index]
-            diverged = np.where(diverged <= rounds, diverged, 0).astype(diverged.dtype)
-            for name, part_of in group.parts():
-                outcomes[name] = PolicyOutcome(
-                    part_of(whole.regret)[:, :rounds],
-                    {key: part_of(values)[:, : rounds // every] for key, values in whole.info.items()},
-                    part_of(diverged),
-                    None if whole.w is None else part_of(whole.w)[:, :rounds],
-                )
-        return ChunkOutcome(outcomes, tally)
+        cut = lambda length, tree: jax.tree.map(lambda leaf: leaf[:, :length], tree)  # noqa: E731
+        records = {
+            name: SegmentRecord(cut(rounds, regret), cut(rounds // every, info), cut(rounds, w))
+            for name, (regret, info, w) in self.joined().items()
+        }
+        diverged_at = {name: at * (at <= rounds) for name, at in self.diverged_at.items()}
+        return Outcome(
+            records, diverged_at, jax.tree.map(lambda *parts: np.sum(parts, axis=0), *self.tallies[:segments])
+        )
 
-    def metrics(self, groups: "Sequence[PolicyGroup]", round: int, horizon: int, seconds: float) -> Metrics:
+    def metrics(self, round: int, horizon: int, seconds: float) -> Metrics:
         """Return the metrics after the last segment."""
         regret, errors, diagnostics = {}, {}, {}
-        for index, group in enumerate(groups):
-            last = self.latest(index)
-            for name, part_of in group.parts():
-                finite = part_of(self.diverged_at[index]) == 0
-                totals = part_of(self.totals[index])[finite]
-                regret[name] = float(totals.mean()) if len(totals) else math.nan
-                errors[name] = float(totals.std(ddof=1) / len(totals) ** 0.5) if len(totals) > 1 else math.nan
-                diagnostics[name] = {key: _mean(part_of(values)[finite]) for key, values in last.items()}
+        for name, total in self.totals.items():
+            finite = self.diverged_at[name] == 0
+            totals = total[finite]
+            regret[name] = _mean(totals)
+            errors[name] = float(totals.std(ddof=1) / len(totals) ** 0.5) if len(totals) > 1 else math.nan
+            infos = (part[name].info for part in reversed(self.records))
+            kept = (info for info in infos if any(values.shape[1] for values in info.values()))
+            diagnostics[name] = {key: _mean(values[finite, -1]) for key, values in next(kept, {}).items()}
         return Metrics(round, horizon, self.seeds, regret, errors, diagnostics, seconds)
 
 
@@ -180,26 +155,109 @@ def _mean(values: np.ndarray) -> float:
     return float(np.mean(values, dtype=np.float64)) if len(values) else math.nan
 
 
+class Saving:
+    """Where a run is kept; ``request`` is what was asked for, as plain data."""
+
+    def __init__(self, path: str | os.PathLike[str], request: dict[str, Any]):
+        self.path = path
+        self.request = {**request, "versions": {name: importlib.metadata.version(name) for name in PACKAGES}}
+        self.next = 0.0
+
+    def save(self, chunks: Sequence[Chunk], last: int, now: bool = False) -> None:
+        """Write the run if it is due, or ``now``; ``last`` is how many segments count."""
+        began = time.monotonic()
+        if not now and began < self.next:
+            return
+        arrays: dict[str, np.ndarray] = {}
+        for place, chunk in enumerate(chunks):
+            arrays |= _arrays(place, chunk)
+        progress = [{"seeds": list(chunk.seeds), "segments": chunk.segments} for chunk in chunks]
+        write_arrays(self.path, arrays, {"kind": KIND, "request": self.request, "chunks": progress, "last": last})
+        done = time.monotonic()
+        self.next = done + MIN_INTERVAL_RATIO * (done - began)
+
+    def load(self, names: Sequence[str], carries: Callable[[], Any]) -> tuple[list[Chunk], int] | None:
+        """Return the chunks and how many segments count; None without a file. ``carries`` gives shapes by group."""
+        if not os.path.exists(self.path):
+            return None
+        try:
+            arrays, record = read_arrays(self.path)
+        except (OSError, DamagedError) as error:
+            raise CheckpointError(f"cannot read {self.path}: {error}") from None
+        if record.get("kind") != KIND:
+            raise CheckpointError(
+                f"{self.path}: expected a saved simulation, got another file of this program: choose another file"
+            )
+        try:
+            self._require_same(record["request"])
+            chunks = [_chunk(place, about, names, arrays, carries) for place, about in enumerate(record["chunks"])]
+            return chunks, int(record["last"])
+        except SettingsError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.path}: the saved simulation cannot be understood: {error!r}") from None
+
+    def _require_same(self, saved: dict[str, Any]) -> None:
+        differ = [name for name in self.request if canonical(self.request[name]) != canonical(saved.get(name))]
+        if differ:
+            now, then = shorten(str(self.request[differ[0]])), shorten(str(saved.get(differ[0])))
+            raise SettingsError(
+                f"{self.path} holds another run: {', '.join(differ)} differ ({differ[0]}: {now} now, {then} in the "
+                "file); choose another file, or remove this one to begin again"
+            )
+
+
+def _arrays(place: int, chunk: Chunk) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    if not chunk.segments:
+        return arrays
+    for index, name in enumerate(chunk.totals):
+        record, prefix = chunk.joined()[name], f"{place}/{index}"
+        arrays |= {f"{prefix}/regret": record.regret, f"{prefix}/diverged_at": chunk.diverged_at[name]}
+        arrays |= {f"{prefix}/info/{key}": values for key, values in record.info.items()}
+        arrays |= {} if record.w is None else {f"{prefix}/w": record.w}
+    tally = jax.tree.map(lambda *parts: np.stack(parts), *chunk.tallies)._asdict()
+    arrays |= {f"{place}/tally/{name}": part for name, part in tally.items() if part is not None}
+    for group, carry in enumerate(chunk.carries):
+        arrays |= flatten_tree(f"{place}/{group}/carry", carry)
+    return arrays
+
+
+def _chunk(
+    place: int, about: dict[str, Any], names: Sequence[str], arrays: dict[str, np.ndarray], carries: Callable[[], Any]
+) -> Chunk:
+    chunk = Chunk(tuple(about["seeds"]))
+    if not about["segments"]:
+        return chunk
+    prefixes = {name: f"{place}/{index}" for index, name in enumerate(names)}
+    records = {
+        name: SegmentRecord(arrays[f"{prefix}/regret"], _below(f"{prefix}/info/", arrays), arrays.get(f"{prefix}/w"))
+        for name, prefix in prefixes.items()
+    }
+    tally = ReferenceTally(**{"cost": None, **_below(f"{place}/tally/", arrays)})
+    tallies = [jax.tree.map(lambda part, i=i: part[i], tally) for i in range(about["segments"])]
+    chunk.add(records, tallies, {name: arrays[f"{prefix}/diverged_at"] for name, prefix in prefixes.items()})
+    if any(name.startswith(f"{place}/0/carry") for name in arrays):
+        templates = enumerate(carries())
+        chunk.carries = [restore_tree(f"{place}/{group}/carry", template, arrays) for group, template in templates]
+    return chunk
+
+
+def _below(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 class PolicyGroup(NamedTuple):
     """Policies of one structure, stacked along a leading axis if there are several."""
 
     names: tuple[str, ...]
-    policy: Policy
+    program: PolicyProgram  # does not depend on the names: others of the same structure share what is compiled
 
-    @property
-    def program(self) -> PolicyProgram:
-        """What a compiled program depends on: not the names, so that other names of the same structure share it."""
-        return self.policy, len(self.names) > 1
-
-    def parts(self) -> list[tuple[str, Callable[[np.ndarray], np.ndarray]]]:
-        """Return each policy's name with a function that takes its part from an array of the group."""
-        if len(self.names) == 1:
-            return [(self.names[0], lambda leaf: leaf)]
-        return [(name, partial(_take_policy, place)) for place, name in enumerate(self.names)]
-
-
-def _take_policy(place: int, leaf: np.ndarray) -> np.ndarray:
-    return leaf[:, place]
+    def split(self, tree: Any) -> dict[str, Any]:
+        """Return each policy's part of arrays with axes of replications and, in a stack, of policies."""
+        if not self.program.stacked:
+            return {self.names[0]: tree}
+        return {name: jax.tree.map(lambda leaf, i=i: leaf[:, i], tree) for i, name in enumerate(self.names)}
 
 
 def group_policies(policies: Mapping[str, Policy], merge: bool) -> list[PolicyGroup]:
@@ -215,7 +273,7 @@ def group_policies(policies: Mapping[str, Policy], merge: bool) -> list[PolicyGr
         names = tuple(name for name, _ in members)
         alike = [jax.tree.map(jnp.asarray, policy) for _, policy in members]
         stacked = alike[0] if len(alike) == 1 else jax.tree.map(lambda *x: jnp.stack(x), *alike)
-        groups.append(PolicyGroup(names, stacked))
+        groups.append(PolicyGroup(names, PolicyProgram(stacked, len(names) > 1)))
     return groups
 
 
@@ -224,10 +282,6 @@ def _better_alone(policy: Policy) -> bool:
     if policy.oracle.on_host or jax.local_devices()[0].platform != "cpu":
         return False
     return leaf_bytes(jax.eval_shape(policy.init, jax.random.key(0))) >= LARGE_STATE
-
-
-def _programs(groups: Sequence[PolicyGroup]) -> list[PolicyProgram]:
-    return [group.program for group in groups]
 
 
 def memory_limit(states: Sequence[Any], spec: SimulationSpec, length: int) -> int:
@@ -264,15 +318,14 @@ def _draw_and_solve(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> str
 def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> list[stream.Carry]:
     # One program for all groups: what they draw alike, such as a network's weights, is compiled and drawn once.
     programs, spec = shared
-    one = lambda policy: stream.begin(policy, spec, mapped)  # noqa: E731
-    return [jax.vmap(one)(policy) if stacked else one(policy) for policy, stacked in programs]
+    return [program.apply(lambda policy: stream.begin(policy, spec, mapped)) for program in programs]
 
 
 def _play(shared: tuple[PolicyProgram, SimulationSpec, Any], mapped: Any) -> tuple[stream.Carry, stream.SegmentRecord]:
-    (policy, stacked), spec, start = shared
+    program, spec, start = shared
     seed_key, carry, segment = mapped
-    one = lambda policy, carry: stream.play_segment(policy, spec, carry, seed_key, segment, start)  # noqa: E731
-    return jax.vmap(one)(policy, carry) if stacked else one(policy, carry)
+    play = lambda policy, carry: stream.play_segment(policy, spec, carry, seed_key, segment, start)  # noqa: E731
+    return program.apply(play, carry)
 
 
 PLAY = _play.__name__
@@ -295,20 +348,18 @@ class SimulationRun:
     ):
         self.began = time.perf_counter()
         self.spec, self.groups, self.lengths, self.progress = spec, groups, lengths, progress
+        self.replications, self.rounds = replications, sum(lengths)
         self.on_host = spec.benchmark.oracle.on_host
         vectorized = vectorized or self.on_host
-        states = jax.eval_shape(lambda key: _begin((_programs(groups), spec), key), jax.random.key(0))
+        states = jax.eval_shape(lambda key: _begin(*self._begin_call(key)[1:]), jax.random.key(0))
         limit = (chunk or memory_limit(states, spec, lengths[0])) if vectorized else 1
         policies = sum(len(group.names) for group in groups)
         numbers = 1 + (spec.benchmark.oracle.dim if spec.keep_decisions else 0)
-        rounds = sum(lengths)
-        _require_room(
-            8.0 * replications * rounds * policies * numbers,
-            f"{replications:,} replications of {rounds:,} rounds with {policies} policies",
-        )
+        subject = f"{replications:,} replications of {self.rounds:,} rounds with {policies} policies"
+        _require_room(8.0 * replications * self.rounds * policies * numbers, subject)
         together = min(replications, limit)
-        size = sum(leaf_bytes(state) for state in states)
-        _require_room(3.0 * size * together, f"the states of {together:,} replications (delay, sizes of the problem)")
+        subject = f"the states of {together:,} replications (delay, sizes of the problem)"
+        _require_room(3.0 * leaf_bytes(states) * together, subject)
         self.replicas = Replicas(together, vectorized)
         self.size = chunk_size(replications, limit, self.replicas.width)
 
@@ -319,23 +370,24 @@ class SimulationRun:
         return {"compile": compiling, "run": time.perf_counter() - self.began - compiling}
 
     def play(
-        self, seeds: Sequence[int], callback: Callback | None, every: int, saving: "Saving | None"
-    ) -> tuple[list[ChunkOutcome], int]:
-        """Play all replications, or continue those that were saved; return outcomes and the number of rounds."""
+        self, seeds: Sequence[int], callback: Callback | None, every: int, saving: Saving | None
+    ) -> tuple[Outcome, int]:
+        """Play all replications, or continue those that were saved; return the outcome and the number of rounds."""
         chunks = [Chunk(tuple(seeds[i : i + self.size])) for i in range(0, len(seeds), self.size)]
         last = len(self.lengths)
         if saving is not None:
-            chunks, last = saving.load(len(self.groups), lambda: self._carry_shapes(seeds)) or (chunks, last)
-        for chunk in chunks:
+            names = [name for group in self.groups for name in group.names]
+            shapes = lambda: self.replicas.shapes(*self._begin_call(self._keys(seeds[:1])))  # noqa: E731
+            chunks, last = saving.load(names, shapes) or (chunks, last)
+        for place, chunk in enumerate(chunks):
             if chunk.segments >= last:
                 continue
             keys = self._keys(chunk.seeds)
             self._prepare(keys)
-            carries = [self.replicas.place(carry) for carry in chunk.carries] or self.replicas.run(
-                *self._beginning(keys)
-            )
+            saved = [self.replicas.place(carry) for carry in chunk.carries]
+            chunk.carries = saved or self.replicas.run(*self._begin_call(keys))
             while chunk.segments < last:
-                self._play_segment(keys, carries, chunk, chunks)
+                self._play_segment(keys, chunk, place * self.size)
                 if callback is not None and self._notify(callback, every, chunk):
                     last = chunk.segments
                 if chunk.segments == last:
@@ -343,46 +395,45 @@ class SimulationRun:
                 if saving is not None:
                     saving.save(chunks, last, now=chunk.segments == last)
         rounds = sum(self.lengths[:last])
-        return [chunk.outcome(self.groups, last, rounds, self.spec.diagnostics_every) for chunk in chunks], rounds
+        outcomes = [chunk.outcome(last, rounds, self.spec.diagnostics_every) for chunk in chunks]
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *outcomes), rounds
 
-    def _play_segment(self, keys: Any, carries: list[Any], chunk: Chunk, chunks: list[Chunk]) -> None:
-        """Play a chunk's next segment with every group and add it; ``carries`` are updated."""
-        length, start = self.lengths[chunk.segments], sum(self.lengths[: chunk.segments])
+    def _play_segment(self, keys: Any, chunk: Chunk, before: int) -> None:
+        """Play a chunk's next segment with every group, after ``before`` replications of earlier chunks."""
+        length, start, count = self.lengths[chunk.segments], sum(self.lengths[: chunk.segments]), len(chunk.seeds)
+        every = self.spec.diagnostics_every
         segment = self._segment(keys, start, length)
-        records: list[SegmentData] = []
-        before = sum(len(earlier.seeds) for earlier in chunks[: chunks.index(chunk)])
-        total = sum(len(part.seeds) for part in chunks)
+        records: dict[str, SegmentRecord] = {}
+        diverged_at: dict[str, np.ndarray] = {}
         for index, group in enumerate(self.groups):
+            shared = (group.program, self.spec, jnp.int32(start))
             if self.on_host:
-                carries[index], record = play_on_host(
-                    self.replicas, group.program, self.spec, keys, carries[index], segment, start
-                )
+                carry, record = play_on_host(self.replicas, shared, keys, chunk.carries[index], segment)
             else:
-                shared = (group.program, self.spec, jnp.int32(start))
-                carries[index], record = self.replicas.run(_play, shared, (keys, carries[index], segment))
-            records.append(_trim(self._unpadded(record, len(chunk.seeds)), start, self.spec.diagnostics_every))
-            if np.any(np.asarray(carries[index].failed) != SOLVED):
+                carry, record = self.replicas.run(_play, shared, (keys, chunk.carries[index], segment))
+            if np.any(np.asarray(carry.failed) != SOLVED):
                 raise OracleError("the feasible set is empty for at least one instance")
-            done = before * sum(self.lengths) + len(chunk.seeds) * (start + length * (index + 1) // len(self.groups))
-            self.progress("running", done, total * sum(self.lengths))
-        tally = self._unpadded(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally), len(chunk.seeds))
-        diverged = [self._unpadded(carry.diverged_at, len(chunk.seeds)) for carry in carries]
-        chunk.add(records, tally, list(carries), diverged)
+            chunk.carries[index] = carry
+            regret, info, w = self._unpadded(record, count)
+            kept = {name: values[..., (-1 - start) % every :: every].copy() for name, values in info.items()}
+            records |= group.split(SegmentRecord(regret, kept, w))
+            diverged_at |= group.split(self._unpadded(carry.diverged_at, count))
+            played = before * self.rounds + count * (start + length * (index + 1) // len(self.groups))
+            self.progress("running", played, self.replications * self.rounds)
+        tally = self._unpadded(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally), count)
+        chunk.add(records, [tally], diverged_at)
 
     def _notify(self, callback: Callback, every: int, chunk: Chunk) -> bool:
         """Call the callback if it is due; return whether it wants the run to end here."""
-        played, horizon = sum(self.lengths[: chunk.segments]), sum(self.lengths)
-        if played % every and played < horizon:
+        played = sum(self.lengths[: chunk.segments])
+        if played % every and played < self.rounds:
             return False
-        return callback(chunk.metrics(self.groups, played, horizon, time.perf_counter() - self.began)) is True
-
-    def _carry_shapes(self, seeds: Sequence[int]) -> list[Any]:
-        return self.replicas.shapes(*self._beginning(self._keys(seeds[:1])))
+        return callback(chunk.metrics(played, self.rounds, time.perf_counter() - self.began)) is True
 
     def describe(self) -> dict[str, Any]:
         """Return everything that the bits of a run depend on, as JSON data."""
         return {
-            "policies": {", ".join(group.names): fingerprint(group.policy) for group in self.groups},
+            "policies": {", ".join(group.names): fingerprint(group.program.policy) for group in self.groups},
             "benchmark": {**self.spec.benchmark.describe(), "fingerprint": fingerprint(self.spec)},
             "segments": self.lengths,
             "replications together": self.size,
@@ -397,9 +448,9 @@ class SimulationRun:
         keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
         return keys if self.replicas.vectorized else keys[0]
 
-    def _beginning(self, keys: Any) -> Call:
+    def _begin_call(self, keys: Any) -> Call:
         """Return the program call that begins every group."""
-        return _begin, (_programs(self.groups), self.spec), keys
+        return _begin, ([group.program for group in self.groups], self.spec), keys
 
     def _prepare(self, keys: Any) -> None:
         """Compile all programs of a chunk in parallel, from the shapes of what they pass to each other.
@@ -409,7 +460,7 @@ class SimulationRun:
         if self.on_host:
             return
         start = jnp.int32(0)
-        begin = self._beginning(keys)
+        begin = self._begin_call(keys)
         carries = self.replicas.shapes(*begin)
         calls: list[Call] = [begin]
         for length in dict.fromkeys(self.lengths):
@@ -439,13 +490,6 @@ class SimulationRun:
         return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
 
 
-def _trim(record: Any, start: int, every: int) -> SegmentData:
-    """Return a record with as many diagnostics as the segment after round ``start`` has; programs leave one more."""
-    length = record.regret.shape[-1]
-    count = (start + length) // every - start // every
-    return SegmentData(record.regret, {name: values[..., :count] for name, values in record.info.items()}, record.w)
-
-
 def fingerprint(tree: Any) -> str:
     """Return a hash of everything in a tree: its structure, its static choices and its numbers."""
     leaves, structure = jax.tree.flatten(tree)
@@ -466,12 +510,7 @@ def machine_memory() -> int:
 
 def _require_room(needed: float, subject: str) -> None:
     """Refuse what would take more memory than there is."""
-    if needed > MEMORY_SHARE * machine_memory():
-        raise SettingsError(
-            f"{subject} would need about {_format_bytes(needed)} of memory, "
-            f"this machine has {_format_bytes(machine_memory())}: choose smaller numbers"
-        )
-
-
-def _format_bytes(size: float) -> str:
-    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.0f} MiB"
+    memory = machine_memory()
+    if needed > MEMORY_SHARE * memory:
+        sizes = f"{needed / 2**30:,.1f} GiB of memory, this machine has {memory / 2**30:,.1f} GiB"
+        raise SettingsError(f"{subject} would need about {sizes}: choose smaller numbers")

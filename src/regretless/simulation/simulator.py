@@ -8,7 +8,7 @@ reported and where a run can be stopped.
 import dataclasses
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, overload
 
 import equinox as eqx
@@ -28,7 +28,7 @@ from regretless.problem import Problem
 from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_environment, without_nan
 from regretless.simulation import stream
 from regretless.simulation.programs import Progress
-from regretless.simulation.run import PLAY, Callback, SimulationRun, group_policies
+from regretless.simulation.run import PLAY, Callback, Saving, SimulationRun, group_policies
 from regretless.simulation.stream import SimulationSpec, summarise_references
 from regretless.spec import Spec
 
@@ -230,9 +230,9 @@ def simulate(
             progress=monitor.progress,
         )
         request = {"seeds": list(chosen), "horizon": rounds, "precision": execution.precision}
-        saving = None if execution.save is None else _saving(execution.save, {**request, **run.describe()})
-        chunks, played = run.play(chosen, monitor.callback, monitor.every, saving)
-        lines = tuple(summarise_references(benchmark, _concatenated([chunk.tally for chunk in chunks])))
+        saving = None if execution.save is None else Saving(execution.save, {**request, **run.describe()})
+        outcome, played = run.play(chosen, monitor.callback, monitor.every, saving)
+        lines = tuple(summarise_references(benchmark, outcome.tally))
     world = {
         "benchmark": {**describe_part(world_spec), **benchmark.describe()},
         "horizon": rounds,
@@ -243,18 +243,18 @@ def simulate(
     }
     results = []
     for name, member in named.items():
-        outcome = _concatenated([chunk.outcomes[name] for chunk in chunks])
+        record = outcome.records[name]
         arm = {"policy": describe_part(specs[name]), "feedback": _describe_feedback(member.problem.feedback)}
         results.append(
             Result(
                 label=name,
-                regret=outcome.regret,
-                diverged_at=outcome.diverged_at,
+                regret=record.regret,
+                diverged_at=outcome.diverged_at[name],
                 seeds=chosen,
                 config={**without_nan(arm), **without_nan(world)},
-                diagnostics=outcome.diagnostics,
+                diagnostics=record.info,
                 diagnostics_every=recording.diagnostics_every,
-                decisions=outcome.decisions,
+                decisions=record.w,
                 references=lines,
                 seconds=run.seconds,
                 environment=describe_environment(),
@@ -263,12 +263,6 @@ def simulate(
     if isinstance(policy, Mapping):
         return Results(results, seconds=run.seconds, programs=run.replicas.compiled[PLAY])
     return results[0]
-
-
-def _saving(path: str | os.PathLike[str], request: dict[str, Any]) -> Any:
-    from regretless.simulation.saving import Saving  # rarely needed
-
-    return Saving(path, request)
 
 
 def independent_chunk(
@@ -396,7 +390,3 @@ def segment_lengths(horizon: int, stops: int | None = None) -> list[int]:
         if horizon % length == 0:
             return [length] * (horizon // length)
     return [SEGMENT_ROUNDS] * (horizon // SEGMENT_ROUNDS) + [horizon % SEGMENT_ROUNDS]
-
-
-def _concatenated(parts: Sequence[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)

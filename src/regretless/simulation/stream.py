@@ -19,7 +19,7 @@ from regretless.draws import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, ST
 from regretless.errors import SettingsError
 from regretless.policies.base import Policy
 from regretless.results import DIAGNOSTICS_EVERY, Reference
-from regretless.types import Decision, Feedback, Info, Key, Sample, Solution
+from regretless.types import Cost, Decision, Feedback, Info, Key, Sample, Solution
 
 REFERENCE_ROUNDING = 1e-12
 """Relative difference of two sums that is attributed to rounding."""
@@ -28,51 +28,26 @@ REFERENCE_ROUNDING = 1e-12
 class ReferenceTally(NamedTuple):
     """Sums over the rounds of one replication's segment, from which its reference lines are computed."""
 
-    best: Float[Array, ""]  # Σ min_w c·w
-    random: Float[Array, ""]  # Σ c·w*(N(0, I))
-    clairvoyant: Float[Array, ""] | None  # Σ c·w*(E[c|x])
+    spent: Float[Array, " lines"]  # Σ c·w of the decisions for each line of ``StreamBatch.costs``; the first are best
     cost: Float[Array, " d"] | None  # Σ c, for the best fixed decision; None if the feasible set changes
-    predicted: dict[str, Float[Array, ""]]  # Σ c·w*(prediction), for each prediction that the benchmark has
-
-
-def reference_costs(
-    benchmark: Benchmark, key: Key, environment: PyTree, rounds: Round
-) -> Float[Array, "lines rounds d"]:
-    """Return the costs to solve for the reference lines: judged, random, conditional means if known, predictions."""
-    costs = jax.vmap(benchmark.judged)(rounds)
-    predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
-    lines = [costs, draws.normal(key, costs.shape)]
-    lines += [] if rounds.mean is None else [rounds.mean]
-    return jnp.stack([*lines, *predictions.values()])
-
-
-def tally_references(
-    benchmark: Benchmark, rounds: Round, costs: Float[Array, "rounds d"], w: Float[Array, "lines rounds d"]
-) -> ReferenceTally:
-    """Return the sums of one replication; ``w`` solves the costs of ``reference_costs``."""
-    best, random, *others = jnp.sum(costs * w, axis=(1, 2))
-    clairvoyant = None if rounds.mean is None else others.pop(0)
-    first = jax.tree.map(lambda leaf: leaf[0], rounds)
-    names = jax.eval_shape(lambda: benchmark.predictions(benchmark.environment(jax.random.key(0)), first))
-    return ReferenceTally(
-        best=best,
-        random=random,
-        clairvoyant=clairvoyant,
-        cost=jnp.sum(costs, axis=0) if rounds.instance is None else None,
-        predicted=dict(zip(names, others, strict=True)),
-    )
 
 
 def summarise_references(benchmark: Benchmark, total: ReferenceTally) -> list[Reference]:
     """Return the reference lines from the tally of the whole horizon, float64 with a leading axis of replications."""
-    total = jax.tree.map(np.asarray, total)
-    lines = [_reference_line("random", total.random, total.best)]
+
+    def further(key: Key) -> tuple[Cost | None, dict[str, Cost]]:
+        environment, played = _first_round(benchmark, key)
+        return played.mean, benchmark.predictions(environment, played)
+
+    mean, predictions = jax.eval_shape(further, jax.random.key(0))
+    best, random, *others = np.asarray(total.spent).T
+    lines = [_reference_line("random", random, best)]
     if total.cost is not None:
-        fixed = np.asarray(benchmark.oracle.answer(np.asarray(total.cost, np.float64), None).w, np.float64)
-        lines.append(_reference_line("best_fixed", np.sum(total.cost * fixed, axis=1), total.best))
-    if total.clairvoyant is not None:
-        lines.append(_reference_line("clairvoyant", total.clairvoyant, total.best))
-    return [*lines, *(_reference_line(name, spent, total.best) for name, spent in total.predicted.items())]
+        cost = np.asarray(total.cost, np.float64)
+        fixed = np.asarray(benchmark.oracle.answer(cost, None).w, np.float64)
+        lines.append(_reference_line("best_fixed", np.sum(cost * fixed, axis=1), best))
+    names = [*([] if mean is None else ["clairvoyant"]), *predictions]
+    return [*lines, *(_reference_line(name, spent, best) for name, spent in zip(names, others, strict=True))]
 
 
 def _reference_line(name: str, spent: Any, best: Any) -> Reference:
@@ -97,7 +72,7 @@ class StreamBatch(NamedTuple):
 
     environment: PyTree  # the benchmark's, the same in all rounds
     rounds: Round  # leading axis of rounds
-    costs: Float[Array, "lines length d"]
+    costs: Float[Array, "lines length d"]  # judged, random, conditional means if known, predictions
     unusable: Int[Array, ""]  # first round that holds a non-finite number, 0 if none does
 
 
@@ -121,15 +96,19 @@ def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
         finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
-    costs = reference_costs(benchmark, purpose_key(seed_key, REFERENCES, start), environment, rounds)
-    return StreamBatch(environment, rounds, costs, unusable)
+    costs = jax.vmap(benchmark.judged)(rounds)
+    lines = [costs, draws.normal(purpose_key(seed_key, REFERENCES, start), costs.shape)]
+    lines += [] if rounds.mean is None else [rounds.mean]
+    predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
+    return StreamBatch(environment, rounds, jnp.stack([*lines, *predictions.values()]), unusable)
 
 
 def solve_references(spec: SimulationSpec, batch: StreamBatch, w: Float[Array, "lines length d"]) -> StreamSegment:
     """Return the segment with the solutions of its reference lines."""
     costs = jax.vmap(spec.benchmark.judged)(batch.rounds)
-    sums = tally_references(spec.benchmark, batch.rounds, costs, w)
-    return StreamSegment(batch.environment, batch.rounds, jnp.sum(costs * w[0], axis=1), sums, batch.unusable)
+    fixed = jnp.sum(costs, axis=0) if batch.rounds.instance is None else None
+    tally = ReferenceTally(jnp.sum(costs * w, axis=(1, 2)), fixed)
+    return StreamSegment(batch.environment, batch.rounds, jnp.sum(costs * w[0], axis=1), tally, batch.unusable)
 
 
 def draw_and_solve(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int) -> StreamSegment:
@@ -144,7 +123,7 @@ def check_shapes(spec: SimulationSpec) -> None:
     benchmark = spec.benchmark
 
     def first(key: Key) -> tuple[Array, Array]:
-        environment, played, _ = _first_round(spec, key)
+        environment, played = _first_round(spec.benchmark, key)
         return benchmark.context(environment, played.observation), played.cost
 
     context, cost = jax.eval_shape(first, jax.random.key(0))
@@ -156,10 +135,10 @@ def check_shapes(spec: SimulationSpec) -> None:
             raise SettingsError(f"benchmark {benchmark.name!r}: expected a {part} of shape {promised}, got {shape}")
 
 
-def _first_round(spec: SimulationSpec, seed_key: Key) -> tuple[PyTree, Round, Array]:
-    """Return the environment and a round, to know their shapes."""
-    environment = spec.benchmark.environment(seed_key)
-    return environment, spec.benchmark.round(seed_key, environment, jnp.int32(1)), jnp.int32(1)
+def _first_round(benchmark: Benchmark, key: Key) -> tuple[PyTree, Round]:
+    """Return an environment and a round, to know their shapes."""
+    environment = benchmark.environment(key)
+    return environment, benchmark.round(key, environment, jnp.int32(1))
 
 
 class Carry(eqx.Module):
@@ -171,12 +150,12 @@ class Carry(eqx.Module):
     failed: Int[Array, ""]  # worst solver status so far
 
 
-class SegmentRecord(eqx.Module):
-    """What a segment leaves behind."""
+class SegmentRecord(NamedTuple):
+    """What rounds leave behind, in a program or on the host."""
 
-    regret: Float[Array, " length"]
-    info: dict[str, Array]  # of rounds 10, 20, …: programs leave one entry more than there can be, perhaps a repetition
-    w: Float[Array, "length d"] | None
+    regret: Any  # [rounds]
+    info: dict[str, Any]  # diagnostics, in single precision: [rounds], on the host those that are kept
+    w: Any  # [rounds, d], or None if decisions are not kept
 
 
 class FeedbackArrival(NamedTuple):
@@ -192,22 +171,19 @@ class FeedbackArrival(NamedTuple):
 def begin(policy: Policy, spec: SimulationSpec, seed_key: Key) -> Carry:
     """Return the carry before the first round."""
     state = policy.init(purpose_key(seed_key, START))
+
+    def first() -> tuple[Decision, Feedback]:
+        environment, played = _first_round(spec.benchmark, seed_key)
+        sample = draw_sample(policy, spec, state, seed_key, environment, played, jnp.int32(1))
+        aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), policy.oracle.aux_form())
+        solution = Solution(jnp.zeros(policy.problem.dim), jnp.zeros((), jnp.int32), aux)
+        return act(policy, spec, seed_key, environment, played, sample, solution, jnp.int32(1))
+
     pending = None
     if spec.delay:
-        environment, played, t = _first_round(spec, seed_key)
-        example = jax.eval_shape(lambda: _example(policy, spec, state, seed_key, environment, played, t))
-        pending = jax.tree.map(lambda leaf: jnp.zeros((spec.delay, *leaf.shape), leaf.dtype), example)
+        ring = lambda leaf: jnp.zeros((spec.delay, *leaf.shape), leaf.dtype)  # noqa: E731
+        pending = jax.tree.map(ring, jax.eval_shape(first))
     return Carry(state, pending, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
-
-
-def _example(
-    policy: Policy, spec: SimulationSpec, state: Any, seed_key: Key, environment: PyTree, played: Round, t: Array
-) -> tuple[Decision, Feedback]:
-    sample = draw_sample(policy, spec, state, seed_key, environment, played, t)
-    form = policy.oracle.aux_form()
-    aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), form)
-    solution = Solution(jnp.zeros(policy.problem.dim), jnp.zeros((), jnp.int32), aux)
-    return act(policy, spec, seed_key, environment, played, sample, solution, t)
 
 
 def draw_sample(
@@ -263,8 +239,8 @@ def finish_round(
     played: Round,
     best: Array,
     t: Array,
-) -> tuple[Carry, Any]:
-    """Return the carry after a round, and its record: regret, diagnostics, decision."""
+) -> tuple[Carry, SegmentRecord]:
+    """Return the carry after a round, and its record."""
     finite, now = info.finite, arrival.now
     if arrival.arrived is not True:
         state = jax.tree.map(lambda new, old: jnp.where(arrival.arrived, new, old), state, carry.state)
@@ -275,8 +251,9 @@ def finish_round(
     diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)
     status = jnp.where(sampled, jnp.abs(now.status), 0)  # a non-finite sample has no solution, which is no failure
     failed = jnp.maximum(carry.failed, status.astype(jnp.int32))
+    shown = {name: value.astype(jnp.float32) for name, value in {**info.scalars(), "finite": finite}.items()}
     after = Carry(state, arrival.pending, diverged_at, failed)
-    return after, (regret, {**info.scalars(), "finite": finite}, now.w if spec.keep_decisions else None)
+    return after, SegmentRecord(regret, shown, now.w if spec.keep_decisions else None)
 
 
 def play_segment(
@@ -284,7 +261,7 @@ def play_segment(
 ) -> tuple[Carry, SegmentRecord]:
     """Play a segment in one program, with an oracle that is pure JAX."""
 
-    def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, Any]:
+    def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, SegmentRecord]:
         t, played, best = now
         sample = draw_sample(policy, spec, carry.state, seed_key, segment.environment, played, t)
         solution = policy.oracle.solve_one(sample.cost, played.instance)
@@ -294,13 +271,5 @@ def play_segment(
         state, info = policy.learn(key, carry.state, arrival.decision, arrival.feedback)
         return finish_round(spec, carry, arrival, state, info, played, best, t)
 
-    length = segment.best.shape[0]
-    times = start + 1 + jnp.arange(length, dtype=jnp.int32)
-    carry, (regret, info, w) = jax.lax.scan(one, carry, (times, segment.rounds, segment.best))
-    return carry, SegmentRecord(regret, thin_out(info, start, length, spec.diagnostics_every), w)
-
-
-def thin_out(info: dict[str, Array], start: Int[Array, ""], length: int, every: int) -> dict[str, Array]:
-    """Return the diagnostics of every ``every``-th round, in single precision."""
-    chosen = (-1 - start) % every + every * jnp.arange(length // every + 1)
-    return jax.tree.map(lambda leaf: leaf[jnp.minimum(chosen, length - 1)].astype(jnp.float32), info)
+    times = start + 1 + jnp.arange(len(segment.best), dtype=jnp.int32)
+    return jax.lax.scan(one, carry, (times, segment.rounds, segment.best))

@@ -36,7 +36,7 @@ def world():
     """Keys, rounds, and the regret per round of random decisions, the same for all."""
     keys = jax.vmap(jax.random.key)(np.arange(REPLICATIONS, dtype=np.uint32))
     segment = jax.jit(jax.vmap(lambda key: stream.draw_and_solve(GAME, key, jnp.int32(0), HORIZON)))(keys)
-    return keys, segment, np.asarray(segment.tally.random - segment.tally.best) / HORIZON
+    return keys, segment, np.asarray(segment.tally.spent[:, 1] - segment.tally.spent[:, 0]) / HORIZON
 
 
 @pytest.mark.parametrize(("name", "model"), CASES)
