@@ -47,13 +47,7 @@ def test_curves_have_the_papers_names_and_the_reports_colours():
     plt.close("all")
 
 
-def test_plotly_draws_the_same():
-    figure = SIMULATION.plot(backend="plotly")
-    assert {each.name for each in figure.data if each.name} == {"Greedy", "DFHPG-0", "&lt;b&gt;mine", "random"}
-    with pytest.raises(SettingsError, match="expected backend 'matplotlib' or 'plotly', got 'bokeh'"):
-        SIMULATION.plot(backend="bokeh")
-    with pytest.raises(SettingsError, match="leave ax out"):
-        SIMULATION.plot(object(), backend="plotly")
+def test_an_unknown_quantity_is_refused():
     with pytest.raises(SettingsError, match="among average, cumulative, alpha, got 'beta'"):
         SIMULATION.plot(quantity="beta")
 

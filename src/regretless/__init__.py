@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from regretless.registry import lazy_attribute
+
 if TYPE_CHECKING:
     from regretless import benchmarks, experiments, feedback, models, oracles, policies, simulation, surrogates
     from regretless.columns import Columns
@@ -61,40 +63,32 @@ __all__ = [
 MODULES = ("benchmarks", "experiments", "feedback", "models", "oracles", "policies", "simulation", "surrogates")
 """Public names that are modules."""
 
-SOURCES = {
-    "Arm": "regretless.experiments.experiment",
-    "Choice": "regretless.live.records",
-    "Columns": "regretless.columns",
-    "Decision": "regretless.types",
-    "Experiment": "regretless.experiments.experiment",
-    "Feedback": "regretless.types",
-    "Health": "regretless.live.health",
-    "History": "regretless.live.history",
-    "Learner": "regretless.live.learner",
-    "Pending": "regretless.live.options",
-    "Policy": "regretless.policies.base",
-    "Problem": "regretless.problem",
-    "RegretlessError": "regretless.errors",
-    "Result": "regretless.results",
-    "Results": "regretless.results",
-    "Rollout": "regretless.live.options",
-    "Spec": "regretless.spec",
-    "Store": "regretless.live.options",
-    "evaluate": "regretless.live.evaluation",
-    "run": "regretless.experiments.runner",
-    "simulate": "regretless.simulation.simulator",
-    "tune": "regretless.experiments.tuning",
+_MODULES = {
+    "columns": ("Columns",),
+    "errors": ("RegretlessError",),
+    "experiments.experiment": ("Arm", "Experiment"),
+    "experiments.runner": ("run",),
+    "experiments.tuning": ("tune",),
+    "live.evaluation": ("evaluate",),
+    "live.health": ("Health",),
+    "live.history": ("History",),
+    "live.learner": ("Learner",),
+    "live.options": ("Pending", "Rollout", "Store"),
+    "live.records": ("Choice",),
+    "policies.base": ("Policy",),
+    "problem": ("Problem",),
+    "results": ("Result", "Results"),
+    "simulation.simulator": ("simulate",),
+    "spec": ("Spec",),
+    "types": ("Decision", "Feedback"),
 }
-"""The modules of the other public names."""
+"""The other public names by module; they are imported when they are first used, so that a typo needs no JAX."""
+
+_LOCATIONS = {name: f"regretless.{module}:{name}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that the command line reports a typo without importing JAX."""
-    if name not in __all__:
-        raise AttributeError(f"module 'regretless' has no attribute {name!r}")
-    value = import_module(f"regretless.{name}") if name in MODULES else getattr(import_module(SOURCES[name]), name)
-    globals()[name] = value
-    return value
+    return import_module(f"regretless.{name}") if name in MODULES else lazy_attribute(__name__, _LOCATIONS, name)
 
 
 def __dir__() -> list[str]:

@@ -9,9 +9,9 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from regretless.errors import CheckpointError, DamagedError
 
 FORMAT, VERSION = "regretless arrays", 2
 RECORD = "record.json"
-
-T = TypeVar("T")
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], record: Mapping[str, Any]) -> None:
@@ -45,20 +43,12 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], di
     DamagedError
         If it is damaged, or not such a file.
     """
-
-    def arrays_of(archive: zipfile.ZipFile) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        content = _content(archive)
-        names = [(name, f"{name}.npy") for name in content["arrays"]]
-        # Read as a whole before it is understood: the CRC is checked, and a header cannot promise more than there is.
-        arrays = {name: np.load(io.BytesIO(archive.read(member)), allow_pickle=False) for name, member in names}
-        return arrays, content["record"]
-
-    return _open(path, arrays_of)
+    return _read(path, with_arrays=True)
 
 
 def read_record(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the record without reading the arrays; errors are those of ``read_arrays``."""
-    return _open(path, lambda archive: dict(_content(archive)["record"]))
+    return _read(path, with_arrays=False)[1]
 
 
 def canonical(value: Any) -> bytes:
@@ -66,23 +56,23 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _open(path: str | os.PathLike[str], read: Callable[[zipfile.ZipFile], T]) -> T:
+def _read(path: str | os.PathLike[str], with_arrays: bool) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
                     raise ValueError("a member is compressed")
-                return read(archive)
+                content = json.loads(archive.read(RECORD))
+                kind = content.get("format"), content.get("version")
+                if kind != (FORMAT, VERSION):
+                    raise ValueError(f"expected the format {FORMAT!r} {VERSION}, got {kind[0]!r} {kind[1]}")
+                # Read as a whole before it is understood: the CRC is checked, and a header cannot promise more than
+                # there is.
+                members = {name: io.BytesIO(archive.read(f"{name}.npy")) for name in content["arrays"] if with_arrays}
+                arrays = {name: np.load(member, allow_pickle=False) for name, member in members.items()}
+                return arrays, dict(content["record"])
         except Exception as error:  # a damaged file can make the libraries that read it fail in any way
             raise DamagedError(f"{path} is not such a file, or damaged: {type(error).__name__}: {error}") from error
-
-
-def _content(archive: zipfile.ZipFile) -> dict[str, Any]:
-    content = dict(json.loads(archive.read(RECORD)))
-    kind = content.get("format"), content.get("version")
-    if kind != (FORMAT, VERSION):
-        raise ValueError(f"expected the format {FORMAT!r} {VERSION}, got {kind[0]!r} {kind[1]}")
-    return content
 
 
 def flatten_tree(prefix: str, tree: Any) -> dict[str, np.ndarray]:

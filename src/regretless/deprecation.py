@@ -43,31 +43,17 @@ def deprecated(*, since: str, instead: str) -> Callable[[T], T]:
 
     def decorate(target: T) -> T:
         message = f"{target.__qualname__} is deprecated since version {since}: use {instead} instead"
+        original: Any = target.__init__ if inspect.isclass(target) else target
 
-        def warn() -> None:
-            warnings.warn(message, FutureWarning, stacklevel=3)
-
-        if inspect.isclass(target):
-            _warn_on_construction(target, warn)
-            return target
-
-        @functools.wraps(target)
+        @functools.wraps(original)
         def wrapper(*arguments: Any, **options: Any) -> Any:
-            warn()
-            return target(*arguments, **options)
+            if original is target or type(arguments[0]) is target:  # a subclass that is not deprecated stays silent
+                warnings.warn(message, FutureWarning, stacklevel=2)
+            return original(*arguments, **options)
 
-        return wrapper  # type: ignore[return-value]
+        if original is target:
+            return wrapper  # type: ignore[return-value]
+        target.__init__ = wrapper  # type: ignore[method-assign]
+        return target
 
     return decorate
-
-
-def _warn_on_construction(cls: type, warn: Callable[[], None]) -> None:
-    original = cls.__init__  # type: ignore[misc]
-
-    @functools.wraps(original)
-    def initialize(self: Any, *arguments: Any, **options: Any) -> None:
-        if type(self) is cls:  # a subclass that is not deprecated stays silent
-            warn()
-        original(self, *arguments, **options)
-
-    cls.__init__ = initialize  # type: ignore[misc]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-POLICY_NAMES = {
+NAMES = {
     "dfhpg": "DFHPG",
     "dfhpg_0": "DFHPG-0",
     "dfhpg_1": "DFHPG-1",
@@ -12,8 +12,6 @@ POLICY_NAMES = {
     "epsilon_greedy": "ε-greedy",
     "thompson": "Thompson",
     "linear_thompson": "linear Thompson",
-}
-OTHER_NAMES = {
     "gaussian_linear": "Gaussian linear",
     "gaussian_nn": "Gaussian NN",
     "flow": "CNF",
@@ -24,7 +22,7 @@ OTHER_NAMES = {
     "market_forecast": "market forecast",
     "least_squares": "least squares",
 }
-"""Models, kinds of feedback and reference lines as they are printed."""
+"""Policies, models, kinds of feedback and reference lines as they are printed."""
 
 
 def display_name(label: str) -> str:
@@ -34,7 +32,7 @@ def display_name(label: str) -> str:
     ('DFHPG-0', 'CNF, plug-in variant', 'custom')
     """
     name, comma, rest = label.partition(", ")
-    return (POLICY_NAMES | OTHER_NAMES).get(name, name) + comma + rest
+    return NAMES.get(name, name) + comma + rest
 
 
 def format_number(value: float | None, digits: int = 3) -> str:

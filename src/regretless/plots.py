@@ -1,6 +1,6 @@
-"""Charts of results: a chart is described once as a ``Plot`` and drawn with matplotlib or plotly.
+"""Charts of results: a chart is described once as a ``Plot`` and drawn with matplotlib, or with plotly on a page.
 
-Both libraries belong to the extra ``plots`` and are imported when something is drawn.
+The libraries belong to the extras ``plots`` and ``report`` and are imported when something is drawn.
 """
 
 import contextlib
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Backend = Literal["matplotlib", "plotly"]
-BACKENDS = ("matplotlib", "plotly")
 QUANTITIES = {"average": "average regret per round", "cumulative": "cumulative regret"}
 EMPTY = "Every replication of every policy diverged: there is nothing to draw."
 MAX_POINTS = 240
@@ -325,8 +323,7 @@ def plot_results(
     ax: "Axes | None" = None,
     quantity: str = "average",
     log: bool | None = None,
-    backend: str = "matplotlib",
-) -> Any:
+) -> "Axes":
     """Draw the curves of several results.
 
     Parameters
@@ -335,27 +332,19 @@ def plot_results(
         As in ``regret_plot``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
-    backend : {"matplotlib", "plotly"}
-        The library that draws.
 
     Returns
     -------
-    matplotlib.axes.Axes or plotly.graph_objects.Figure
+    matplotlib.axes.Axes
 
     Raises
     ------
     SettingsError
-        If the backend or the quantity is unknown, or axes are given to plotly.
+        If the quantity is unknown.
     MissingExtraError
-        If the library is not installed.
+        If matplotlib is not installed.
     """
-    if backend not in BACKENDS:
-        raise SettingsError(f"plot: expected backend 'matplotlib' or 'plotly', got {backend!r}")
-    if backend == "plotly" and ax is not None:
-        raise SettingsError("plot: expected no axes with backend='plotly', which returns its own figure: leave ax out")
     plot = regret_plot(results, references, quantity, log)
-    if backend == "plotly":
-        return plotly_figure(plot)
     with _style(for_print=False):
         if ax is None:
             figure = require("matplotlib.pyplot", extra="plots").figure(figsize=(7.2, 3.8), layout="constrained")
@@ -414,7 +403,7 @@ def draw_sheet(charts: Sequence[tuple[str, Plot | HeatMap]], size: tuple[float, 
         drawn = list(grid.flat[: len(charts)])
         for axes, (title, plot) in zip(drawn, charts, strict=True):
             axes.set_title(_plain(title, 60))
-            (draw_heat_map if isinstance(plot, HeatMap) else draw_on)(axes, plot)
+            draw_on(axes, plot)
         if len({axes.get_ylabel() for axes in drawn}) == 1:  # a title that all share stands at the left only
             for index, axes in enumerate(drawn):
                 axes.set_ylabel(axes.get_ylabel() if index % columns == 0 else "")
@@ -428,8 +417,11 @@ def _plain(label: str, length: int = 40) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def draw_on(axes: "Axes", plot: Plot) -> None:
+def draw_on(axes: "Axes", plot: Plot | HeatMap) -> None:
     """Draw a chart without title and legend on matplotlib's axes."""
+    if isinstance(plot, HeatMap):
+        _draw_heat_map(axes, plot)
+        return
     for index, line in enumerate(plot.lines):
         _draw_line(axes, plot, line, index)
     for dash, line in plot.visible_references().items():
@@ -501,7 +493,7 @@ def power_text(value: float) -> str:
     return f"${factor}10^{{{int(exponent)}}}$"
 
 
-def draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
+def _draw_heat_map(axes: "Axes", heat_map: HeatMap) -> None:
     """Draw numbers with colours behind them."""
     colors = require("matplotlib.colors", extra="plots")
     shares = heat_map.colours()
@@ -532,7 +524,7 @@ def _add_legend(figure: "Figure", charts: "Sequence[Axes]", points: float = 7.0)
         figure.set_size_inches(width, height + 0.02 * points * rows)
 
 
-# --- Drawing with plotly --------------------------------------------------------------------------------------------
+# --- Data for plotly --------------------------------------------------------------------------------------------
 
 Chart = dict[str, Any]
 """A plotly chart as plain data: ``data``, ``layout`` and ``kind``; the page's script adds colours of the theme."""
@@ -616,14 +608,3 @@ def _line_traces(line: Line, plot: Plot) -> list[Chart]:
     fill = {"fill": "toself", "fillcolor": colour, "opacity": BAND_OPACITY, "line": {"width": 0}}
     quiet = {"mode": "lines", "legendgroup": line.label, "showlegend": False, "hoverinfo": "skip"}
     return [{"type": "scatter", **edge, **quiet, **fill}, curve]
-
-
-def plotly_figure(plot: Plot) -> Any:
-    """Return a plotly figure that is readable on light and dark backgrounds."""
-    graph_objects = require("plotly.graph_objects", extra="plots")
-    chart = plotly_chart(plot)
-    layout = {**chart["layout"], "template": "none", "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)"}
-    layout |= {"font": {"color": "#808896"}, "margin": {"t": 30, "r": 20}, "height": 420}
-    for axis in ("xaxis", "yaxis"):
-        layout[axis] = {**layout[axis], "gridcolor": "rgba(128,136,150,0.25)", "zeroline": False}
-    return graph_objects.Figure(chart["data"], layout)

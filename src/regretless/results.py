@@ -15,7 +15,7 @@ import numpy as np
 from regretless.array_files import read_arrays, read_record, write_arrays
 from regretless.errors import DamagedError, SettingsError
 from regretless.extras import require
-from regretless.plots import Backend, plot_results
+from regretless.plots import plot_results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,9 @@ KIND = "result"
 """Marks the record of a result's file."""
 
 PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy")
+FIELDS = ("label", "seeds", "config", "diagnostics_every", "references", "seconds", "environment", "extra")
+"""Fields of a result that its file holds as JSON data; the others are arrays."""
+
 ARM_ONLY = ("policy", "model")
 """Parts of a configuration that describe the policy; all others describe the world."""
 
@@ -200,10 +203,9 @@ class Result:
         *,
         quantity: str = "average",
         log: bool | None = None,
-        backend: Backend = "matplotlib",
     ) -> Any:
         """Draw the mean over replications with ±1 standard error; the parameters are those of ``Results.plot``."""
-        return Results([self]).plot(ax, quantity=quantity, references=False, log=log, backend=backend)
+        return Results([self]).plot(ax, quantity=quantity, references=False, log=log)
 
     def digest(self) -> str:
         """Return a hash of all numbers: equal digests mean equal bits."""
@@ -230,19 +232,8 @@ class Result:
         WriteError
             If the file cannot be written; an existing file is unchanged.
         """
-        record = {
-            "kind": KIND,
-            "label": self.label,
-            "seeds": list(self.seeds),
-            "config": self.config,
-            "diagnostics": list(self.diagnostics),
-            "diagnostics_every": self.diagnostics_every,
-            "references": [list(line) for line in self.references],
-            "seconds": self.seconds,
-            "environment": self.environment,
-            "extra": self.extra,
-            "summary": self.summary(),
-        }
+        record = {name: getattr(self, name) for name in FIELDS}
+        record |= {"kind": KIND, "diagnostics": list(self.diagnostics), "summary": self.summary()}
         write_arrays(path, self._arrays(), without_nan(record))
 
     @classmethod
@@ -262,22 +253,13 @@ class Result:
             raise SettingsError(f"cannot read {path}: {error.strerror or error}") from None
         _require_result(record, path)
         try:
-            return cls(
-                label=record["label"],
-                regret=arrays["regret"],
-                diverged_at=arrays["diverged_at"],
-                seeds=tuple(record["seeds"]),
-                config=record["config"],
-                diagnostics={name: arrays[f"diagnostics/{name}"] for name in record["diagnostics"]},
-                diagnostics_every=record["diagnostics_every"],
-                decisions=arrays.get("decisions"),
-                references=tuple(
-                    Reference(name, _number(mean), _number(error)) for name, mean, error in record["references"]
-                ),
-                seconds=record["seconds"],
-                environment=record["environment"],
-                extra=record["extra"],
-            )
+            fields = {name: record[name] for name in FIELDS}
+            fields["seeds"] = tuple(fields["seeds"])
+            fields["references"] = tuple(Reference(name, *map(_number, pair)) for name, *pair in fields["references"])
+            diagnostics = {name: arrays[f"diagnostics/{name}"] for name in record["diagnostics"]}
+            regret, diverged_at = arrays["regret"], arrays["diverged_at"]
+            more = {"diagnostics": diagnostics, "decisions": arrays.get("decisions"), **fields}
+            return cls(regret=regret, diverged_at=diverged_at, **more)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"{path} is damaged: its record cannot be understood ({error!r})") from None
 
@@ -406,25 +388,14 @@ class Results(Mapping[str, Result]):
         """Return the rows and reference lines as text."""
         rows = self.rows(against)
         base = rows[0]["against"] if rows else None
-        lines: list[tuple[str, ...]] = [
-            ("policy", "final regret", "median", f"minus {base}", "95 % interval", "diverged")
-        ]
+        lines = [["policy", "final regret", "median", f"minus {base}", "95 % interval", "diverged"]]
         for row in rows:
+            mean, error, median = (_number(row[name]) for name in ("mean", "standard_error", "median"))
+            difference = "" if row["difference"] is None else f"{row['difference']:.4g}"
             interval = "" if row["low"] is None else f"{row['low']:.3g} to {row['high']:.3g}"
-            lines.append(
-                (
-                    row["policy"],
-                    _spread(_number(row["mean"]), _number(row["standard_error"])),
-                    f"{_number(row['median']):.4g}",
-                    "" if row["difference"] is None else f"{row['difference']:.4g}",
-                    interval,
-                    str(row["diverged"] or ""),
-                )
-            )
-        lines += [
-            (line.name.replace("_", " "), _spread(line.mean, line.standard_error), *[""] * 4)
-            for line in self.references
-        ]
+            diverged = str(row["diverged"] or "")
+            lines.append([row["policy"], _spread(mean, error), f"{median:.4g}", difference, interval, diverged])
+        lines += [[line.name.replace("_", " "), _spread(*line[1:]), "", "", "", ""] for line in self.references]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
@@ -447,7 +418,6 @@ class Results(Mapping[str, Result]):
         quantity: str = "average",
         references: bool = True,
         log: bool | None = None,
-        backend: Backend = "matplotlib",
     ) -> Any:
         """Draw every mean over replications with ±1 standard error, and the reference lines.
 
@@ -461,15 +431,13 @@ class Results(Mapping[str, Result]):
             Whether to draw the reference lines.
         log : bool, optional
             Whether the vertical axis is logarithmic; by default as it suits.
-        backend : {"matplotlib", "plotly"}, default "matplotlib"
-            The library that draws; both belong to the extra ``plots``.
 
         Returns
         -------
-        matplotlib axes, or a plotly figure
+        matplotlib axes
         """
         lines = [(line.name, line.mean) for line in self.references if math.isfinite(line.mean)] if references else []
-        return plot_results(self, lines, ax=ax, quantity=quantity, log=log, backend=backend)
+        return plot_results(self, lines, ax=ax, quantity=quantity, log=log)
 
 
 def describe_environment() -> dict[str, Any]:

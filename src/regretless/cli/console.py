@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import signal
+import stat
 import sys
 import tempfile
 import threading
@@ -103,30 +104,30 @@ def clear_errors(stopped: str = "every file that was written is complete") -> It
     try:
         with _results_only():
             yield
-    except (typer.Exit, typer.Abort, KeyboardInterrupt, GeneratorExit):
-        raise
-    except SettingsError as error:
-        complain(error)
-        raise typer.Exit(2) from None
-    except RegretlessError as error:
-        complain(error)
-        raise typer.Exit(1) from None
-    except MemoryError:
-        complain("out of memory: choose fewer replications, rounds or coordinates")
-        raise typer.Exit(1) from None
-    except OSError as error:
-        if error.errno in (errno.EPIPE, errno.ENOSPC) and error.filename is None:
-            raise  # standard output: nothing can be said there any more
-        complain(f"{error.filename or 'a file'}: {error.strerror or error}")
-        raise typer.Exit(1) from None
     except BaseException as error:
-        if os.environ.get(TRACEBACK) or type(error).__module__.startswith(("click", "typer")):
+        message = explain(error)
+        if message is None:
             raise
-        complain(f"{type(error).__name__}: {error}; {TRACEBACK}=1 shows where this happened")
-        raise typer.Exit(1) from None
+        complain(message)
+        raise typer.Exit(2 if isinstance(error, SettingsError) else 1) from None
     finally:
         if in_main:
             signal.signal(signal.SIGINT, before if before is signal.default_int_handler else signal.SIG_IGN)
+
+
+def explain(error: BaseException) -> str | None:
+    """Return what to print for an error; None if it is to be raised again."""
+    if isinstance(error, RegretlessError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "out of memory: choose fewer replications, rounds or coordinates"
+    if isinstance(error, OSError):
+        to_output = error.errno in (errno.EPIPE, errno.ENOSPC) and error.filename is None
+        return None if to_output else f"{error.filename or 'a file'}: {error.strerror or error}"
+    control = isinstance(error, KeyboardInterrupt | GeneratorExit)
+    if control or os.environ.get(TRACEBACK) or type(error).__module__.startswith(("click", "typer")):
+        return None
+    return f"{type(error).__name__}: {error}; {TRACEBACK}=1 shows where this happened"
 
 
 @contextlib.contextmanager
@@ -256,8 +257,8 @@ class CampaignProgress(LiveProgress, Listener):
 
 
 def format_span(seconds: float) -> str:
-    """Return a length of time such as 0:03:20."""
-    return str(datetime.timedelta(seconds=round(seconds)))
+    """Return a length of time such as 20 s or 0:03:20."""
+    return f"{seconds:.0f} s" if seconds < 59.5 else str(datetime.timedelta(seconds=round(seconds)))
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
@@ -308,11 +309,10 @@ def require_writable_file(path: Path) -> None:
     """Refuse an output file that cannot be written, before anything runs."""
     require_writable(path.parent)
     try:
-        is_folder = path.is_dir()
-        path.lstat()
+        reason = "it is a folder, expected the name of a file" if stat.S_ISDIR(path.stat().st_mode) else None
     except FileNotFoundError:
         return
     except OSError as error:
-        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
-    if is_folder:
-        raise SettingsError(f"cannot write {path}: it is a folder, expected the name of a file")
+        reason = error.strerror
+    if reason is not None:
+        raise SettingsError(f"cannot write {path}: {reason}")

@@ -1,7 +1,5 @@
 """Files and objects that commands read: recorded data as a benchmark, presets, and an oracle as ``module:object``."""
 
-import csv
-import io
 import json
 import stat
 from pathlib import Path
@@ -64,14 +62,9 @@ def load_oracle(name: str) -> Oracle:
             oracle = oracle()
         except RegretlessError as error:
             raise SettingsError(f"--oracle {name}: {error}") from None
-        except TypeError as error:
-            raise SettingsError(
-                f"--oracle {name}: it needs arguments ({error}): give a function that makes it"
-            ) from None
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise SettingsError(f"--oracle {name}: making it failed with {type(error).__name__}: {error}") from None
+        except Exception as error:
+            what = f"calling it without arguments failed with {type(error).__name__}: {error}"
+            raise SettingsError(f"--oracle {name}: {what}") from None
     if not isinstance(oracle, Oracle):
         raise SettingsError(
             f"--oracle {name}: expected an oracle (see rg.oracles) or a function that makes one, got "
@@ -82,29 +75,23 @@ def load_oracle(name: str) -> Oracle:
 
 def read_table(path: Path) -> np.ndarray:
     """Return a CSV file of numbers; a first line without any is a header."""
-    try:
-        reader = csv.reader(io.StringIO(read_text(path), newline=""))
-        lines = [(number, line) for number, line in enumerate(reader, 1) if line]
-    except csv.Error as error:
-        raise SettingsError(f"{path}: expected a CSV file of numbers, but {error}") from None
-    if lines and not any(_is_number(text) for text in lines[0][1]):
-        lines = lines[1:]
+    lines = [line for line in read_text(path).splitlines() if line.strip()]
+    if lines and not any(map(_is_number, lines[0].split(","))):
+        del lines[0]
     if not lines:
         raise SettingsError(f"{path}: expected rows of numbers, got none")
-    width = len(lines[0][1])
-    table = np.empty((len(lines), width))
-    for row, (number, line) in enumerate(lines):
-        if len(line) != width:
-            raise SettingsError(f"{path}, line {number}: expected {width} columns, got {len(line)}")
-        for column, text in enumerate(line):
-            if not _is_number(text):
-                raise SettingsError(f"{path}, line {number}, column {column + 1}: expected a number, got {text!r}")
-            table[row, column] = float(text)
+    try:
+        table = np.loadtxt(lines, delimiter=",", comments=None, quotechar='"', ndmin=2)
+    except ValueError as error:
+        raise SettingsError(f"{path}: expected a CSV file of numbers, but {error}") from None
+    if not np.isfinite(table).all():
+        raise SettingsError(f"{path}: expected finite numbers, got {table[~np.isfinite(table)][0]}")
     return table
 
 
 def _is_number(text: str) -> bool:
     try:
-        return bool(np.isfinite(float(text)))
+        float(text.strip(' "'))
     except ValueError:
         return False
+    return True

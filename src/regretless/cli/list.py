@@ -5,6 +5,7 @@ regretless.cli.list`` writes the file, and a test compares it with the registrie
 """
 
 import functools
+import importlib
 import importlib.metadata
 import inspect
 import json
@@ -20,6 +21,15 @@ from regretless.cli.console import Format, Imports, clear_errors
 
 KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings", "studies")
 CATALOGUE = Path(__file__).with_name("catalogue.json")
+FAMILIES = {
+    "": "policies",
+    "surrogate": "surrogates",
+    "nuisance": "models.nuisance",
+    "model": "models",
+    "benchmark": "benchmarks",
+}
+"""How the settings of parts are called, and the modules with the parts."""
+
 NOT_LISTED = ("regretless.presets", "regretless.report", "regretless.studies")
 """Groups of entry points that add nothing to the catalogue."""
 
@@ -69,7 +79,6 @@ def has_plug_ins() -> bool:
 
 def list_entries(kind: str, plug_ins: bool = True) -> list[tuple[str, str]]:
     """Return names with one line about each, those of ``plug_ins`` included."""
-    from regretless import benchmarks, feedback, models, oracles, policies, surrogates
     from regretless.errors import SettingsError
 
     if kind == "settings":
@@ -85,15 +94,7 @@ def list_entries(kind: str, plug_ins: bool = True) -> list[tuple[str, str]]:
         made = {name: make(Scale()) for name, make in STUDIES.usable().items()}
         ordered = sorted(made.items(), key=lambda item: (item[1].collection, item[1].order))
         return [(name, f"{study.title} [{STUDIES.origin(name)}]") for name, study in ordered]
-    registries: dict[str, Any] = {
-        "benchmarks": benchmarks.REGISTRY,
-        "policies": policies.REGISTRY,
-        "surrogates": surrogates.REGISTRY,
-        "models": models.REGISTRY,
-        "oracles": oracles.REGISTRY,
-        "feedback": feedback.REGISTRY,
-    }
-    registry = registries[kind]
+    registry = importlib.import_module(f"regretless.{kind}").REGISTRY
     rows = []
     for name in filter(lambda name: plug_ins or registry.built_in(name), registry):
         try:
@@ -107,8 +108,6 @@ def list_entries(kind: str, plug_ins: bool = True) -> list[tuple[str, str]]:
 
 def list_settings(plug_ins: bool = True) -> list[tuple[str, str]]:
     """Return every setting by its dotted name, with its default and the parts that have it."""
-    from regretless import benchmarks, models, policies, surrogates
-    from regretless.models import nuisance
     from regretless.spec import Spec
 
     owners: dict[tuple[str, str], list[str]] = {}
@@ -123,17 +122,10 @@ def list_settings(plug_ins: bool = True) -> list[tuple[str, str]]:
             summary = f"{spec.describe_settings().get(name, '')} (default {shown})"
             owners.setdefault((prefix + name, summary), []).append(owner)
 
-    families: dict[str, Any] = {
-        "": policies.REGISTRY,
-        "surrogate": surrogates.REGISTRY,
-        "nuisance": nuisance.REGISTRY,
-        "model": models.REGISTRY,
-        "benchmark": benchmarks.REGISTRY,
-    }
-    for family, registry in families.items():
-        for name, spec in registry.usable().items():
-            if plug_ins or registry.built_in(name):
-                collect(f"{family} {name}".strip(), spec, f"{family}." if family else "")
+    for family, module in FAMILIES.items():
+        registry = importlib.import_module(f"regretless.{module}").REGISTRY
+        for name in filter(lambda name: plug_ins or registry.built_in(name), registry.usable()):
+            collect(f"{family} {name}".strip(), registry[name], f"{family}." if family else "")
     return [(name, f"{summary}: {', '.join(parts)}") for (name, summary), parts in owners.items()]
 
 
