@@ -72,13 +72,7 @@ def tune(
         console.load_imports(import_)
         settings = {**console.parse_pairs(set_ or []), **world_settings(degree, model, data_dir)}
         experiment = validation_experiment(
-            benchmark,
-            policy,
-            feedback=feedback,
-            settings=settings,
-            seeds=seeds,
-            first_seed=first_seed,
-            horizon=horizon,
+            benchmark, policy, feedback=feedback, settings=settings, seeds=seeds, first_seed=first_seed, horizon=horizon
         )
         parts = [benchmark, policy, *([] if model is None else [model]), *([] if feedback == "bandit" else [feedback])]
         name = "_".join(parts)

@@ -135,10 +135,7 @@ class Run:
             )
         settings.pop(DATA_DIR, None)
         return {
-            "policy": {
-                "name": self.policy.registered_name,
-                "settings": {**self.policy.names(), SCALING: self.scaling},
-            },
+            "policy": {"name": self.policy.registered_name, "settings": {**self.policy.names(), SCALING: self.scaling}},
             "benchmark": {**description, "settings": settings, "oracle": oracle},
             "feedback": self.feedback,
             "seeds": list(self.seeds),
