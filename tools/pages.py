@@ -129,7 +129,7 @@ def arena_losses(page: Page, study: Study, policy: str) -> list[str]:
         own, best = by_policy[policy], min(by_policy.values(), key=lambda one: one.regret)
         if own.regret > best.regret:
             behind[world] = f"{format_number(own.relative)}, {best.policy} {format_number(best.relative)}"
-        if own.fixed_matters and not own.below_fixed:
+        if own.fixed_matters and not own.below_best_fixed:
             above_fixed[world] = format_number(own.relative)
         if own.relative > 1:
             above_random[world] = format_number(own.relative)

@@ -38,9 +38,7 @@ def arena(
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A policy or a reference; repeatable.", show_default="adaptive, linear_thompson and the references"
-        ),
+        typer.Option(help="A policy or a reference; repeatable.", show_default="adaptive, linear_thompson, references"),
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications.", show_default="16, quick: 4")] = None,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication.")] = 0,

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,10 +28,8 @@ Examples:
   regretless run pricing --policy dfhpg --policy greedy
   # other data and feedback
   regretless run topk --degree 4 --feedback semi_bandit
-  # other settings of a policy ('regretless list settings' has them)
-  regretless run topk --set surrogate=imle --set surrogate.draws=20
-  # other settings of the benchmark
-  regretless run topk --set benchmark.k=3
+  # other settings of a policy and of the benchmark ('regretless list settings' has them)
+  regretless run topk --set surrogate=imle --set surrogate.draws=20 --set benchmark.k=3
   # a benchmark or policy that mine.py registers
   regretless run weather --import mine
   # the electricity prices and instances in a folder
@@ -41,33 +39,12 @@ Examples:
 """
 
 
-def complete(kind: str) -> Callable[[str], list[tuple[str, str]]]:
-    """Return what offers a shell the names of one kind that begin with a word."""
-
-    def offer(incomplete: str) -> list[tuple[str, str]]:
-        from regretless.cli.list import read_catalogue
-
-        return [row for row in read_catalogue(kind) if row[0].startswith(incomplete)]
-
-    return offer
-
-
 def run(
     benchmark: Annotated[
-        str | None,
-        typer.Argument(
-            help="What to play on; see 'regretless list benchmarks'.",
-            show_default=False,
-            autocompletion=complete("benchmarks"),
-        ),
+        str | None, typer.Argument(help="What to play on; see 'regretless list benchmarks'.", show_default=False)
     ] = None,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A policy to play; repeat for several.",
-            show_default="all that exist for the model",
-            autocompletion=complete("policies"),
-        ),
+        list[str] | None, typer.Option(help="A policy to play; repeatable.", show_default="all for the model")
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
     degree: Annotated[
@@ -75,7 +52,7 @@ def run(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model of the cost; see 'regretless list models'.", show_default="gaussian_linear"),
+        typer.Option(help="Model of the cost ('regretless list models').", show_default="gaussian_linear"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the others follow.")] = 0,
@@ -84,9 +61,7 @@ def run(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Change one setting ('regretless list settings' has them); repeatable."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting ('regretless list settings'); repeatable."),
     ] = None,
     preset: Annotated[Path | None, typer.Option(help="JSON file of settings instead of the tuned preset.")] = None,
     import_: Imports = None,
@@ -95,8 +70,7 @@ def run(
         float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
     ] = 0.0,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, then the cache"),
+        Path | None, typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, the cache")
     ] = None,
     contexts: Annotated[Path | None, typer.Option(help="CSV of your own contexts, instead of a benchmark.")] = None,
     costs: Annotated[Path | None, typer.Option(help="CSV of the cost vectors that belong to them.")] = None,
@@ -112,6 +86,7 @@ def run(
     """
     with clear_errors():
         configure(device)
+        from regretless import files
         from regretless.cli.inputs import read_preset
         from regretless.experiments.experiment import Experiment
         from regretless.experiments.resolve import resolve
@@ -144,21 +119,17 @@ def run(
         else:
             show(record, results)
         if out is not None:
-            pictures = write(experiment, runs, results, record, out, imports)
+            store_results(experiment, runs, results, out, imports)
+            files.write_text(out / "result.json", json.dumps(record, indent=2) + "\n")
+            picture = draw(results, out / "regret.png")
             if format is not Format.json:
-                console.say(
-                    f"\nwritten to {out}: result.json{pictures} and the results; next: regretless report --store "
-                    f"{shlex.quote(str(out))}"
-                )
+                then = f"regretless report --store {shlex.quote(str(out))}"
+                console.say(f"\nwritten to {out}: result.json{picture} and the results; next: {then}")
 
 
 def world_settings(degree: int | None, model: str | None, data_dir: Path | None) -> dict[str, Any]:
     """Return the options that are settings by other names."""
-    named = {
-        "benchmark.degree": degree,
-        "model": model,
-        "benchmark.data_dir": None if data_dir is None else str(data_dir),
-    }
+    named = {"benchmark.degree": degree, "model": model, "benchmark.data_dir": data_dir and str(data_dir)}
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -189,9 +160,7 @@ def default_notices(experiment: "Experiment", runs: Sequence["Run"]) -> list[str
     if experiment.preset is not None or not untuned:
         return []
     whom = "" if len(untuned) == len(runs) else f" for {', '.join(untuned)}"
-    return [
-        f"there is no tuned preset{whom} on this benchmark: default settings are used, contexts and costs are scaled"
-    ]
+    return [f"there is no tuned preset{whom} on this benchmark: defaults are used, contexts and costs are scaled"]
 
 
 def to_record(
@@ -227,13 +196,9 @@ def to_record(
 
 def show(record: dict[str, Any], results: "Results") -> None:
     """Print the table, best policy first, and one sentence about it."""
-    title = ", ".join(
-        [
-            f"{record['benchmark']}, {record['feedback']} feedback",
-            *([] if record["degree"] is None else [f"degree {record['degree']}"]),
-            *([] if record["data"] is None else [f"{record['data']} data"]),
-        ]
-    )
+    title = f"{record['benchmark']}, {record['feedback']} feedback"
+    title += "" if record["degree"] is None else f", degree {record['degree']}"
+    title += "" if record["data"] is None else f", {record['data']} data"
     caption = (
         f"final regret over {record['horizon']} rounds, {record['seeds']} replications from seed "
         f"{record['first_seed']}; compiled in {record['seconds']['compile']:.0f} s, ran in "
@@ -273,32 +238,22 @@ def conclude(rows: Sequence[dict[str, Any]], results: "Results") -> str:
         return ""
     best, second = finite[:2]
     first, other = results[best], results[second]
+    sentence = f"{best} has the lowest mean regret"
     if first.world != other.world:
-        return f"{best} has the lowest mean regret; the policies met different worlds, so they are not compared."
+        return f"{sentence}; the policies met different worlds, so they are not compared."
     difference = first.compare(other)
     if not difference.high < 0:
-        return (
-            f"{best} has the lowest mean regret; the difference from {second} is inconclusive "
-            f"at {difference.pairs} seeds."
-        )
+        return f"{sentence}; the difference from {second} is inconclusive at {difference.pairs} seeds."
     share = 100 * -difference.mean / other.mean() if other.mean() else 0.0
-    return (
-        f"{best} has the lowest mean regret, {share:.0f} % below {second} "
-        f"(95 % interval of the difference: {format_number(difference.low)} to {format_number(difference.high)})."
-    )
+    interval = f"{format_number(difference.low)} to {format_number(difference.high)}"
+    return f"{sentence}, {share:.0f} % below {second} (95 % interval of the difference: {interval})."
 
 
-def write(
-    experiment: "Experiment",
-    runs: Sequence["Run"],
-    results: "Results",
-    record: dict[str, Any],
-    folder: Path,
-    imports: Sequence[str],
-) -> str:
-    """Leave a store with the results, result.json and a picture in a folder; return the name of the picture."""
-    from regretless import files
-    from regretless.errors import MissingExtraError, SettingsError
+def store_results(
+    experiment: "Experiment", runs: Sequence["Run"], results: "Results", folder: Path, imports: Sequence[str]
+) -> None:
+    """Leave a store with the results in a folder."""
+    from regretless.errors import SettingsError
     from regretless.experiments.campaign import Plan
     from regretless.experiments.resolve import code_versions
     from regretless.experiments.store import ResultStore
@@ -310,19 +265,24 @@ def write(
         addresses = [each.address for each in runs]
     except SettingsError as error:  # an object that a store cannot recognise
         console.note(f"the results are not stored: {error}")
-    else:
-        for each, address in zip(runs, addresses, strict=True):
-            store.put(address, results[each.label], each.name, code_versions(each.modules))
-        cells = (Cell("", experiment),)
-        panels = (Panel("Final regret", cells), Panel("Regret per round", cells, kind="curves"))
-        study = Study(f"run_{addresses[0][:12]}", panels, experiment.where)
-        store.write_campaign(Plan([study], Scale(), console.command_line(), imports).campaign())
-    files.write_text(folder / "result.json", json.dumps(record, indent=2) + "\n")
+        return
+    for each, address in zip(runs, addresses, strict=True):
+        store.put(address, results[each.label], each.name, code_versions(each.modules))
+    cells = (Cell("", experiment),)
+    panels = (Panel("Final regret", cells), Panel("Regret per round", cells, kind="curves"))
+    study = Study(f"run_{addresses[0][:12]}", panels, experiment.where)
+    store.write_campaign(Plan([study], Scale(), console.command_line(), imports).campaign())
+
+
+def draw(results: "Results", path: Path) -> str:
+    """Draw the regret per round into a file; return its name for a list, or nothing without Matplotlib."""
+    from regretless.errors import MissingExtraError
+
     try:
         from regretless.plots import save_figure
 
-        save_figure(results.plot().figure, folder / "regret.png")
+        save_figure(results.plot().figure, path)
     except MissingExtraError as error:
         console.note(f"no picture: {error}")
         return ""
-    return ", regret.png"
+    return f", {path.name}"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
+from regretless.formatting import count_text
 from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ STOPPED = "finished arms are kept; the same command continues from there"
 def reproduce(
     study: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Names of studies ('regretless list studies'), or files of your own.",
-            show_default="all that are installed",
-        ),
+        typer.Argument(help="Studies ('regretless list studies') or files of your own.", show_default="all installed"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="3 replications of at most 200 rounds.")] = False,
     jobs: Jobs = 1,
@@ -114,15 +112,8 @@ def data_notices(plan: "Plan") -> list[str]:
 def report_summary(summary: "Summary", more: dict[str, Any], format: Format) -> None:
     """Print how a campaign ended; exit code 1 if something failed."""
     if format is Format.json:
-        console.say_json(
-            {
-                "arms": summary.tasks,
-                "computed": summary.computed,
-                "failed": summary.failed,
-                "seconds": round(summary.seconds, 1),
-                **more,
-            }
-        )
+        outcome = summary._asdict()
+        console.say_json({"arms": outcome.pop("tasks"), **outcome, "seconds": round(summary.seconds, 1), **more})
     else:
         console.say(
             f"{summary.tasks} arms, {summary.computed} of them computed now in {console.format_span(summary.seconds)}, "
@@ -235,15 +226,10 @@ def show_status(state: dict[str, Any], old: bool) -> None:
 
 
 def report(
-    store: Annotated[
-        Path, typer.Option(help="Folder of the results: a store of 'reproduce', or what 'run --out' wrote.")
-    ] = Path("results"),
+    store: Annotated[Path, typer.Option(help="Folder of the results, of 'run --out' as well.")] = Path("results"),
     out: Annotated[Path, typer.Option(help="Folder for the page, the figures and the tables.")] = Path("report"),
     paper: Annotated[
-        bool,
-        typer.Option(
-            "--paper", help="Also write OUT/paper: figures and tables for print, where an installed package has any."
-        ),
+        bool, typer.Option("--paper", help="Also write OUT/paper: what installed packages have for print.")
     ] = False,
 ) -> None:
     """Write one self-contained HTML page, figures (PDF, PNG), tables (CSV) and report.md.
@@ -266,6 +252,4 @@ def report(
         for write in writers if paper else ():
             for message in write(page, out / "paper"):
                 console.say(message)
-        console.say(
-            f"{len(page.studies)} {'study' if len(page.studies) == 1 else 'studies'}: open {out / 'report.html'}"
-        )
+        console.say(f"{count_text(len(page.studies), 'study', 'studies')}: open {out / 'report.html'}")

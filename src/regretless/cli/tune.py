@@ -33,14 +33,9 @@ def tune(
     first_seed: Annotated[int, typer.Option(min=0, help="First validation seed.")] = 100_000,
     horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.", show_default="2000, as in the paper")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sampler.")] = 0,
-    store: Annotated[Path, typer.Option(help="Folder of the results; trials and the record go there.")] = Path(
-        "results"
-    ),
+    store: Annotated[Path, typer.Option(help="Folder for trials and the record.")] = Path("results"),
     storage: Annotated[
-        str | None,
-        typer.Option(
-            help="Where trials are kept: a file (.db or .log) or a URL.", show_default="STORE/tuning/trials.db"
-        ),
+        str | None, typer.Option(help="A file (.db or .log) or URL for trials.", show_default="STORE/tuning/trials.db")
     ] = None,
     block: Annotated[
         int | None, typer.Option(min=1, help="Trials that a worker takes at once.", show_default="256, not random: 16")
@@ -48,9 +43,7 @@ def tune(
     finalists: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            help="Two stages: how many of the best of three seeds are played on all seeds; 0: one stage.",
-            show_default="10 for generative models, 0 for others",
+            min=0, help="How many of the best of three seeds are played on all.", show_default="generative models: 10"
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Preset file.", show_default="BENCHMARK_POLICY.json")] = None,

@@ -145,7 +145,7 @@ class Score(NamedTuple):
         return float(self.summarise(self.finals))
 
     @property
-    def error(self) -> float:
+    def standard_error(self) -> float:
         """Standard error of the regret: of the mean, or for a median from resampled replications."""
         n = len(self.finals)
         if n < 2:
@@ -160,7 +160,7 @@ class Score(NamedTuple):
         return self.regret / self.random
 
     @property
-    def below_fixed(self) -> bool | None:
+    def below_best_fixed(self) -> bool | None:
         """Whether the regret is below that of the best fixed decision; None where there is none."""
         return None if self.fixed is None else self.regret < self.fixed
 
@@ -182,6 +182,10 @@ class Score(NamedTuple):
     def logs(self, regret: Any) -> np.ndarray:
         """Return logarithms of regrets over random's."""
         return np.log(np.maximum(np.asarray(regret) / self.random, MIN_RELATIVE_REGRET))
+
+
+SCORE_FIELDS = ("policy", "regret", "standard_error", "relative", "below_best_fixed", "microseconds", "diverged")
+"""What the summary of a world says of every policy."""
 
 
 class OverallScore(NamedTuple):
@@ -234,7 +238,7 @@ def _overall_score(policy: str, scores: Sequence[Score], reference: Mapping[str,
         interval=_interval([each.logs(each.resample()) for each in scores]),
         worst_world=worst.world,
         worst_relative=worst.relative,
-        below_best_fixed=sum(bool(each.below_fixed) for each in matters),
+        below_best_fixed=sum(bool(each.below_best_fixed) for each in matters),
         of_worlds_where_it_matters=len(matters),
         microseconds=float(np.median([each.microseconds for each in scores])),
         ratio_to_linear_old=float(ratio) if pairs else None,
@@ -363,16 +367,5 @@ def _summarise_world(world: ArenaWorld, scores: Sequence[Score]) -> dict[str, An
         "judge": world.judge,
         "random": scores[0].random if scores else None,
         "best_fixed": scores[0].fixed if scores else None,
-        "results": [
-            {
-                "policy": each.policy,
-                "regret": each.regret,
-                "standard_error": each.error,
-                "relative": each.relative,
-                "below_best_fixed": each.below_fixed,
-                "microseconds": each.microseconds,
-                "diverged": each.diverged,
-            }
-            for each in scores
-        ],
+        "results": [{name: getattr(each, name) for name in SCORE_FIELDS} for each in scores],
     }

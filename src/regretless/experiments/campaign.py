@@ -71,15 +71,7 @@ class Plan:
 
     def _with_addresses(self, study: Study) -> Study:
         second = study.second_seeds if self.scale.first_seed == 0 else None
-        panels = [
-            dataclasses.replace(
-                panel,
-                cells=tuple(self._plan_cell(cell, second) for cell in panel.cells),
-                companions=tuple(self._plan_cell(cell, None) for cell in panel.companions),
-            )
-            for panel in study.panels
-        ]
-        return dataclasses.replace(study, panels=tuple(panels))
+        return study.replace_cells(lambda cell: self._plan_cell(cell, second))
 
     def _plan_cell(self, cell: Cell, second_seeds: int | None) -> Cell:
         """Return the cell with addresses; take note of its tasks."""

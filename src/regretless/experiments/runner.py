@@ -86,10 +86,7 @@ def _from_store(runs: Sequence[Run], folder: str | os.PathLike[str], progress: P
 
 def collect(results: Sequence[Result]) -> Results:
     """Return results by label, with the time of all of them."""
-    seconds = {"compile": 0.0, "run": 0.0}
-    for result in results:
-        for name in seconds:
-            seconds[name] += result.seconds.get(name, 0.0)
+    seconds = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
     return Results(results, seconds=seconds)
 
 

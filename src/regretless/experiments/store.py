@@ -104,18 +104,16 @@ class Claim:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(file), os.stat(self.path)):
+                    self.file = file
+                    self.report("waiting", 0, 1)
+                    return True
             except BlockingIOError:
                 os.close(file)
                 return False
-            try:
-                same = os.fstat(file).st_ino == os.stat(self.path).st_ino
             except FileNotFoundError:
-                same = False
-            if same:  # not a file that its last holder has just removed
-                self.file = file
-                self.report("waiting", 0, 1)
-                return True
-            os.close(file)
+                pass
+            os.close(file)  # its last holder has just removed it
 
     def report(self, what: str, done: int, total: int) -> None:
         """Write down how far the work is, for other processes."""

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -154,6 +154,14 @@ class Study:
             yield from panel.cells
             yield from panel.companions
 
+    def replace_cells(self, change: Callable[[Cell], Cell]) -> "Study":
+        """Return the study with every cell, companions included, replaced by what a function makes of it."""
+        panels = (
+            dataclasses.replace(panel, cells=(*map(change, panel.cells),), companions=(*map(change, panel.companions),))
+            for panel in self.panels
+        )
+        return dataclasses.replace(self, panels=tuple(panels))
+
 
 NAME_PATTERN = r"[A-Za-z][A-Za-z0-9_]*"
 STUDY_FIELDS = ("name", "title", "about", "kind", "axis", "imports", "defaults", "panels")
@@ -191,17 +199,10 @@ def read_study(path: Path, scale: Scale) -> tuple[Study, tuple[str, ...]]:
     except RecursionError:
         raise SettingsError(f"{path}: its tables are nested too deeply") from None
 
-    def scaled(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
-        return tuple(
-            dataclasses.replace(cell, work=scale.apply(cell.work) if isinstance(cell.work, Experiment) else cell.work)
-            for cell in cells
-        )
+    def scaled(cell: Cell) -> Cell:
+        return dataclasses.replace(cell, work=scale.apply(cell.work)) if isinstance(cell.work, Experiment) else cell
 
-    panels = tuple(
-        dataclasses.replace(panel, cells=scaled(panel.cells), companions=scaled(panel.companions))
-        for panel in study.panels
-    )
-    return dataclasses.replace(study, panels=panels, collection=""), imports
+    return dataclasses.replace(study.replace_cells(scaled), collection=""), imports
 
 
 def _check_study(study: Study) -> None:
@@ -278,21 +279,21 @@ def _parse_panel(table: Any, defaults: Mapping[str, Any]) -> Panel:
         raise SettingsError(f"panel {title!r}: expected cells, or a sweep of one setting")
     common = {**defaults, **_expect(table, "defaults", dict, {})}
     if sweep is not None:
-        setting, values = _parse_sweep(sweep, title)
-        cells = [{"label": str(value), "settings": {setting: value}} for value in values]
+        cells = _parse_sweep(sweep, title)
     if not all(isinstance(cell, dict) for cell in cells):
         raise SettingsError(f"panel {title!r}: expected cells to be tables")
     made = tuple(Cell(str(cell.get("label", "")), _parse_cell(common, cell)) for cell in cells)
     return Panel(title, made, zoom=zoom, kind=_expect(table, "kind", str, "") or None)
 
 
-def _parse_sweep(sweep: Any, title: str) -> tuple[str, list[Any]]:
-    if not isinstance(sweep, dict) or set(sweep) != {"setting", "values"}:
-        raise SettingsError(f"panel {title!r}: expected a sweep with setting and values, got {sweep!r}")
-    setting, values = sweep["setting"], sweep["values"]
-    if not isinstance(setting, str) or not isinstance(values, list) or not values:
-        raise SettingsError(f"panel {title!r}: expected a sweep of a setting over a list of values, got {sweep!r}")
-    return setting, values
+def _parse_sweep(sweep: Any, title: str) -> list[dict[str, Any]]:
+    """Return a cell for each value of the setting that is swept."""
+    match sweep:
+        case {"setting": str(setting), "values": [_, *_] as values} if len(sweep) == 2:
+            return [{"label": str(value), "settings": {setting: value}} for value in values]
+    raise SettingsError(
+        f"panel {title!r}: expected a sweep with setting and values, a setting over a list of values, got {sweep!r}"
+    )
 
 
 def _parse_cell(common: Mapping[str, Any], cell: Mapping[str, Any]) -> Experiment:

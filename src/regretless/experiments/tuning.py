@@ -219,13 +219,9 @@ class _Search:
     def __init__(self, experiment: Experiment, seed: int):
         if len(experiment.arms) != 1 or not isinstance(experiment.arms[0].policy, str):
             raise SettingsError("tune: expected an experiment with one policy, by name")
-        used = experiment.seed_list
-        for reported in REPORTED_SEEDS:
-            if any(seed in reported for seed in used):
-                raise SettingsError(
-                    f"validation seeds {used[0]} to {used[-1]} overlap the reported runs' {reported.start} to "
-                    f"{reported.stop - 1}: choose another first seed"
-                )
+        for used in experiment.seed_list:
+            if any(used in reported for reported in REPORTED_SEEDS):
+                raise SettingsError(f"validation seeds overlap the reported runs', which use {used}: choose others")
         self.experiment, self.seed, self.policy = experiment, seed, experiment.arms[0].policy
         (self.run,) = resolve(experiment)
         self.benchmark = self.run.parts[1]

@@ -363,9 +363,10 @@ def world_table(scores: Scores, name: str, marked: bool) -> Table:
         first, lowest = next(iter(by_policy.values())), min(each.regret for each in by_policy.values())
         cells = [Value("–")] * len(policies)
         for policy, one in by_policy.items():
-            share = format_number(one.relative) + ("*" if one.below_fixed else "")
+            share = format_number(one.relative) + ("*" if one.below_best_fixed else "")
             best = "good" if marked and one.regret == lowest else ""
-            cells[policies.index(policy)] = Value(share, (one.relative,), format_mean(one.regret, one.error), chip=best)
+            spread = format_mean(one.regret, one.standard_error)
+            cells[policies.index(policy)] = Value(share, (one.relative,), spread, chip=best)
         rows.append(row(world, content.number_value(first.random), content.number_value(first.fixed), *cells))
     return Table(name, ("world", "random", "best fixed", *policies), tuple(rows), folded="Every world")
 
