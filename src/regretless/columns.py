@@ -82,7 +82,8 @@ class Columns:
         per_coordinate: bool = False,
     ):
         levels = {name: _check_levels(name, given) for name, given in _check_mapping("categories", categories).items()}
-        fills = {name: _check_fill(name, value) for name, value in _check_mapping("fill", fill).items()}
+        fills = _check_mapping("fill", fill)
+        fills = {name: _real(value, f"columns: fill of {name!r}: ") for name, value in fills.items()}
         lists = {"numbers": numbers, "booleans": booleans, "categories": levels, "may_miss": may_miss, "other": other}
         names = {part: _check_names(part, given) for part, given in lists.items()}
         every = names["numbers"] + names["booleans"] + names["categories"]
@@ -402,16 +403,16 @@ def _is_missing(cell: Cell) -> bool:
     return cell is None or type(cell).__name__ in ("NAType", "NaTType")
 
 
-def _real(cell: Cell) -> float:
+def _real(cell: Cell, prefix: str = "") -> float:
     """Return a finite number; refuse text, dates, complex numbers and booleans."""
     if isinstance(cell, bool | np.bool) or not isinstance(cell, numbers.Real):
-        raise SettingsError(f"expected a number, got {short_repr(cell)}")
+        raise SettingsError(f"{prefix}expected a number, got {short_repr(cell)}")
     try:
         value = float(cell)
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise SettingsError(f"expected a finite number, got {short_repr(cell)}")
+        raise SettingsError(f"{prefix}expected a finite number, got {short_repr(cell)}")
     return value
 
 
@@ -439,13 +440,6 @@ def _check_levels(name: str, given: Any) -> dict[Any, int]:
         )
     _require_unique(levels)
     return {level: place for place, level in enumerate(sorted(levels))}
-
-
-def _check_fill(name: str, given: Any) -> float:
-    try:
-        return _real(given)
-    except SettingsError as error:
-        raise SettingsError(f"columns: fill of {name!r}: {error}") from None
 
 
 def _require_unique(names: list[Any]) -> None:

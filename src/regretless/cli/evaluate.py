@@ -22,10 +22,8 @@ Examples:
   # a stored learner, as it is
   regretless evaluate later.db --oracle plant:assignment --learner plant.db
 
-The columns of a table are found by the names that History.to_pandas writes,
-in any order: context_0, … (context_0_0, … for a row of features for each
-coordinate), decision_0, …, total or cost_0, …, and where they are known
-propensity, time, instance_0, ….
+Columns of a table are named as by History.to_pandas: context_0, …, decision_0, …,
+total or cost_0, …, and where they are known propensity, time, instance_0, ….
 """
 
 Names = list[str] | None

@@ -409,11 +409,9 @@ def _common_level(history: History) -> float:
     """Return the cost per unit of a decision that fits best if it is the same for all coordinates."""
     if history.costs is not None:
         return float(np.nanmean(history.costs)) if np.any(~np.isnan(history.costs)) else 0.0
-    if history.totals is None:
-        return 0.0
-    size, seen = history.decisions.sum(axis=1), ~np.isnan(history.totals)
-    square = float(np.sum(size[seen] ** 2))
-    return float(size[seen] @ history.totals[seen]) / square if square > 0 else 0.0
+    seen = history[history.seen()]
+    size, totals = seen.decisions.sum(axis=1), np.asarray(seen.totals)
+    return float(size @ totals) / max(float(size @ size), 1e-300)
 
 
 def _new_learner(policy: str | PolicySpec | Policy, history: History, oracle: Oracle | None, feedback: Any) -> Learner:

@@ -160,8 +160,6 @@ class History:
     def __getitem__(self, rows: Any) -> HistoryRound | Self:
         """Return one round by its number, or a part of the history by a slice, numbers or booleans."""
         if isinstance(rows, int | np.integer):
-            if not -len(self) <= rows < len(self):
-                raise IndexError(f"history: expected a row from 0 to {len(self) - 1}, got {rows}")
             known = {SINGLE.get(name, name): _known(table[rows]) for name, table in self._tables(OBSERVED).items()}
             return HistoryRound(self.contexts[rows], self.decisions[rows], instance=self.instance(int(rows)), **known)
         chosen = np.arange(len(self))[rows]
@@ -217,8 +215,8 @@ class History:
     ) -> Self:
         """Return the history in a table with a row for each round.
 
-        If neither ``contexts`` nor ``decisions`` are given, columns are found by the names that ``to_pandas`` writes
-        (``context_0``, …, ``decision_0``, …, ``total``, …), in whatever order they stand.
+        If no columns are given, they are found by the names that ``to_pandas`` writes (``context_0``, …,
+        ``decision_0``, …, ``total``, …), in whatever order they stand.
 
         Parameters
         ----------
@@ -254,9 +252,7 @@ class History:
             raise SettingsError(f"history: expected a pandas DataFrame, got a {type(frame).__name__}")
         named: dict[str, Any] = {"totals": total, "costs": costs, "values": values, "times": time}
         named |= {"contexts": contexts, "decisions": decisions, "instances": instance, "propensities": propensity}
-        if contexts is None and decisions is None:
-            if any(names is not None for names in named.values()):
-                raise SettingsError("history: expected contexts and decisions next to the other columns, got neither")
+        if all(names is None for names in named.values()):
             named = _standard_names([str(name) for name in frame.columns])
         elif contexts is None or decisions is None:
             raise SettingsError("history: expected the columns of both contexts and decisions")

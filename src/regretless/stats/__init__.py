@@ -1,13 +1,6 @@
 """Statistics that policies, live learners and evaluations share."""
 
-from regretless.stats.bayes_linear import (
-    DualPosterior,
-    ErrorScale,
-    FlatLevel,
-    LinearPosterior,
-    RunningRegression,
-    fit_dual,
-)
+from regretless.stats.bayes_linear import DualPosterior, ErrorScale, FlatLevel, LinearPosterior, fit_dual
 from regretless.stats.confidence import Interval, batch_interval, mean_interval, mixture_radius, standard_error
 from regretless.stats.drift import ChangeDetector, DriftState
 from regretless.stats.off_policy import Overlap, doubly_robust, match_decisions, measure_overlap
@@ -21,7 +14,6 @@ __all__ = [
     "Interval",
     "LinearPosterior",
     "Overlap",
-    "RunningRegression",
     "batch_interval",
     "doubly_robust",
     "fit_dual",

@@ -258,13 +258,7 @@ class RunningRegression(eqx.Module):
         return z @ self.coefficients
 
     def update(
-        self,
-        z: Float[Array, " k"],
-        value: Float[Array, ""],
-        *,
-        rate: Float[Array, ""],
-        rounds: Float[Array, ""],
-        prior_rounds: float,
+        self, z: Float[Array, " k"], value: Array, *, rate: Array, rounds: Array, prior_rounds: float
     ) -> "RunningRegression":
         """Return the regression with one more value.
 
