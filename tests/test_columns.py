@@ -142,7 +142,7 @@ def test_error_names_the_row():
         ({"numbers": ["a"], "fill": {"b": 1.0}}, "fill: expected the name of a number \\(a\\), got 'b'"),
         ({"numbers": ["a"], "fill": {"a": None}}, "fill of 'a': expected a number, got None"),
         ({"numbers": ["a"], "other": ["a"]}, "other: expected the name of a category \\(there is none\\)"),
-        ({"numbers": ["a"], "per_coordinate": 1}, "expected per_coordinate to be True or False"),
+        ({"numbers": ["a"], "per_coordinate": 1}, "per_coordinate: expected True or False"),
     ],
 )
 def test_refuses_declarations(declared, message):

@@ -97,9 +97,7 @@ class Columns:
             if OTHER in levels[name]:
                 raise SettingsError(f"columns: {name!r} has a level {OTHER!r} already: remove that level, or other=")
         if not isinstance(per_coordinate, bool):
-            raise SettingsError(
-                f"columns: expected per_coordinate to be True or False, got {short_repr(per_coordinate)}"
-            )
+            raise SettingsError(f"columns: per_coordinate: expected True or False, got {short_repr(per_coordinate)}")
         self.per_coordinate = per_coordinate
         optional = {*fills, *names["may_miss"]}
         self._columns = {
@@ -156,16 +154,15 @@ class Columns:
                 parts["numbers"].append(name)
                 parts["fill"] |= {name: float(column.mean())} if has_gaps else {}
                 continue
+            parts["may_miss"] += [name] if has_gaps else []
             if kind == "boolean":
                 parts["booleans"].append(name)
             elif kind in ("string", "categorical"):
                 levels = column.cat.categories if kind == "categorical" else column.dropna().unique()
                 parts["categories"][name] = levels.tolist()
             else:
-                raise SettingsError(
-                    f"columns: column {name!r}: expected numbers, booleans or text, got {kind}; convert or drop it"
-                )
-            parts["may_miss"] += [name] if has_gaps else []
+                expected = "expected numbers, booleans or text"
+                raise SettingsError(f"columns: column {name!r}: {expected}, got {kind}; convert or drop it")
         return cls(**parts, other=other, per_coordinate=per_coordinate)
 
     @property
@@ -307,8 +304,7 @@ class Columns:
         """Return the cells of each column; refuse columns that were not declared."""
         if _is_frame(rows):
             self._require_columns(rows.columns, name)
-            absent = [None] * len(rows)
-            return {column: rows[column].tolist() if column in rows.columns else absent for column in self._columns}
+            rows = rows.to_dict("records")
         if not isinstance(rows, list | tuple) or not all(_is_row(row) for row in rows):
             raise SettingsError(
                 f"{name}: expected a dictionary of the columns {', '.join(self._columns)}; a list of them, or a "

@@ -313,16 +313,14 @@ def _in_time_order(history: History) -> History:
 def _judged_rounds(history: History, outcomes: np.ndarray, blocks: Sequence[np.ndarray]) -> np.ndarray:
     """Return the rounds after the first block whose cost, and propensity if there are any, is known."""
     usable = ~np.isnan(outcomes)
-    if not usable.any():
-        raise SettingsError("evaluate: expected a history with known costs, in totals= or costs=, got none")
     if history.propensities is not None:
         usable &= ~np.isnan(history.propensities)
     later = np.concatenate(blocks[1:])
     judged = later[usable[later]]
     if len(judged) < 2:
         raise SettingsError(
-            "evaluate: expected at least two rounds of known cost to judge by after the first fifth of the history, "
-            f"got {len(judged)} of {len(later)}"
+            "evaluate: expected at least two rounds with known costs (totals= or costs=) after the first fifth of the "
+            f"history, which is only learned from; got {len(judged)} of {len(later)}"
         )
     return judged
 
@@ -346,9 +344,7 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
         raise SettingsError("evaluate: expected at least one candidate, got none")
     for label, candidate in labelled.items():
         if not isinstance(label, str) or label == LOGGED:
-            raise SettingsError(
-                f"evaluate: expected candidates with labels other than {LOGGED!r}, got {short_repr(label)}"
-            )
+            raise SettingsError(f"evaluate: expected labels other than {LOGGED!r}, got {short_repr(label)}")
         is_function = callable(candidate) and not isinstance(candidate, type)
         if not isinstance(candidate, str | PolicySpec | Policy | Learner) and not is_function:
             raise SettingsError(
