@@ -60,9 +60,6 @@ __all__ = [
     "tune",
 ]
 
-MODULES = ("benchmarks", "experiments", "feedback", "models", "oracles", "policies", "simulation", "surrogates")
-"""Public names that are modules."""
-
 _MODULES = {
     "columns": ("Columns",),
     "errors": ("RegretlessError",),
@@ -82,13 +79,14 @@ _MODULES = {
     "spec": ("Spec",),
     "types": ("Decision", "Feedback"),
 }
-"""The other public names by module; they are imported when they are first used, so that a typo needs no JAX."""
+"""Public names by module; they are imported when they are used, so that the command answers a typo without JAX."""
 
 _LOCATIONS = {name: f"regretless.{module}:{name}" for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    return import_module(f"regretless.{name}") if name in MODULES else lazy_attribute(__name__, _LOCATIONS, name)
+    is_module = name in __all__ and name not in _LOCATIONS
+    return import_module(f"regretless.{name}") if is_module else lazy_attribute(__name__, _LOCATIONS, name)
 
 
 def __dir__() -> list[str]:

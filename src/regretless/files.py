@@ -38,9 +38,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         target = Path(os.path.realpath(target))  # a link stays a link
         permissions = _permissions(target)
         _remove_parts(target.parent, _stem(target))
-        with _locked_part(target, permissions) as part:
+        part, file = _create(target)
+        try:
+            _unfinished.add(part)
+            if permissions is not None:
+                os.fchmod(file.fileno(), permissions)
             yield part
             _into_place(part, target)
+        finally:
+            part.unlink(missing_ok=True)  # by now it was renamed, or is not needed
+            _unfinished.discard(part)
+            file.close()
     except OSError as error:
         kept = "the old file is unchanged" if os.path.isfile(target) else "nothing was written"
         raise WriteError(f"cannot write {path}: {_reason(error)}; {kept}") from None
@@ -84,57 +92,34 @@ def remove_left_behind(folder: Path) -> None:
         _remove_parts(folder, "")
 
 
-@contextlib.contextmanager
-def _locked_part(target: Path, permissions: int | None) -> Iterator[Path]:
-    part, file = _create(target)
-    try:
-        _unfinished.add(part)
-        if permissions is not None:
-            os.fchmod(file, permissions)
-        yield part
-    finally:
-        part.unlink(missing_ok=True)  # by now it was renamed, or is not needed
-        _unfinished.discard(part)
-        os.close(file)
-
-
-def _create(target: Path) -> tuple[Path, int]:
-    """Return a new part, and the descriptor that holds its lock."""
+def _create(target: Path) -> tuple[Path, IO[bytes]]:
+    """Return a new part, and the open file that holds its lock."""
     while True:
         part = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}")
-        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        if _try_lock(file) and os.fstat(file).st_nlink:
+        file = part.open("xb")
+        if _try_lock(file) and os.fstat(file.fileno()).st_nlink:
             return part, file
-        os.close(file)  # removed as a dead writer's, in the moment between creating and locking it
+        file.close()  # removed as a dead writer's, in the moment between creating and locking it
         part.unlink(missing_ok=True)
 
 
-def _try_lock(file: int) -> bool:
+def _try_lock(file: IO[bytes]) -> bool:
     """Lock an open file unless another process has; return True as well if the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
     return True
 
 
 def _remove_parts(folder: Path, stem: str) -> None:
+    """Remove the parts of dead writers, which hold no lock."""
     pattern = re.compile(rf"{re.escape(stem) or '[.].+[.]'}[0-9]+-[0-9a-f]{{8}}{re.escape(SUFFIX)}", re.DOTALL)
-    for name in os.listdir(folder):
-        if pattern.fullmatch(name):
-            with contextlib.suppress(OSError):
-                _remove_if_dead(folder / name)
-
-
-def _remove_if_dead(part: Path) -> None:
-    file = os.open(part, os.O_RDWR | os.O_CLOEXEC)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        part.unlink()
-    finally:
-        os.close(file)
+    for part in folder.iterdir():
+        if pattern.fullmatch(part.name):
+            with contextlib.suppress(OSError), part.open("rb+") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                part.unlink()
 
 
 def _stem(target: Path) -> str:

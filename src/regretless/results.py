@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import importlib.metadata
+import json
 import math
 import os
 import platform
@@ -340,13 +341,10 @@ class Results(Mapping[str, Result]):
 
     def _worlds(self) -> list[list[str]]:
         """Return the labels that met the same world, group by group."""
-        groups: list[list[str]] = []
+        groups: dict[str, list[str]] = {}
         for label, result in self.items():
-            group = next((group for group in groups if self[group[0]].world == result.world), None)
-            if group is None:
-                groups.append(group := [])
-            group.append(label)
-        return groups
+            groups.setdefault(json.dumps(result.world, sort_keys=True), []).append(label)
+        return list(groups.values())
 
     def compare(self, first: str, second: str) -> PairedDifference:
         """Return the difference in final regret, first minus second, paired by seed.

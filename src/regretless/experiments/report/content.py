@@ -462,21 +462,6 @@ def _compare_published(result: Result, second: Result | None) -> PublishedCompar
     return comparison._replace(second=again, second_z=known.z(*again))
 
 
-def panel_arms(views: list[CellView]) -> dict[str, tuple[CellView, str]]:
-    """Return the arms of all cells by label; with several cells the labels name the cell."""
-    if len(views) == 1:
-        return {label: (views[0], label) for label in views[0].results}
-    shared = set.intersection(*(set(view.results) for view in views)) if views else set()
-    alone = {SIMPLE_BASELINE} if sum(SIMPLE_BASELINE in view.results for view in views) == 1 else set()
-    arms: dict[str, tuple[CellView, str]] = {}
-    for view in views:
-        for label in view.results:
-            qualified = view.label if shared == {label} else f"{view.label}, {label}"
-            name = label if label in alone or not view.label else qualified
-            arms[unique_name(name, arms)] = (view, label)
-    return arms
-
-
 def read_page(store: ResultStore) -> Page:
     """Read a store.
 
@@ -496,18 +481,14 @@ def read_page(store: ResultStore) -> Page:
     SettingsError
         If the store has no campaign.
     """
-    campaigns = store.read_campaigns()
-    chosen: dict[str, tuple[Campaign, Study]] = {}
-    latest = {study.name: campaign.code for campaign in campaigns for study in campaign.studies}
+    pairs = [(campaign, study) for campaign in store.read_campaigns() for study in campaign.studies]
+    latest = {study.name: campaign.code for campaign, study in pairs}
 
-    def rank(campaign: Campaign, name: str) -> tuple[bool, bool, float]:
-        return campaign.code == latest[name], campaign.scale.horizon is None, campaign.written
+    def rank(pair: tuple[Campaign, Study]) -> tuple[bool, bool, float]:
+        campaign, study = pair
+        return campaign.code == latest[study.name], campaign.scale.horizon is None, campaign.written
 
-    for campaign in campaigns:
-        for study in campaign.studies:
-            known = chosen.get(study.name)
-            if study.panels and (known is None or rank(campaign, study.name) >= rank(known[0], study.name)):
-                chosen[study.name] = campaign, study
+    chosen = {study.name: (campaign, study) for campaign, study in sorted(pairs, key=rank) if study.panels}
     if not chosen:
         raise SettingsError(
             f"no results to report in {store.folder}: run 'regretless reproduce' first, or 'regretless run --out DIR' "

@@ -57,19 +57,21 @@ class PanelContext:
         """The reference lines of the first cell with finite values."""
         return tuple(line for line in self.views[0].results.references if math.isfinite(line.mean))
 
-    def arms(self) -> dict[str, tuple[CellView, str]]:
-        """Return the arms of all cells by label, and the simple baseline from companion cells."""
-        baseline = content.SIMPLE_BASELINE
-        arms = content.panel_arms(self.views)
-        companions = (self.page.view(cell) for cell in self.panel.companions)
-        for view in (*self.views, *companions):
-            if view is not None and baseline in view.results:
-                arms.setdefault(baseline, (view, baseline))
-        return arms
-
     def results(self) -> dict[str, Result]:
-        """Return the results of all arms by label."""
-        return {label: view.results[arm] for label, (view, arm) in self.arms().items()}
+        """Return all results by label, which names the cell if there are several, and the companions' baseline."""
+        views, baseline = self.views, content.SIMPLE_BASELINE
+        shared = set.intersection(*(set(view.results) for view in views))
+        unique = {baseline} if sum(baseline in view.results for view in views) == 1 else set()
+        results: dict[str, Result] = {}
+        for view in views:
+            for label, result in view.results.items():
+                qualified = view.label if shared == {label} else f"{view.label}, {label}"
+                name = label if label in unique or len(views) == 1 or not view.label else qualified
+                results[unique_name(name, results)] = result
+        for companion in map(self.page.view, self.panel.companions):
+            if companion is not None and baseline in companion.results:
+                results.setdefault(baseline, companion.results[baseline])
+        return results
 
     def chart(self, plot: Plot | HeatMap, part: str = "") -> list[Block]:
         """Return a chart with a note on what it leaves out; a note alone if there is nothing to draw."""
