@@ -79,6 +79,15 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
+def sync_folder(path: Path) -> None:
+    """Bring the names of a folder's files to the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def remove_unfinished() -> None:
     """Remove the parts this process is writing, for a program that exits without unwinding its blocks."""
     for part in list(_unfinished):
@@ -146,11 +155,7 @@ def _into_place(part: Path, target: Path) -> None:
         os.fsync(file.fileno())
     os.replace(part, target)
     with contextlib.suppress(OSError):  # if a folder cannot be synced, the file system does it later
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(target.parent)
 
 
 def _reason(error: OSError) -> str:

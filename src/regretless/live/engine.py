@@ -6,6 +6,7 @@ feasible set, share their programs.
 """
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import os
@@ -13,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -23,7 +24,7 @@ import numpy as np
 from regretless.draws import DECIDE, LEARN, START, purpose_key
 from regretless.errors import RegretlessError, SettingsError
 from regretless.feedback import Rows
-from regretless.live.feedback_parser import Arrival, FeedbackParser
+from regretless.live.feedback_parser import Arrival, FeedbackParser, parse_integer
 from regretless.oracles.base import Oracle, check
 from regretless.policies.base import Answer, Policy, Question, host_answer
 from regretless.policies.base import answer as answer_policy
@@ -39,6 +40,7 @@ CHUNK = 64
 MAX_WARM_UP_BATCH = 2**16
 """Contexts at once that programs are compiled for in advance, at most."""
 
+Result = TypeVar("Result")
 _process: int | None = None
 
 
@@ -63,7 +65,7 @@ class CallLock:
         self.mutex = threading.Lock()
         self._holder: int | None = None
 
-    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def run(self, function: Callable[[], Result]) -> Result:
         """Call a function while holding the lock; refuse a forked child and a call from inside another call."""
         check_not_forked()
         if self._holder == threading.get_ident() and self.mutex.locked():
@@ -71,7 +73,7 @@ class CallLock:
         with self.mutex:
             self._holder = threading.get_ident()
             try:
-                return function(*args, **kwargs)
+                return function()
             finally:
                 self._holder = None
 
@@ -268,7 +270,7 @@ class Engine:
     @cached_property
     def parser(self) -> FeedbackParser:
         """Turn feedback in any form into rows."""
-        return FeedbackParser(self.problem, self)
+        return FeedbackParser(self.problem, self.measure, self.weights)
 
     @cached_property
     def predicts(self) -> bool:
@@ -296,14 +298,7 @@ class Engine:
     def warm_up(self, state: Any, batches: Sequence[int]) -> None:
         """Compile the programs of decisions (one, and batches of these sizes), learning, explaining and histories."""
         for count in batches:
-            if (
-                isinstance(count, bool)
-                or not isinstance(count, int | np.integer)
-                or not 1 <= count <= MAX_WARM_UP_BATCH
-            ):
-                raise SettingsError(
-                    f"warm_up: expected numbers of contexts from 1 to {MAX_WARM_UP_BATCH}, got {count!r}"
-                )
+            parse_integer("warm_up: numbers of contexts", count, 1, MAX_WARM_UP_BATCH)
         sizes = sorted({1 << (int(count) - 1).bit_length() for count in batches} - {1})
         with jax.enable_x64(True):
             instance = jax.tree.map(np.asarray, empty_of(self.problem.instance_form))
@@ -392,24 +387,18 @@ def _pad(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]
     return np.asarray(ids, np.int32)[rows], contexts[rows], stacked
 
 
-class _Incomparable:
-    """Hold an object that does not count when programs are compared."""
+@dataclasses.dataclass(frozen=True)
+class _FeasibleSet:
+    """What is known of the feasible set of a solver; ``oracle``, the solver itself, does not count in comparisons."""
 
-    def __init__(self, value: Oracle):
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Incomparable)
-
-    def __hash__(self) -> int:
-        return 0
+    identity: Hashable
+    oracle: Oracle = dataclasses.field(compare=False)
 
 
 class HostOracleForm(Oracle):
     """Stand for a solver on the host in compiled programs, which never call it: equal for equal feasible sets."""
 
-    identity: Hashable = eqx.field(static=True)
-    example: _Incomparable = eqx.field(static=True)
+    known: _FeasibleSet = eqx.field(static=True)
 
     def solve(self, costs: Any, instances: Instance = None) -> Solution:
         raise NotImplementedError("a solver on the host is called between programs")
@@ -423,20 +412,13 @@ class HostOracleForm(Oracle):
 
     @property
     def support(self) -> int:
-        return int(self.example.value.support)
-
-    @property
-    def names(self) -> tuple[Hashable, ...] | None:
-        return self.example.value.names
+        return int(self.known.oracle.support)
 
     def example_instance(self) -> Instance:
-        return self.example.value.example_instance()
+        return self.known.oracle.example_instance()
 
     def aux_form(self) -> Any:
-        return self.example.value.aux_form()
-
-    def fingerprint(self) -> dict[str, Any]:
-        return self.example.value.fingerprint()
+        return self.known.oracle.aux_form()
 
 
 def _without_solver(node: Any) -> Any:
@@ -445,7 +427,7 @@ def _without_solver(node: Any) -> Any:
         return node
     aux, instance = node.aux_form(), node.example_instance()
     identity = (type(node), node.support, json.dumps(node.fingerprint()), str(aux), form_of(instance))
-    return HostOracleForm(node.dim, identity, _Incomparable(node))
+    return HostOracleForm(node.dim, _FeasibleSet(identity, node))
 
 
 class StaticPolicy:

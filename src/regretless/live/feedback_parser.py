@@ -4,8 +4,8 @@ import decimal
 import math
 import operator
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -94,6 +94,13 @@ def parse_flag(name: str, given: Any) -> bool:
     if not isinstance(given, bool):
         raise SettingsError(f"{name} to be True or False, got {short_repr(given)}")
     return given
+
+
+def parse_integer(name: str, given: Any, low: int, high: int) -> int:
+    """Return an integer within limits."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or not low <= given <= high:
+        raise SettingsError(f"{name}: expected an integer from {low} to {high}, got {short_repr(given)}")
+    return int(given)
 
 
 def parse_id(given: Any) -> int:
@@ -231,21 +238,15 @@ class RawFeedback(NamedTuple):
         return matrix, values
 
 
-class Measures(Protocol):
-    """Something that computes ``H(w)``: an Engine."""
-
-    def measure(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``H(w)`` row by row and ``e(w)``."""
-
-    def weights(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the diagonal of ``H(w)`` and ``e(w)`` if row ``i`` measures coordinate ``i`` alone."""
+Measure = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
+"""What an Engine computes of a decision ``w`` and its aux: ``H(w)`` or its diagonal, and ``e(w)``."""
 
 
 class FeedbackParser:
     """Turn feedback on a decision ``w`` into an Arrival; refuse what contradicts itself or the decision."""
 
-    def __init__(self, problem: Problem, measures: Measures):
-        self.rule, self.dim, self.measures = problem.feedback, problem.dim, measures
+    def __init__(self, problem: Problem, measure: Measure, weights: Measure):
+        self.rule, self.dim, self.measure, self.weights = problem.feedback, problem.dim, measure, weights
         self.may_miss = bool(problem.may_miss)
         names = problem.oracle.names or ()
         self.places = {name: i for i, name in enumerate(names)}
@@ -295,7 +296,7 @@ class FeedbackParser:
 
     def _coordinates(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
         """Parse rows that measure one coordinate each with weights ``h``: ``v_i = h_i c_i``; weight 0 shows nothing."""
-        h, linkage = self.measures.weights(w, aux)
+        h, linkage = self.weights(w, aux)
         shown = h != 0
         if form == "total":
             raise FeedbackError(
@@ -318,7 +319,7 @@ class FeedbackParser:
         return self._arrive(raw, values, shown, linkage, may_miss)
 
     def _fixed_rows(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
-        matrix, linkage = self.measures.measure(w, aux)
+        matrix, linkage = self.measure(w, aux)
         if form == "values":
             values = raw.vector("values", len(matrix))
         elif form == "linear":

@@ -18,6 +18,7 @@ from regretless.array_files import flatten_tree, restore_tree
 from regretless.columns import Columns
 from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.feedback import Measurement
+from regretless.live import options
 from regretless.live.comparison import BackgroundSolver, HealthRecord
 from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
 from regretless.live.feedback_parser import (
@@ -35,24 +36,7 @@ from regretless.live.feedback_parser import (
 )
 from regretless.live.health import Health, compute_health
 from regretless.live.history import History, HistoryRound, require_fitting
-from regretless.live.options import (
-    Incumbent,
-    Pending,
-    Rollout,
-    Store,
-    changeable,
-    complete_problem,
-    describe_policy,
-    describe_problem,
-    parse_policy,
-    require_options,
-    require_support,
-    restore_policy,
-    restore_problem,
-    restore_rollout,
-    setting_names,
-    with_settings,
-)
+from regretless.live.options import Incumbent, Pending, Rollout, Store
 from regretless.live.records import Choice, Explanation, Receipt, text_card
 from regretless.live.state import (
     OPEN_FORM,
@@ -97,7 +81,11 @@ def exclusive(
 
     @functools.wraps(method)
     def call(learner: "Learner", *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        return learner._lock.run(functools.partial(learner._reconciled, method), *args, **kwargs)
+        def reconciled() -> _Result:
+            learner._reconcile()
+            return method(learner, *args, **kwargs)
+
+        return learner._lock.run(reconciled)
 
     return cast("Callable[Concatenate[Learner, _Arguments], _Result]", call)
 
@@ -165,9 +153,9 @@ class Learner:
         clock: Callable[[], float] = time.time,
     ):
         check_not_forked()
-        problem = complete_problem(problem, context, feedback)
-        require_options(rollout, pending, on_failure, seed)
-        spec = parse_policy(policy, rollout)
+        problem = options.complete_problem(problem, context, feedback)
+        options.require_options(rollout, pending, on_failure, seed)
+        spec = options.parse_policy(policy, rollout)
         budget = None if rollout is None else rollout.budget
         self._begin(problem, rollout, on_failure, seed, clock)
         if isinstance(spec, Policy) and not problem.has_instances:
@@ -341,7 +329,7 @@ class Learner:
                 raise SettingsError(f"key: {key!r} belongs to another decision")
             return self._repeat(stored, parsed, external, False)
         engine = self._engine_for([external])
-        require_support(engine.oracle, vector, "w")
+        options.require_support(engine.oracle, vector, "w")
         decision = engine.external_decision(self._state.made + 1, parsed, vector, external)
         return self._keep("record", engine, [MadeDecision(decision, "person", key=key)])[0]
 
@@ -635,7 +623,7 @@ class Learner:
         decisions, arrivals = [], []
         for id, (row, instance) in enumerate(zip(rows, instances, strict=True), state.made + 1):
             past = rounds[row]
-            _at_row(row, require_support, oracle, past.decision, "decision")
+            _at_row(row, options.require_support, oracle, past.decision, "decision")
             decision = engine.external_decision(id, past.context, past.decision, instance)
             decisions.append(decision)
             arrivals.append(_at_row(row, self._round_arrival, engine, past, decision))
@@ -774,7 +762,8 @@ class Learner:
             example = jax.tree.map(np.asarray, state.engine.problem.example_instance())
         self._background_solver.warm_up(example)
 
-    def update(self, **changes: Any) -> dict[str, Any]:
+    @exclusive
+    def update(self, /, **changes: Any) -> dict[str, Any]:
         """Change settings from the next call on; what was learned stays.
 
         Parameters
@@ -792,13 +781,9 @@ class Learner:
         SettingsError
             If a setting does not exist or would change the form of what was learned; says which ones can change.
         """
-        return self._update(changes)
-
-    @exclusive
-    def _update(self, changes: dict[str, Any]) -> dict[str, Any]:
         after = self._updated(changes)
         _, policy, budget, _ = after.engine.setup
-        values = {**setting_names(policy), "budget": budget, "mode": after.mode}
+        values = {**options.setting_names(policy), "budget": budget, "mode": after.mode}
         changed = {name: values[name] for name in changes}
         self._commit(after, "settings", {"settings": changed})
         return changed
@@ -806,18 +791,16 @@ class Learner:
     def _updated(self, changes: Mapping[str, Any]) -> LearnerState:
         """Return the state with other settings."""
         state = self._state
+        _, policy, budget, _ = state.engine.setup
         if not changes:
             raise SettingsError(
-                f"update: expected a setting and its new value, such as one of {changeable(state.engine)}"
+                f"update: expected a setting and its new value, such as one of {options.changeable(policy)}"
             )
-        _, _, budget, _ = state.engine.setup
         rest, mode = dict(changes), state.mode
         if self._incumbent is not None:
-            given: Any = self._incumbent.function or self._incumbent.fixed
-            checked = Rollout(given, rest.pop("budget", budget), rest.pop("mode", mode))
+            checked = Rollout(self._incumbent.given, rest.pop("budget", budget), rest.pop("mode", mode))
             budget, mode = checked.budget, checked.mode
-        engine = with_settings(state.engine, budget, rest)
-        return state.next(engine=engine, mode=mode)
+        return state.next(engine=options.with_settings(state.engine, budget, rest), mode=mode)
 
     @exclusive
     def pause(self) -> None:
@@ -879,14 +862,8 @@ class Learner:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __copy__(self) -> "Learner":
-        raise TypeError("a Learner cannot be copied: save(path) writes a copy that Learner.open reads")
-
-    def __deepcopy__(self, memo: Any) -> "Learner":
-        return self.__copy__()
-
     def __reduce__(self) -> Any:
-        raise TypeError("a Learner cannot be pickled: save(path) writes a copy that Learner.open reads")
+        raise TypeError("a Learner cannot be copied or pickled: save(path) writes a copy that Learner.open reads")
 
     @classmethod
     def open(
@@ -987,31 +964,18 @@ class Learner:
         clock: Callable[[], float],
     ) -> "Learner":
         """Return the learner of a store after record ``until``."""
-        snapshot = next(store.snapshots(until), None)
-        if snapshot is None:
-            begin = store.first_number()
-            if until is not None and until < begin:
-                raise StoreError(
-                    f"{store.path}: expected until to be at least {begin}, where the file begins, got {until}"
-                )
-            raise StoreError(
-                f"{store.path} is damaged: none of its snapshots can be read, so that none of its records can be used"
-            )
-        learner = cls.__new__(cls)
-        number = snapshot.number
+        snapshot = store.latest_snapshot(until)
+        learner, number = cls.__new__(cls), snapshot.number
         try:
             learner._restore(snapshot, problem, policy, rollout, clock)
             for record in store.records(snapshot.number, snapshot.chain, until):
                 number = record.number
                 learner._publish(learner._applied(record))
-        except StoreError as error:
-            if str(store.path) in str(error):
-                raise
-            raise StoreError(f"{store.path}: {error}") from None
-        except RegretlessError as error:
-            raise StoreError(f"{store.path}, record {number}: {error}") from error
         except Exception as error:  # what has a correct checksum can still be anything
-            raise StoreError(f"{store.path}, record {number}: it cannot be understood: {error!r}") from error
+            if isinstance(error, StoreError):
+                raise StoreError(str(error) if str(store.path) in str(error) else f"{store.path}: {error}") from None
+            reason = error if isinstance(error, RegretlessError) else f"it cannot be understood: {error!r}"
+            raise StoreError(f"{store.path}, record {number}: {reason}") from error
         learner._last_snapshot = snapshot.number
         return learner
 
@@ -1025,21 +989,21 @@ class Learner:
     ) -> None:
         """Begin as a snapshot says."""
         config, form = snapshot.data["config"], snapshot.data["instances"]
-        problem = restore_problem(config["problem"], given)
+        problem = options.restore_problem(config["problem"], given)
         if form != OPEN_FORM and form is not None:
             problem = problem.with_instance(rebuild_instance(form))
         stored = config["rollout"]
-        rollout = restore_rollout(stored, rollout)
+        rollout = options.restore_rollout(stored, rollout)
         on_failure, seed = config["on_failure"], config["seed"]
         limits = Pending(**config["pending"])
-        require_options(rollout, limits, on_failure, seed)
+        options.require_options(rollout, limits, on_failure, seed)
         self._begin(problem, rollout, on_failure, seed, clock)
         if stored is not None and self._incumbent is not None and self._incumbent.describe() != stored["incumbent"]:
             raise StoreError(
                 f"it was stored with the incumbent {short_repr(stored['incumbent'])}, got "
                 f"{short_repr(self._incumbent.describe())}; another incumbent is a new learner (learn_from its History)"
             )
-        spec = restore_policy(config["policy"], policy)
+        spec = options.restore_policy(config["policy"], policy)
         budget = None if rollout is None else rollout.budget
         engine = Engine(problem, spec, budget=budget, seed=seed)
         mode = "act" if rollout is None else rollout.mode
@@ -1102,10 +1066,6 @@ class Learner:
             with contextlib.suppress(StoreError):  # the record is stored; a snapshot is only a short cut
                 self._write_snapshot()
 
-    def _reconciled(self, method: Any, *args: Any, **kwargs: Any) -> Any:
-        self._reconcile()
-        return method(self, *args, **kwargs)
-
     def _reconcile(self) -> None:
         """Complete or undo a call that an interrupt cut short: what the store has, counts."""
         state = self._unpublished
@@ -1142,8 +1102,8 @@ class Learner:
         if self._incumbent is not None:
             rollout = {"incumbent": self._incumbent.describe(), "budget": budget, "mode": state.mode}
         return {
-            "problem": describe_problem(self._problem),
-            "policy": describe_policy(policy),
+            "problem": options.describe_problem(self._problem),
+            "policy": options.describe_policy(policy),
             "rollout": rollout,
             "pending": {**dataclasses.asdict(state.limits), "limit": int(state.limits.limit)},
             "on_failure": self._on_failure,

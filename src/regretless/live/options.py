@@ -1,6 +1,5 @@
 """Options of a learner, and how it was made: checked, described as JSON for a store, and restored from there."""
 
-import contextlib
 import dataclasses
 import json
 import math
@@ -17,15 +16,13 @@ from regretless import feedback as feedbacks
 from regretless.columns import Columns
 from regretless.errors import OracleError, SettingsError, StoreError, short_repr
 from regretless.live.engine import Engine, with_solution
-from regretless.live.feedback_parser import parse_instance, parse_vector
+from regretless.live.feedback_parser import parse_instance, parse_integer, parse_vector
 from regretless.oracles.base import Oracle
 from regretless.policies.base import REGISTRY, Policy, PolicySpec
 from regretless.policies.guard import INCUMBENT, Guarded
 from regretless.policies.scaling import Unscaled, require_effect
 from regretless.problem import Problem, form_of
 from regretless.types import Decision, Instance
-
-MAX_SEED = 2**32
 
 MAX_CONTEXT_NUMBERS = 10**6
 """Numbers in a context that a file may ask memory for."""
@@ -78,16 +75,14 @@ class Incumbent:
     """Decide as before: by fixed numbers, or by a function of the context (and of the instance, if there are any)."""
 
     def __init__(self, given: Any, problem: Problem):
-        self.problem = problem
-        self.function: Callable[..., Any] | None = given if callable(given) else None
-        self.fixed: np.ndarray | None = None
-        if self.function is None:
-            self.fixed = parse_vector("incumbent", given, problem.dim)
-            require_support(problem.oracle, self.fixed, "incumbent")
+        self.problem, self.given = problem, given
+        if not callable(given):
+            self.given = parse_vector("incumbent", given, problem.dim)
+            require_support(problem.oracle, self.given, "incumbent")
 
     def describe(self) -> Any:
         """Return the incumbent as JSON data: its numbers, or the mark that it is a function."""
-        return "function" if self.fixed is None else self.fixed.tolist()
+        return "function" if callable(self.given) else self.given.tolist()
 
     def replace(self, engine: Engine, draft: Any, *, certain: bool) -> Decision:
         """Return the incumbent's decision in place of a draft, with the probability with which it decides."""
@@ -105,18 +100,17 @@ class Incumbent:
 
     def _decide(self, engine: Engine, context: np.ndarray, instance: Instance) -> np.ndarray:
         has_instances, oracle = engine.problem.has_instances, engine.oracle
-        if self.fixed is not None:
+        if not callable(self.given):
             batch = jax.tree.map(lambda leaf: leaf[None], instance)
-            if has_instances and not oracle.contained(self.fixed[None], batch)[0]:
+            if has_instances and not oracle.contained(self.given[None], batch)[0]:
                 raise OracleError(
                     "incumbent: the fixed decision is not feasible now; give a function of context and instance instead"
                 )
-            return self.fixed
-        assert self.function is not None
+            return self.given
         columns = self.problem.columns
         shown = context if columns is None else columns.decode(context)
         try:
-            returned = self.function(shown, instance) if has_instances else self.function(shown)
+            returned = self.given(shown, instance) if has_instances else self.given(shown)
         except Exception as error:
             raise OracleError(f"incumbent: its function failed: {type(error).__name__}: {error}") from error
         w = parse_vector("the incumbent's decision", returned, self.problem.dim)
@@ -189,16 +183,11 @@ class Pending:
     max_age_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        _require_integer("pending: limit", self.limit, 1, 10**7)
+        parse_integer("pending: limit", self.limit, 1, 10**7)
         if self.max_age is not None:
-            _require_integer("pending: max_age", self.max_age, 0, 2**31)
+            parse_integer("pending: max_age", self.max_age, 0, 2**31)
         if self.max_age_seconds is not None:
             _require_number("pending: max_age_seconds", self.max_age_seconds, 0.0, math.inf)
-
-
-def _require_integer(name: str, value: Any, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        raise SettingsError(f"{name}: expected an integer from {low} to {high}, got {short_repr(value)}")
 
 
 def _require_number(name: str, value: Any, low: float, high: float) -> None:
@@ -237,9 +226,7 @@ def require_options(rollout: Any, pending: Any, on_failure: Any, seed: Any) -> N
             raise SettingsError(f"learner: expected {name} to be rg.{kind.__name__}(…), got {short_repr(given)}")
     if on_failure not in ("raise", "last"):
         raise SettingsError(f"learner: expected on_failure 'raise' or 'last', got {short_repr(on_failure)}")
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if not whole or not 0 <= seed < MAX_SEED:
-        raise SettingsError(f"learner: expected a seed from 0 to {MAX_SEED - 1}, got {short_repr(seed)}")
+    parse_integer("learner: seed", seed, 0, 2**32 - 1)
 
 
 def parse_policy(policy: Any, rollout: Rollout | None) -> PolicySpec | Policy:
@@ -273,16 +260,6 @@ def replace_settings(policy: Any, changes: Mapping[str, Any]) -> Any:
     """Return a specification with other settings."""
     changed = _inner(policy).replace(**changes)
     return Unscaled(changed) if isinstance(policy, Unscaled) else changed
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a setting is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def same_form(one: Engine, other: Engine) -> bool:
-    """Return whether the states of two engines have the same shapes and types."""
-    return form_of(one.state_form) == form_of(other.state_form)
 
 
 def describe_policy(policy: Any) -> dict[str, Any]:
@@ -414,33 +391,23 @@ def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, An
         )
     names = setting_names(policy)
     for name in changes:
-        if name not in names or not is_number(names[name]):
-            problem_with_it = "is not a number" if name in names else "is unknown"
-            raise SettingsError(f"update: {name!r} {problem_with_it}; those that can change are {changeable(engine)}")
+        if isinstance(names.get(name), bool) or not isinstance(names.get(name), int | float):
+            reason = "is not a number" if name in names else "is unknown"
+            raise SettingsError(f"update: {name!r} {reason}; those that can change are {changeable(policy)}")
     if changes:
         policy = replace_settings(policy, changes)
         require_effect(_inner(policy), changes, problem)
     after = engine.with_settings(policy, budget)
-    if not same_form(engine, after):
+    if form_of(engine.state_form) != form_of(after.state_form):
         described = ", ".join(f"{name} from {names[name]!r} to {value!r}" for name, value in changes.items())
         raise SettingsError(
             f"update: changing {described} would change the form of what was learned; make a new learner for that, or "
-            f"change one of {changeable(engine)}"
+            f"change one of {changeable(policy)}"
         )
     return after
 
 
-def changeable(engine: Engine) -> str:
-    """Describe the settings whose value can change without changing the form of the state."""
-    _, policy, budget, _ = engine.setup
-    possible = []
-    for name, value in setting_names(policy).items():
-        if is_number(value):
-            near = [value + 1, value - 1] if isinstance(value, int) else [1.1 * value + 0.01, 0.9 * value]
-            engines = []
-            for other in near:
-                with contextlib.suppress(SettingsError):
-                    engines.append(engine.with_settings(replace_settings(policy, {name: other}), budget))
-            if engines and all(same_form(engine, tried) for tried in engines):
-                possible.append(f"{name} ({value!r})")
-    return ", ".join(possible) or "none of this policy's"
+def changeable(policy: Any) -> str:
+    """Describe the settings whose value can change; whole numbers are left out, because most of them are sizes."""
+    floats = [f"{name} ({value!r})" for name, value in setting_names(policy).items() if isinstance(value, float)]
+    return ", ".join(floats) or "none of this policy's"

@@ -80,7 +80,7 @@ class Snapshot(NamedTuple):
 class RecordStore:
     """The SQLite file of one learner, opened by its one writer or by a reader."""
 
-    def __init__(self, path: str | os.PathLike[str], *, sync: bool = False, read_only: bool = False):
+    def __init__(self, path: str | os.PathLike[str], *, sync: bool = False, read_only: bool = False, new: bool = False):
         self.path = Path(os.path.realpath(path))
         self.read_only = read_only
         self._names = str(self.path), f"{self.path}-wal"
@@ -89,42 +89,30 @@ class RecordStore:
         self._owner_text = ""
         self._epoch = 0
         self._files: tuple[Any, ...] = ()
-        self._connection = self._connect(sync)
+        if not new:
+            _require_file(path)
+        self._connection = self._connect(sync, new)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], snapshot: Snapshot, *, sync: bool = False) -> "RecordStore":
         """Return the store of a new learner, owned by this process, that begins with ``snapshot``."""
-        store = cls(path, sync=sync)
-        with store._closed_on_error():
-            store._acquire(take_over=False, first=snapshot)
-            store._sync_folder(sync)
+        store = cls(path, sync=sync, new=True)
+        store._acquire(take_over=False, first=snapshot)
+        if sync:
+            files.sync_folder(store.path.parent)
         return store
 
     @classmethod
     def open_writer(cls, path: str | os.PathLike[str], *, sync: bool = False, take_over: bool = False) -> "RecordStore":
         """Return an existing store, owned by this process from before anything is read."""
-        _require_file(path)
         store = cls(path, sync=sync)
-        with store._closed_on_error():
-            store._acquire(take_over=take_over, first=None)
+        store._acquire(take_over=take_over, first=None)
         return store
 
     @classmethod
     def open_reader(cls, path: str | os.PathLike[str]) -> "RecordStore":
         """Return an existing store for reading, while its owner may be writing."""
-        _require_file(path)
-        store = cls(path, read_only=True)
-        with store._closed_on_error():
-            store._require_learner()
-        return store
-
-    @contextlib.contextmanager
-    def _closed_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
+        return cls(path, read_only=True)
 
     def last(self) -> tuple[int, int]:
         """Return number and checksum of the last committed record."""
@@ -169,26 +157,28 @@ class RecordStore:
                 (SNAPSHOTS_KEPT,),
             )
 
-    def snapshots(self, until: int | None = None) -> Iterator[Snapshot]:
-        """Yield the intact snapshots up to record ``until``, latest first."""
+    def latest_snapshot(self, until: int | None = None) -> Snapshot:
+        """Return the last snapshot up to record ``until`` that is intact."""
         try:
-            numbers = self._connection.execute("SELECT number FROM snapshots ORDER BY number DESC").fetchall()
+            rows = self._connection.execute("SELECT number FROM snapshots ORDER BY number DESC").fetchall()
         except DATABASE_ERRORS as error:
             raise StoreError(f"{self.path} is damaged ({error}); none of its records can be read") from None
-        for (number,) in numbers:
-            if until is None or number <= until:
-                with contextlib.suppress(StoreError, *DATABASE_ERRORS):
-                    yield self._read_snapshot(number)
-
-    def first_number(self) -> int:
-        """Return the number of the record that the file begins after."""
-        with self._errors("read"):
-            return int(self._connection.execute("SELECT min(number) FROM snapshots").fetchone()[0])
+        numbers = [number for (number,) in rows if until is None or number <= until]
+        if rows and not numbers:
+            raise StoreError(
+                f"{self.path}: expected until to be at least {rows[-1][0]}, where the file begins, got {until}"
+            )
+        for number in numbers:
+            with contextlib.suppress(StoreError, *DATABASE_ERRORS):
+                return self._read_snapshot(number)
+        raise StoreError(
+            f"{self.path} is damaged: none of its snapshots can be read, so that none of its records can be used"
+        )
 
     def first_snapshot(self) -> Snapshot:
         """Return the snapshot that the file begins with."""
         with self._errors("read"):
-            return self._read_snapshot(self.first_number())
+            return self._read_snapshot(self._connection.execute("SELECT min(number) FROM snapshots").fetchone()[0])
 
     def records(self, after: int, chain: int, until: int | None = None) -> Iterator[Record]:
         """Yield the records after ``after``, whose checksum is ``chain``; StoreError says where damage begins."""
@@ -250,7 +240,7 @@ class RecordStore:
     def _owner_path(self) -> Path:
         return self.path.with_name(f"{self.path.name}-owner")
 
-    def _connect(self, sync: bool) -> sqlite3.Connection:
+    def _connect(self, sync: bool, new: bool) -> sqlite3.Connection:
         for query in ("mode=ro", "immutable=1") if self.read_only else ("mode=rwc",):
             connection = None
             try:
@@ -259,7 +249,8 @@ class RecordStore:
                 connection = sqlite3.connect(uri, timeout=LOCK_TIMEOUT, **options)
                 connection.text_factory = _decode
                 connection.execute("PRAGMA trusted_schema=OFF")
-                if self._require_own_format(connection) and not self.read_only:
+                self._require_own_format(connection, new)
+                if not self.read_only:
                     connection.execute("PRAGMA journal_mode=WAL")
                     connection.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
                 return connection
@@ -269,20 +260,21 @@ class RecordStore:
                 problem = error
         raise StoreError(f"cannot open {self.path}: {self._explain(problem)}") from None
 
-    def _require_own_format(self, connection: sqlite3.Connection) -> bool:
+    def _require_own_format(self, connection: sqlite3.Connection, new: bool) -> None:
         """Refuse the files of other programs and versions before anything is written."""
         ((application,),) = connection.execute("PRAGMA application_id").fetchall()
         ((version,),) = connection.execute("PRAGMA user_version").fetchall()
         tables = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").fetchall()
         if not tables and application == version == 0:
-            return True  # an empty file
+            if not new:
+                raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
+            return
         if application != APPLICATION_ID:
             raise StoreError(f"{self.path} is not a learner's store, but a database of another program")
         if version != FORMAT:
             raise StoreError(f"{self.path} has format {version}, this program reads format {FORMAT}: update regretless")
         if [sql for (sql,) in tables] != list(SCHEMA):
             raise StoreError(f"{self.path} is damaged or forged: its tables are not those of a learner's store")
-        return True
 
     def _explain(self, error: Exception) -> str:
         """Say what an SQLite error means, for a file that is not a database in particular."""
@@ -297,42 +289,32 @@ class RecordStore:
                 )
         return "it is damaged from its first bytes on, or not a learner's store; none of its records can be read"
 
-    def _require_learner(self) -> None:
-        with self._errors("read"):
-            if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise StoreError(f"{self.path}: expected a learner's store, got an empty file")
-
     def _acquire(self, take_over: bool, first: Snapshot | None) -> None:
         """Become the owner, in a transaction, so that no other process writes or becomes the owner meanwhile."""
-        with self._errors("open"):
-            connection = self._connection
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                exists = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
-                if exists and first is not None:
+        connection = self._connection
+        try:
+            with self._errors("open"):
+                connection.execute("BEGIN IMMEDIATE")
+                if first is not None and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     raise StoreError(f"there is a learner in {self.path} already: continue it with Learner.open")
-                if first is None:
-                    self._require_learner()
                 known = self._lock_owner_file(take_over)
                 if first is not None:
-                    create_tables(connection)
-                    _insert_snapshot(connection, first)
+                    _create_tables(connection, first)
                 connection.execute("UPDATE owner SET epoch = epoch + 1")
                 self._epoch, number, _ = connection.execute(LAST_RECORD).fetchone()
                 connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        self._files = self._identify_files()
-        if known > number and first is None:
-            warnings.warn(
-                f"{self.path}: the records {number + 1} to {known} are lost, because the machine stopped before they "
-                f"were on the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; the records "
-                f"up to {number} are good and are continued",
-                stacklevel=5,
-            )
-        self._write_owner_text(number)
+            self._files = self._identify_files()
+            if known > number and first is None:
+                warnings.warn(
+                    f"{self.path}: the records {number + 1} to {known} are lost, because the machine stopped before "
+                    f"they were on the disk (sync=True prevents that) or the file {self.path.name}-wal was damaged; "
+                    f"the records up to {number} are good and are continued",
+                    stacklevel=5,
+                )
+            self._write_owner_text(number)
+        except BaseException:
+            self.close()
+            raise
 
     def _lock_owner_file(self, take_over: bool) -> int:
         """Lock the side file that says who owns the store; return the number of records that it knows of."""
@@ -412,16 +394,15 @@ class RecordStore:
         """Refuse to write into a file that was removed, replaced or truncated since the last write."""
         try:
             database, wal, size = self._identify_files()
+            if not self._files or ((database, wal) == self._files[:2] and size >= self._files[2]):
+                return
+            event = "it was replaced or truncated"
         except OSError:
-            raise StoreError(
-                f"cannot write {self.path}: it or {self.path.name}-wal was removed while the learner was running; "
-                "nothing was changed (save(path) keeps the learner in a new file)"
-            ) from None
-        if self._files and ((database, wal) != self._files[:2] or size < self._files[2]):
-            raise StoreError(
-                f"cannot write {self.path}: it was replaced or truncated while the learner was running; nothing was "
-                "changed (save(path) keeps the learner in a new file)"
-            )
+            event = f"it or {self.path.name}-wal was removed"
+        raise StoreError(
+            f"cannot write {self.path}: {event} while the learner was running; nothing was changed (save(path) keeps "
+            "the learner in a new file)"
+        )
 
     @contextlib.contextmanager
     def _errors(self, verb: str) -> Iterator[None]:
@@ -438,14 +419,6 @@ class RecordStore:
         if _checksum(chain, number, "snapshot", text, layout, blob) != checksum:
             raise StoreError(f"snapshot {number} is damaged")
         return Snapshot(number, chain, _from_json(text), _unpack(layout, blob))
-
-    def _sync_folder(self, sync: bool) -> None:
-        if sync:
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
 
 def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[str, Any]:
@@ -508,8 +481,7 @@ def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
         try:
             connection.execute("PRAGMA journal_mode=OFF")
             connection.execute("BEGIN")
-            create_tables(connection)
-            _insert_snapshot(connection, snapshot)
+            _create_tables(connection, snapshot)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise OSError(0, str(error)) from None
@@ -517,13 +489,14 @@ def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
             connection.close()
 
 
-def create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables of an empty store."""
+def _create_tables(connection: sqlite3.Connection, first: Snapshot) -> None:
+    """Create the tables of a store that begins with a snapshot."""
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version={FORMAT}")
     for statement in SCHEMA:
         connection.execute(statement)
     connection.execute("INSERT INTO owner VALUES (0)")
+    _insert_snapshot(connection, first)
 
 
 def _insert_snapshot(connection: sqlite3.Connection, snapshot: Snapshot) -> None:
@@ -536,13 +509,11 @@ def _insert_snapshot(connection: sqlite3.Connection, snapshot: Snapshot) -> None
 
 def _require_file(path: str | os.PathLike[str]) -> None:
     try:
-        status = os.stat(path)
+        is_file = stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}") from None
-    if not stat.S_ISREG(status.st_mode):
+    if not is_file:
         raise StoreError(f"cannot open {path}: expected a file, got a folder, device or pipe")
-    if not status.st_size:
-        raise StoreError(f"{path}: expected a learner's store, got an empty file")
 
 
 def _read_owner(file: int) -> dict[str, Any]:
