@@ -50,8 +50,7 @@ def test_parts_of_packages_are_loaded_when_they_are_used(registry):
 def test_our_own_names_cannot_be_taken(registry):
     assert isinstance(registry["round"], Shape)
     assert registry.origin("round") == ""
-    assert registry.built_in("round")
-    assert not registry.built_in("square")
+    assert registry.built_in_names == {"round"}
     with pytest.raises(SettingsError, match="'round' exists already: choose another name"):
         registry.register("round", Shape())
     registry.register("square", registry["square"])  # the same part again

@@ -156,7 +156,7 @@ def test_an_unknown_setting_is_refused_with_those_that_have_it(name, given, mess
     ("name", "given", "mode", "reason"),
     [
         ("dfhpg", {"nuisance.lr": 0.1}, "full", "the whole cost is seen"),
-        ("dfhpg", {"nuisance": "linear"}, "full", "the whole cost is seen"),
+        ("dfhpg", {"nuisance": "mlp", "nuisance.width": 16}, "full", "the whole cost is seen"),
         ("dfhpg", {"variant": "plug_in", "surrogate": "dbb"}, "bandit", "variant is 'plug_in'"),
         ("dfhpg", {"variant": "plug_in", "surrogate.share": 0.1, "surrogate": "mse_spo_plus"}, "bandit", "plug_in"),
         ("dfhpg", {"baseline": "none", "baseline_momentum": 0.5}, "bandit", "baseline is 'none'"),
@@ -305,7 +305,6 @@ REACHABLE = {
     },
     "nuisances": {
         "mlp": ["lr", "width", "clip", "precision", "optimiser", "loss", "rate_start"],
-        "linear": ["lr", "rule", "radius"],
     },
     "benchmarks": {
         "topk": ["degree", "noise_radius", "items", "k", "features", "sign"],

@@ -1,6 +1,6 @@
 """Modules of the user, from the working directory or installed, that register their parts when they are imported."""
 
-import importlib
+import importlib.machinery
 import importlib.util
 import sys
 from pathlib import Path
@@ -31,38 +31,29 @@ def load(name: str, asked_by: str = "--import") -> ModuleType:
         ) from None
     except SyntaxError as error:
         raise SettingsError(f"{asked_by}: {error.filename}, line {error.lineno}: {error.msg}") from None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         raise SettingsError(f"{asked_by}: importing {name!r} failed with {type(error).__name__}: {error}") from None
 
 
 def _load_local(name: str) -> ModuleType | None:
     """Return the module from a file in the working directory; None if there is none, or it is loaded already."""
     head = name.split(".")[0]
-    if head in sys.modules:
+    spec = None if head in sys.modules else importlib.machinery.PathFinder.find_spec(head, [str(Path.cwd())])
+    if spec is None or spec.loader is None or spec.origin is None:
         return None
-    for path in (Path.cwd() / f"{head}.py", Path.cwd() / head / "__init__.py"):
-        if path.is_file():
-            places = [str(path.parent)] if path.name == "__init__.py" else None
-            spec = importlib.util.spec_from_file_location(head, path, submodule_search_locations=places)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[head] = module
-            try:
-                spec.loader.exec_module(module)
-            except BaseException:
-                del sys.modules[head]
-                raise
-            return module if head == name else importlib.import_module(name)
-    return None
+    sys.modules[head] = module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[head]
+        raise
+    return module if head == name else importlib.import_module(name)
 
 
 def load_object(where: str, asked_by: str) -> Any:
     """Return the object at ``module:object``."""
-    module, separator, name = where.partition(":")
-    if not separator or not module or not name:
+    module, _, name = where.partition(":")
+    if not module or not name:
         raise SettingsError(f"expected {asked_by} module:object, got {where!r}")
     loaded = load(module, asked_by)
     if not hasattr(loaded, name):

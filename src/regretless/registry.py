@@ -4,7 +4,7 @@ import contextlib
 import difflib
 import importlib
 import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from regretless.errors import SettingsError
@@ -18,11 +18,20 @@ def load_attribute(location: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
-def lazy_attribute(package: str, locations: Mapping[str, str], name: str) -> Any:
-    """Return a public name of a package from its ``"module:attribute"``; the body of the package's ``__getattr__``."""
-    if name not in locations:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    return load_attribute(locations[name])
+def lazy_exports(
+    package: str, names: list[str], locations: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package whose public names are imported when they are used.
+
+    ``locations`` says where each of them is, as ``"module:attribute"``.
+    """
+
+    def load(name: str) -> Any:
+        if name not in locations:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return load_attribute(locations[name])
+
+    return load, lambda: names
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -88,11 +97,6 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SettingsError(f"expected a name of letters, digits and underscores for a {self.kind}, got {name!r}")
         self._parts[name] = self._check(name, part)
 
-    def parse(self, name: str, settings: Mapping[str, Any] | None = None) -> Any:
-        """Return the part called ``name`` with settings by dotted name; for families whose parts are specifications."""
-        part: Any = self[name]
-        return part.from_text(settings or {})
-
     def name_of(self, part: Any) -> str | None:
         """Return the name under which a class is known, or None."""
         location = f"{part.__module__}:{part.__qualname__}"
@@ -143,13 +147,9 @@ class Registry(Mapping[str, T], Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._parts or name in self._offered()
 
-    def built_in(self, name: str) -> bool:
-        """Return whether a part belongs to this library."""
-        return name in self.built_in_names
-
     def origin(self, name: str) -> str:
         """Return the package that offers a part by entry point; empty for built-in and for registered parts."""
-        entries = [] if self.built_in(name) else self._offered().get(name, [])
+        entries = [] if name in self.built_in_names else self._offered().get(name, [])
         return ", ".join(map(_package, entries))
 
     def usable(self) -> dict[str, T]:
@@ -169,6 +169,37 @@ class Registry(Mapping[str, T], Generic[T]):
                 same_name = self._entry_points.setdefault(entry.name, [])
                 same_name += [] if any(entry.value == other.value for other in same_name) else [entry]
         return self._entry_points
+
+
+class SpecRegistry(Registry[type[T]], Generic[T]):
+    """The specifications of one family by name."""
+
+    def parse(self, name: str, settings: Mapping[str, Any] | None = None) -> T:
+        """Return a specification from its name.
+
+        Parameters
+        ----------
+        name : str
+            A key of the registry, such as ``"dfhpg"``.
+        settings : mapping, optional
+            Settings by dotted name: ``"surrogate"`` chooses a part, ``"surrogate.draws"`` is a setting of it.
+
+        Raises
+        ------
+        SettingsError
+            If the name or a setting is unknown, or a value cannot be used.
+
+        Examples
+        --------
+        >>> import regretless as rg
+        >>> rg.policies.parse("dfhpg", {"surrogate": "imle", "surrogate.draws": 20})
+        rg.policies.DFHPG(surrogate=rg.surrogates.IMLE(draws=20))
+        >>> rg.surrogates.parse("dbb", {"lam": 5}), rg.models.parse("flow"), rg.benchmarks.parse("topk", {"degree": 4})
+        (rg.surrogates.DBB(lam=5.0), rg.models.Flow(), rg.benchmarks.TopK(degree=4))
+        """
+        part: Any = self[name]
+        spec: T = part.from_text(settings or {})
+        return spec
 
 
 def _package(entry: importlib.metadata.EntryPoint) -> str:

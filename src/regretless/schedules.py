@@ -69,9 +69,7 @@ class Mixing(eqx.Module):
     decay: Scalar
     rate: Scalar
     warmup: Scalar
-    gradual: (
-        Bool[Array, ""] | np.ndarray
-    )  # gate ``exponential``; no static field, so that a constant α shares either gate's program
+    gradual: Bool[Array, ""] | np.ndarray  # gate ``exponential``; not static: a constant α has one program for both
     target: Literal["reliability", "minimum"] = eqx.field(static=True)
 
     def init(self) -> MixingState:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, core_schema
 
 from regretless.errors import SettingsError
-from regretless.registry import Registry, have, require_known
+from regretless.registry import SpecRegistry, have, require_known
 
 PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n|\Z)", re.M | re.S)
 """The section of a docstring that describes the settings."""
@@ -60,7 +60,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
-    registry: ClassVar[Registry[Any] | None] = None
+    registry: ClassVar[SpecRegistry[Any] | None] = None
     """The registry of the family; None for a specification that is only a part of others."""
 
     namespace: ClassVar[str] = ""

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from regretless import feedback, oracles
-from regretless.models import LinearNuisance, MLPNuisance, networks
+from regretless.models import MLPNuisance, networks
 from regretless.problem import Problem
 from regretless.types import Feedback
 
@@ -86,25 +86,3 @@ def test_single_precision_unless_double_is_asked_for():
         state, _ = model.step(model.init(jax.random.key(0)), jnp.ones(3), seen(feedback.Bandit(), (3,), 0))
         assert {leaf.dtype for leaf in jax.tree.leaves(state.layers)} == {np.dtype(kind)}
         assert model.predict(state, jnp.ones(3)).dtype == np.float64
-
-
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("rule", ["adaptive", "constant"])
-@pytest.mark.usefixtures("float64")
-def test_linear_class_takes_projected_gradient_steps(shape, rule):
-    model = built(LinearNuisance, shape, lr=0.01, radius=1e9, rule=rule)
-    state = model.init(jax.random.key(0))
-    phi = state.phi
-    for t in range(1, 4):
-        context, got = jax.random.normal(jax.random.key(t), shape), seen(feedback.SemiBandit(), shape, t)
-
-        def loss(phi, context=context, got=got):
-            prediction = phi @ context if len(shape) == 1 else context @ phi
-            return jnp.sum(jnp.square(got.values - got.operator.matvec(prediction)))
-
-        phi = phi - (0.01 / t if rule == "adaptive" else 0.01) * jax.grad(loss)(phi)
-        state, _ = model.step(state, context, got)
-    np.testing.assert_allclose(state.phi, phi, rtol=1e-9)
-    bounded = built(LinearNuisance, shape, lr=0.01, radius=0.5, rule=rule)
-    state, _ = bounded.step(bounded.init(jax.random.key(0)), jnp.ones(shape), seen(feedback.Full(), shape, 0))
-    assert float(networks.tree_norm(state.phi)) == pytest.approx(0.5)

@@ -8,11 +8,10 @@
 'semi_bandit'
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regretless.benchmarks.base import REGISTRY, Benchmark, BenchmarkSpec, Round
-from regretless.registry import lazy_attribute
+from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
@@ -41,44 +40,13 @@ __all__ = [
     "register",
 ]
 
-_LOCATIONS = {
-    **REGISTRY.locations,
-    "ArraysBenchmark": "regretless.benchmarks.arrays:ArraysBenchmark",
-    "from_arrays": "regretless.benchmarks.arrays:from_arrays",
-}
-
-
-def parse(name: str, settings: Mapping[str, Any] | None = None) -> BenchmarkSpec:
-    """Return a benchmark's specification from its name.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``REGISTRY``, such as ``"topk"``.
-    settings : mapping, optional
-        Its settings by name.
-
-    Raises
-    ------
-    SettingsError
-        If the name or a setting is unknown, or a value cannot be used.
-
-    Examples
-    --------
-    >>> import regretless as rg
-    >>> rg.benchmarks.parse("topk", {"degree": 4})
-    rg.benchmarks.TopK(degree=4)
-    """
-    spec: BenchmarkSpec = REGISTRY.parse(name, settings)
-    return spec
-
-
-register = REGISTRY.register
-
-
-def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, _LOCATIONS, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+parse, register = REGISTRY.parse, REGISTRY.register
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    __all__,
+    {
+        **REGISTRY.locations,
+        "ArraysBenchmark": "regretless.benchmarks.arrays:ArraysBenchmark",
+        "from_arrays": "regretless.benchmarks.arrays:from_arrays",
+    },
+)

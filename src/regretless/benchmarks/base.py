@@ -11,7 +11,7 @@ from jaxtyping import Array, Int, PyTree
 from regretless.feedback import Measurement, regime
 from regretless.oracles.base import Oracle
 from regretless.problem import Problem
-from regretless.registry import Registry
+from regretless.registry import SpecRegistry
 from regretless.spec import Spec
 from regretless.types import Context, Cost, Instance, Key
 
@@ -105,7 +105,7 @@ class Benchmark(eqx.Module):
         return {"name": self.name}
 
 
-REGISTRY: Registry[type["BenchmarkSpec"]] = Registry(
+REGISTRY: SpecRegistry["BenchmarkSpec"] = SpecRegistry(
     "benchmark",
     "benchmarks",
     {
@@ -127,7 +127,7 @@ REGISTRY: Registry[type["BenchmarkSpec"]] = Registry(
 class BenchmarkSpec(Spec):
     """Base class of benchmarks as settings: subclass it, list the settings as fields and write ``build``."""
 
-    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    registry: ClassVar[SpecRegistry[Any] | None] = REGISTRY
     namespace: ClassVar[str] = "rg.benchmarks."
 
     @abc.abstractmethod

@@ -96,7 +96,7 @@ def list_entries(kind: str, plug_ins: bool = True) -> list[tuple[str, str]]:
         return [(name, f"{study.title} [{STUDIES.origin(name)}]") for name, study in ordered]
     registry = importlib.import_module(f"regretless.{kind}").REGISTRY
     rows = []
-    for name in filter(lambda name: plug_ins or registry.built_in(name), registry):
+    for name in filter(lambda name: plug_ins or name in registry.built_in_names, registry):
         try:
             summary = first_line(registry[name])
         except SettingsError as error:
@@ -124,7 +124,7 @@ def list_settings(plug_ins: bool = True) -> list[tuple[str, str]]:
 
     for family, module in FAMILIES.items():
         registry = importlib.import_module(f"regretless.{module}").REGISTRY
-        for name in filter(lambda name: plug_ins or registry.built_in(name), registry.usable()):
+        for name in filter(lambda name: plug_ins or name in registry.built_in_names, registry.usable()):
             collect(f"{family} {name}".strip(), registry[name], f"{family}." if family else "")
     return [(name, f"{summary}: {', '.join(parts)}") for (name, summary), parts in owners.items()]
 

@@ -1,9 +1,9 @@
 """Experiments: what to run, how each arm is resolved and stored, studies, tuning and the arena."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regretless.experiments.extension import Preset, PresetSource, Published, Task, TuningProtocol
-from regretless.registry import lazy_attribute
+from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless.experiments.campaign import Plan, carry_out
@@ -52,11 +52,4 @@ _MODULES = {
     "tuning": ("TuningResult", "tune", "validation_experiment"),
 }
 _LOCATIONS = {name: f"regretless.experiments.{module}:{name}" for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, _LOCATIONS, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_exports(__name__, __all__, _LOCATIONS)

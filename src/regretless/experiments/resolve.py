@@ -311,7 +311,7 @@ def _resolve_benchmark(
     for setting in settings:
         require_known("setting", setting, type(spec).model_fields, f" of benchmark {name!r}")
     spec = type(spec).from_text(merge_names(spec.names(), settings))
-    return spec, BENCHMARKS.built_in(name) and not set(spec.changed_names()) - {DATA_DIR}
+    return spec, name in BENCHMARKS.built_in_names and not set(spec.changed_names()) - {DATA_DIR}
 
 
 def _find_preset(
@@ -325,7 +325,7 @@ def _find_preset(
         return Preset(given, None), False
     tuned = None
     name = str(arm.policy)  # nothing was tuned for the policies of other packages
-    if isinstance(benchmark, BenchmarkSpec) and POLICIES.built_in(name) and POLICIES[name].presets:
+    if isinstance(benchmark, BenchmarkSpec) and name in POLICIES.built_in_names and POLICIES[name].presets:
         degree = getattr(benchmark, "degree", None)
         tuned = find_preset(benchmark.registered_name, degree, model, arm.feedback or experiment.feedback)
     return tuned or Preset({}, None), tuned is not None

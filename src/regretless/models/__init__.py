@@ -10,8 +10,7 @@ shape of contexts.
 (3,)
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regretless.models.base import (
     REGISTRY,
@@ -22,14 +21,14 @@ from regretless.models.base import (
     PointModel,
     PointModelSpec,
 )
-from regretless.registry import lazy_attribute
+from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless.models import networks
     from regretless.models.diffusion import Diffusion
     from regretless.models.flow import Flow
     from regretless.models.gaussian import GaussianLinear, GaussianModel, GaussianNN
-    from regretless.models.nuisance import LinearNuisance, MLPNuisance, Nuisance, NuisanceSpec
+    from regretless.models.nuisance import MLPNuisance, Nuisance, NuisanceSpec
 
 __all__ = [
     "REGISTRY",
@@ -40,7 +39,6 @@ __all__ = [
     "GaussianNN",
     "GenerativeModel",
     "GenerativeModelSpec",
-    "LinearNuisance",
     "MLPNuisance",
     "Model",
     "ModelSpec",
@@ -54,42 +52,18 @@ __all__ = [
     "register",
 ]
 
-_LOCATIONS = {
-    **REGISTRY.locations,
-    "GaussianModel": "regretless.models.gaussian:GaussianModel",
-    "LinearNuisance": "regretless.models.nuisance:LinearNuisance",
-    "MLPNuisance": "regretless.models.nuisance:MLPNuisance",
-    "Nuisance": "regretless.models.nuisance:Nuisance",
-    "NuisanceSpec": "regretless.models.nuisance:NuisanceSpec",
-}
-
-
-def parse(name: str, settings: Mapping[str, Any] | None = None) -> ModelSpec:
-    """Return a model's specification from its name.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``REGISTRY``, such as ``"gaussian_nn"``.
-    settings : mapping, optional
-        Its settings by name.
-
-    Raises
-    ------
-    SettingsError
-        If the name or a setting is unknown, or a value cannot be used.
-
-    Examples
-    --------
-    >>> import regretless as rg
-    >>> rg.models.parse("gaussian_nn", {"width": 64})
-    rg.models.GaussianNN(width=64)
-    """
-    spec: ModelSpec = REGISTRY.parse(name, settings)
-    return spec
-
-
-register = REGISTRY.register
+parse, register = REGISTRY.parse, REGISTRY.register
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    __all__,
+    {
+        **REGISTRY.locations,
+        "GaussianModel": "regretless.models.gaussian:GaussianModel",
+        "MLPNuisance": "regretless.models.nuisance:MLPNuisance",
+        "Nuisance": "regretless.models.nuisance:Nuisance",
+        "NuisanceSpec": "regretless.models.nuisance:NuisanceSpec",
+    },
+)
 
 
 def is_generative(name: str) -> bool:
@@ -99,11 +73,3 @@ def is_generative(name: str) -> bool:
     ['flow', 'diffusion']
     """
     return issubclass(REGISTRY[name], GenerativeModelSpec)
-
-
-def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, _LOCATIONS, name)
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -11,7 +11,7 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float
 
 from regretless import draws
-from regretless.registry import Registry
+from regretless.registry import SpecRegistry
 from regretless.spec import Spec
 from regretless.types import Context, Cost, Key
 
@@ -33,17 +33,17 @@ class Model(eqx.Module):
     def init(self, key: Key) -> Params:
         """Return fresh parameters."""
 
-    @abc.abstractmethod
     def draw(self, key: Key) -> Noise:
-        """Draw ``ε ~ ν``, which does not depend on ``θ``."""
+        """Draw ``ε ~ ν``, which does not depend on ``θ``: a standard normal vector unless a model overrides it."""
+        return draws.normal(key, (self.dim,))
 
     @abc.abstractmethod
     def sample(self, params: Params, context: Context, noise: Noise) -> Cost:
         """Return ``ĉ = μ_θ(x, ε)``."""
 
-    @abc.abstractmethod
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""] | None:
         """Return ``log p_θ(ĉ|x)``, or None for a model without a density."""
+        return None
 
 
 class PointModel(Model):
@@ -70,13 +70,9 @@ class PointModel(Model):
 class GenerativeModel(Model):
     """A model that is known by its samples: ``K`` scenarios at once, and a loss that makes a given cost likely.
 
-    It computes in the precision of its parameters, which ``init`` makes single, as in the published runs. ``ε`` is a
-    standard normal vector. The loss sums over the coordinates for a context vector, and is a mean over the rows for
-    feature rows.
+    It computes in the precision of its parameters, which ``init`` makes single, as in the published runs. The loss sums
+    over the coordinates for a context vector, and is a mean over the rows for feature rows.
     """
-
-    def draw(self, key: Key) -> Cost:
-        return draws.normal(key, (self.dim,))
 
     @abc.abstractmethod
     def scenarios(
@@ -84,9 +80,9 @@ class GenerativeModel(Model):
     ) -> tuple[Float[Array, "k d"], Pullback]:
         """Return ``ĉ_k = μ_θ(x, ε_k)`` for each row of noise, and the pullback of cotangents to ``θ``."""
 
-    @abc.abstractmethod
     def draw_loss(self, key: Key) -> Any:
         """Draw what the loss is random in; None for a loss that is not random."""
+        return None
 
     @abc.abstractmethod
     def loss(self, params: Params, context: Context, cost: Cost, drawn: Any) -> Float[Array, ""]:
@@ -101,7 +97,7 @@ class GenerativeModel(Model):
         return self.loss_gradient(params, context, cost, self.draw_loss(key))
 
 
-REGISTRY: Registry[type["ModelSpec"]] = Registry(
+REGISTRY: SpecRegistry["ModelSpec"] = SpecRegistry(
     "model",
     "models",
     {
@@ -118,7 +114,7 @@ REGISTRY: Registry[type["ModelSpec"]] = Registry(
 class ModelSpec(Spec):
     """Base class of models as settings: of point models and of generative models."""
 
-    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    registry: ClassVar[SpecRegistry[Any] | None] = REGISTRY
     namespace: ClassVar[str] = "rg.models."
 
     @abc.abstractmethod

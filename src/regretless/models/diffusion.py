@@ -25,7 +25,6 @@ FREQUENCIES = 4
 LOSS_DRAWS = 16
 BETA_FIRST, BETA_LAST = 1e-4, 0.02
 
-
 Sampler = Literal["ddim", "ddpm"]
 
 
@@ -85,9 +84,7 @@ def path(train_steps: int, sample_steps: int, sampler: Sampler = "ddim") -> Path
     kept = schedule(train_steps).kept[times]
     following = np.append(kept[1:], 1.0)
     keep = np.sqrt(following / kept)
-    if sampler == "ddim":
-        return Path(times, keep, np.sqrt(1.0 - following) - keep * np.sqrt(1.0 - kept), np.zeros(len(times)))
-    variance = (1.0 - following) / (1.0 - kept) * (1.0 - kept / following)
+    variance = (sampler == "ddpm") * (1.0 - following) / (1.0 - kept) * (1.0 - kept / following)
     add = np.sqrt(1.0 - following - variance) - keep * np.sqrt(1.0 - kept)
     return Path(times, keep, add, np.sqrt(variance))
 
@@ -129,9 +126,6 @@ class DiffusionModel(GenerativeModel):
         self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
         return with_pullback(self._denoise, params, context, noise)
-
-    def log_density(self, params: Denoiser, context: Context, cost: Cost) -> None:
-        return None
 
     def draw_loss(self, key: Key) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
         return self.draw_times(key, 0 if self.weights == "root" else 1)

@@ -78,15 +78,8 @@ class Couplings(Transform):
             fan_in = self.dim + self.features
             first = networks.uniform_layer(wide, passed + self.features, 2 * self.width, fan_in)
             both = networks.uniform_layer(out, self.width, 2 * changed, self.width)
-            layers.append(
-                Coupling(
-                    first.weight[:passed],
-                    first.weight[passed:],
-                    first.bias,
-                    networks.Dense(both.weight[:, :changed], both.bias[:changed]),
-                    networks.Dense(both.weight[:, changed:], both.bias[changed:]),
-                )
-            )
+            scale, shift = map(networks.Dense, jnp.split(both.weight, 2, axis=1), jnp.split(both.bias, 2))
+            layers.append(Coupling(first.weight[:passed], first.weight[passed:], first.bias, scale, shift))
         return single(layers)
 
     def forward(self, params: list[Coupling], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
@@ -166,9 +159,6 @@ class FlowModel(GenerativeModel):
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""]:
         z, log_volume = self.transform.inverse(params, alike(params, context), alike(params, cost))
         return -0.5 * jnp.sum(jnp.square(z)) - 0.5 * self.dim * math.log(2.0 * math.pi) - log_volume
-
-    def draw_loss(self, key: Key) -> None:
-        return None
 
     def loss(self, params: Params, context: Context, cost: Cost, drawn: Any = None) -> Float[Array, ""]:
         share = 1.0 if len(self.context_shape) == 1 else 1.0 / self.dim

@@ -21,9 +21,6 @@ from regretless.types import Context, Cost, Key
 class GaussianModel(PointModel):
     """Base class of the Gaussian models, which differ in ``init`` and ``mean``."""
 
-    def draw(self, key: Key) -> Cost:
-        return draws.normal(key, (self.dim,))
-
     def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
         return self.mean(params, context) + self.scale * noise
 

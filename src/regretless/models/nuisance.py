@@ -1,7 +1,6 @@
 """The nuisance ``f_φ(x) ≈ E[c|x]``: a point regression of the cost, fitted on what the feedback shows of it.
 
-Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``. ``MLPNuisance`` is what the published runs
-use; ``LinearNuisance`` is the class of the theorems (Algorithm 1: projected SGD on ``‖v − H(w) f_φ(x)‖²``).
+Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``.
 """
 
 import abc
@@ -15,7 +14,7 @@ from pydantic import Field
 
 import regretless.models.networks as networks
 from regretless.problem import Problem
-from regretless.registry import Registry
+from regretless.registry import SpecRegistry
 from regretless.schedules import RateSpec, shifted_inverse
 from regretless.spec import Spec
 from regretless.types import Context, Cost, Feedback, Key
@@ -94,23 +93,18 @@ class MLPNuisanceModel(Nuisance):
         if len(self.context_shape) == 2:
             cotangent = cotangent[:, None]
         factors = networks.backward(state.layers, inputs, cotangent)
+        grads = [networks.gradient(factor) for factor in factors]
+        norm = networks.tree_norm(grads)
         if len(self.context_shape) == 1:
             # One sample: ‖h δᵀ‖ = ‖h‖‖δ‖, so that the gradient itself never has to be stored.
             norm = jnp.sqrt(sum(jnp.sum(jnp.square(d)) * (1.0 + jnp.sum(jnp.square(h))) for h, d in factors))
-            grads = [networks.gradient(factor) for factor in factors]
-        else:
-            grads = [networks.gradient(factor) for factor in factors]
-            norm = networks.tree_norm(grads)
         count = state.adam.count + 1
         rate = self._cast(shifted_inverse(jnp.asarray(self.lr), count, self.rate_offset, self.rate_start))
         scale = networks.clip_factor(norm, self._cast(self.clip))
         if self.optimiser == "sgd":
             layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
-            return (
-                prediction,
-                MLPState(layers, networks.AdamState(state.adam.first, state.adam.second, count)),
-                norm,
-            )
+            adam = networks.AdamState(state.adam.first, state.adam.second, count)
+            return prediction, MLPState(layers, adam), norm
         layers, adam = networks.adam_step(state.layers, state.adam, grads, rate, scale)
         return prediction, MLPState(layers, adam), norm
 
@@ -149,46 +143,10 @@ class MLPNuisanceModel(Nuisance):
         return output.reshape(-1).astype(jnp.result_type(float)), inputs
 
 
-class PhiState(eqx.Module):
-    """``φ`` and the number of steps taken."""
-
-    phi: Float[Array, "..."]
-    count: Int[Array, ""]
-
-
-class LinearNuisanceModel(Nuisance):
-    """``f_φ(x) = φ x`` (``X φ`` for feature rows) with ``‖φ‖ ≤ radius``, by projected SGD on ``‖v − H f_φ(x)‖²``.
-
-    Step sizes of the paper's Proposition on nuisance regret: ``rule="adaptive"`` is ``η_t = lr / t`` with ``lr = 1/λ``,
-    ``rule="constant"`` is ``η_t = lr``.
-    """
-
-    radius: Float[Array, ""]
-    rule: Literal["adaptive", "constant"] = eqx.field(static=True)
-
-    def init(self, key: Key) -> PhiState:
-        features = self.context_shape[-1]
-        shape = (self.dim, features) if len(self.context_shape) == 1 else (features,)
-        return PhiState(jnp.zeros(shape), jnp.zeros((), jnp.int32))
-
-    def predict(self, state: PhiState, context: Context) -> Cost:
-        return state.phi @ context if len(self.context_shape) == 1 else context @ state.phi
-
-    def step(self, state: PhiState, context: Context, feedback: Feedback) -> tuple[PhiState, Float[Array, ""]]:
-        cotangent = feedback.sum_gradient(self.predict(state, context))
-        grad = jnp.outer(cotangent, context) if len(self.context_shape) == 1 else cotangent @ context
-        count = state.count + 1
-        step = self.lr / count if self.rule == "adaptive" else self.lr
-        phi = state.phi - step * grad
-        norm = networks.tree_norm(phi)
-        phi = phi * jnp.minimum(1.0, self.radius / jnp.maximum(norm, 1e-30))
-        return PhiState(phi, count), networks.tree_norm(grad)
-
-
-REGISTRY: Registry[type["NuisanceSpec"]] = Registry(
+REGISTRY: SpecRegistry["NuisanceSpec"] = SpecRegistry(
     "nuisance",
     "nuisances",
-    {"mlp": "regretless.models.nuisance:MLPNuisance", "linear": "regretless.models.nuisance:LinearNuisance"},
+    {"mlp": "regretless.models.nuisance:MLPNuisance"},
     ("registry", "build"),
     "a subclass of regretless.models.NuisanceSpec",
 )
@@ -203,7 +161,7 @@ class NuisanceSpec(Spec):
         η_0 of φ.
     """
 
-    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    registry: ClassVar[SpecRegistry[Any] | None] = REGISTRY
     namespace: ClassVar[str] = "rg.models."
 
     lr: float = Field(default=0.01, ge=0)
@@ -244,22 +202,3 @@ class MLPNuisance(NuisanceSpec, RateSpec):
     def build(self, problem: Problem) -> MLPNuisanceModel:
         """Return the regression for a problem."""
         return MLPNuisanceModel(**self._shape(problem), **self.hyperparameters())
-
-
-class LinearNuisance(NuisanceSpec):
-    """The nuisance of the theorems: linear in the context, by projected SGD.
-
-    Parameters
-    ----------
-    rule : {"adaptive", "constant"}, default "adaptive"
-        Step sizes ``lr / t``, or ``lr`` throughout.
-    radius : float, default 10000.0
-        Of the ball that the coefficients are projected on.
-    """
-
-    rule: Literal["adaptive", "constant"] = "adaptive"
-    radius: float = Field(default=1e4, gt=0)
-
-    def build(self, problem: Problem) -> LinearNuisanceModel:
-        """Return the regression for a problem."""
-        return LinearNuisanceModel(**self._shape(problem), **self.hyperparameters())

@@ -8,11 +8,11 @@
 [1.0, 0.0, 1.0, 0.0]
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regretless.errors import OracleError
 from regretless.oracles.base import MaskedOracle, Oracle, TraceableOracle, check
-from regretless.registry import Registry, lazy_attribute
+from regretless.registry import Registry, lazy_exports
 
 if TYPE_CHECKING:
     from regretless.oracles.callback import ExternalOracle as external
@@ -25,38 +25,6 @@ if TYPE_CHECKING:
     from regretless.oracles.plant import SchedulingOracle as scheduling
     from regretless.oracles.selection import PricingOracle as pricing
     from regretless.oracles.selection import TopKOracle as top_k
-
-REGISTRY: Registry[type[Oracle]] = Registry(
-    "oracle",
-    "oracles",
-    {
-        "top_k": "regretless.oracles.selection:TopKOracle",
-        "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
-        "assignment": "regretless.oracles.matching:AssignmentOracle",
-        "pricing": "regretless.oracles.selection:PricingOracle",
-        "milp": "regretless.oracles.mixed_integer:MilpOracle",
-        "scheduling": "regretless.oracles.plant:SchedulingOracle",
-        "external": "regretless.oracles.callback:ExternalOracle",
-    },
-)
-"""The classes of oracles by name."""
-
-
-_LOCATIONS = {
-    "Plant": "regretless.oracles.plant:Plant",
-    "PlantTask": "regretless.oracles.plant:PlantTask",
-    "from_pyepo": "regretless.oracles.callback:from_pyepo",
-    "grid_edges": "regretless.oracles.dag:grid_edges",
-}
-
-
-def __getattr__(name: str) -> Any:
-    return REGISTRY[name] if name in REGISTRY.built_in_names else lazy_attribute(__name__, _LOCATIONS, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
-
 
 __all__ = [
     "REGISTRY",
@@ -77,3 +45,28 @@ __all__ = [
     "shortest_path",
     "top_k",
 ]
+
+_LOCATIONS = {
+    "top_k": "regretless.oracles.selection:TopKOracle",
+    "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
+    "assignment": "regretless.oracles.matching:AssignmentOracle",
+    "pricing": "regretless.oracles.selection:PricingOracle",
+    "milp": "regretless.oracles.mixed_integer:MilpOracle",
+    "scheduling": "regretless.oracles.plant:SchedulingOracle",
+    "external": "regretless.oracles.callback:ExternalOracle",
+}
+
+REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", _LOCATIONS)
+"""The classes of oracles by name."""
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    __all__,
+    {
+        **_LOCATIONS,
+        "Plant": "regretless.oracles.plant:Plant",
+        "PlantTask": "regretless.oracles.plant:PlantTask",
+        "from_pyepo": "regretless.oracles.callback:from_pyepo",
+        "grid_edges": "regretless.oracles.dag:grid_edges",
+    },
+)

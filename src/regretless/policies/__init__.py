@@ -11,11 +11,10 @@
 1
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regretless.policies.base import REGISTRY, Answer, AskingPolicy, Policy, PolicySpec, Question
-from regretless.registry import lazy_attribute
+from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless.policies.adaptive.ensemble import Ensemble
@@ -51,47 +50,16 @@ __all__ = [
     "register",
 ]
 
-_LOCATIONS = {
-    **REGISTRY.locations,
-    "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",
-    "MixingWeight": "regretless.schedules:MixingWeight",
-    "Scaled": "regretless.policies.scaling:Scaled",
-    "Unscaled": "regretless.policies.scaling:Unscaled",
-    "build_policy": "regretless.policies.scaling:build_policy",
-}
-
-
-def parse(name: str, settings: Mapping[str, Any] | None = None) -> PolicySpec:
-    """Return a policy's specification from its name.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``REGISTRY``, such as ``"dfhpg"``.
-    settings : mapping, optional
-        Settings by dotted name: ``"surrogate"`` chooses a part, ``"surrogate.draws"`` is a setting of it.
-
-    Raises
-    ------
-    SettingsError
-        If the name or a setting is unknown, or a value cannot be used.
-
-    Examples
-    --------
-    >>> import regretless as rg
-    >>> rg.policies.parse("dfhpg", {"surrogate": "imle", "surrogate.draws": 20})
-    rg.policies.DFHPG(surrogate=rg.surrogates.IMLE(draws=20))
-    """
-    spec: PolicySpec = REGISTRY.parse(name, settings)
-    return spec
-
-
-register = REGISTRY.register
-
-
-def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, _LOCATIONS, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+parse, register = REGISTRY.parse, REGISTRY.register
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    __all__,
+    {
+        **REGISTRY.locations,
+        "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",
+        "MixingWeight": "regretless.schedules:MixingWeight",
+        "Scaled": "regretless.policies.scaling:Scaled",
+        "Unscaled": "regretless.policies.scaling:Unscaled",
+        "build_policy": "regretless.policies.scaling:build_policy",
+    },
+)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.oracles.base import Oracle
 from regretless.problem import Problem
-from regretless.registry import Registry
+from regretless.registry import SpecRegistry
 from regretless.spec import Spec
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample, Solution, State
 
@@ -116,7 +116,7 @@ class Policy(eqx.Module):
         return {}
 
 
-REGISTRY: Registry[type["PolicySpec"]] = Registry(
+REGISTRY: SpecRegistry["PolicySpec"] = SpecRegistry(
     "policy",
     "policies",
     {
@@ -145,7 +145,7 @@ class PolicySpec(Spec):
     rg.policies.DFHPG(surrogate=rg.surrogates.DBB(lam=5.0))
     """
 
-    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    registry: ClassVar[SpecRegistry[Any] | None] = REGISTRY
     namespace: ClassVar[str] = "rg.policies."
 
     supports_generative: ClassVar[bool] = False
@@ -286,3 +286,8 @@ def measured_rows(problem: Problem, decision: Decision, feedback: Feedback, dtyp
 def with_constant(context: Context) -> Context:
     """Return ``(1, x)``, or ``(1, X)`` row by row."""
     return jnp.concatenate([jnp.ones((*context.shape[:-1], 1), context.dtype), context], axis=-1)
+
+
+def choose(flag: Bool[Array, ""], new: PyTree, old: PyTree) -> Any:
+    """Return the ``new`` tree if ``flag``, else the ``old`` one."""
+    return jax.tree.map(lambda new, old: jnp.where(flag, new, old), new, old)

@@ -29,7 +29,7 @@ from jaxtyping import Array, Bool, Float, Int
 from regretless import draws
 from regretless.errors import SettingsError
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Answer, AskingPolicy, Policy, Question, answer, ask
+from regretless.policies.base import Answer, AskingPolicy, Policy, Question, answer, ask, choose
 from regretless.stats.bayes_linear import RunningRegression, initial_regression
 from regretless.stats.confidence import mixture_radius
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -340,12 +340,12 @@ class Guarded(AskingPolicy):
         before, context, total = state.ledger, decision.context, feedback.total()
         probability = jnp.where(incumbent, jnp.exp(decision.log_density), 1.0)
         keeps = 1.0 - before.policy_probability(self.budget, self.confidence)
-        counted = _select(
+        counted = choose(
             incumbent, before.after_incumbent(context, total, probability), before.after_policy(context, total, keeps)
         )
         steps = jnp.where(decision.sampled(), state.version - decision.version, 0).astype(before.lag.dtype)
-        known = _select(decision.member != 0, counted.after_lag(steps), before.after_other(context, total))
-        return _select(feedback.complete(), known, before)
+        known = choose(decision.member != 0, counted.after_lag(steps), before.after_other(context, total))
+        return choose(feedback.complete(), known, before)
 
     def _diagnostics(self, ledger: Ledger) -> dict[str, Array]:
         """Return the excess, its upper limit, what is allowed, and how far the policy may decide and explore."""
@@ -356,10 +356,6 @@ class Guarded(AskingPolicy):
             "guard_chance": ledger.policy_probability(self.budget, self.confidence),
             "guard_exploration": ledger.exploration_share(self.budget, self.confidence),
         }
-
-
-def _select(flag: Bool[Array, ""], first: Ledger, second: Ledger) -> Ledger:
-    return jax.tree.map(lambda a, b: jnp.where(flag, a, b), first, second)
 
 
 def add_guard(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, confidence: float = 0.95) -> Guarded:

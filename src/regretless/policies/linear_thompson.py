@@ -60,9 +60,7 @@ class LinearThompsonPolicy(Policy):
     intercept_ridge: Float[Array, ""]
     slope_ridge: Float[Array, ""]
     clipping: Float[Array, ""]
-    separable: bool = eqx.field(
-        static=True
-    )  # every row measures one coordinate of a context vector's costs: ``d`` blocks
+    separable: bool = eqx.field(static=True)  # every row measures one coordinate, from a context vector: ``d`` blocks
     support: int | None = eqx.field(static=True)  # a promise: decisions have at most this many non-zero entries
     refreshed: int = eqx.field(static=True)  # coordinates of the ridge that are brought up to date at each step
 

@@ -41,7 +41,7 @@ class RegressionPolicy(Policy):
     """
 
     model: PointModel
-    rate: Float[Array, ""]
+    policy_lr: Float[Array, ""]
     rate_offset: Float[Array, ""]
     rate_start: Float[Array, ""]
     clip: Float[Array, ""]
@@ -72,7 +72,7 @@ class RegressionPolicy(Policy):
         grad = self.model.pullback(state.theta, decision.context, self._slope(prediction, decision, feedback))
         norm = networks.tree_norm(grad)
         version = state.version + 1
-        rate = shifted_inverse(self.rate, version, self.rate_offset, self.rate_start)
+        rate = shifted_inverse(self.policy_lr, version, self.rate_offset, self.rate_start)
         theta = networks.sgd_step(state.theta, grad, rate, self.clip)
         y = feedback.total()
         info = Info(y - prediction @ decision.w, y, feedback.complete(), jnp.isfinite(norm), {"gradient_norm": norm})
@@ -115,17 +115,9 @@ class RegressionSpec(PolicySpec, RateSpec):
 
     def assemble(self, problem: Problem, scale: float, epsilon: float, likelihood: bool = False) -> RegressionPolicy:
         """Return the regression that explores by σ (``scale``) and ``epsilon``."""
-        return RegressionPolicy(
-            problem,
-            self.model.build(problem.dim, problem.context_shape),
-            number(self.policy_lr),
-            number(self.rate_offset),
-            number(self.rate_start),
-            number(self.clip),
-            number(scale),
-            number(epsilon),
-            "likelihood" if likelihood else self.loss,
-        )
+        model, loss = self.model.build(problem.dim, problem.context_shape), "likelihood" if likelihood else self.loss
+        rates = {name: number(getattr(self, name)) for name in ("policy_lr", "rate_offset", "rate_start", "clip")}
+        return RegressionPolicy(problem, model, **rates, scale=number(scale), epsilon=number(epsilon), loss=loss)
 
 
 class Greedy(RegressionSpec):

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -280,14 +280,8 @@ class Unscaled(PolicySpec):
 
     policy: PolicySpec
 
-    if not TYPE_CHECKING:
-
-        def __init__(self, policy: PolicySpec | str) -> None:
-            super().__init__(policy=policy)
-
-    else:
-
-        def __init__(self, policy: PolicySpec) -> None: ...
+    def __init__(self, policy: PolicySpec | str) -> None:
+        super().__init__(policy=policy)  # type: ignore[call-arg]
 
     def unused(self, problem: Problem) -> dict[str, str]:
         return {f"policy.{name}": reason for name, reason in self.policy.unused(problem).items()}

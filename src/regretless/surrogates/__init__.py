@@ -11,10 +11,9 @@ set.
 [2.0, -2.0, 0.0]
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from regretless.registry import lazy_attribute
+from regretless.registry import lazy_exports
 from regretless.surrogates.base import REGISTRY, Surrogate, SurrogateSpec
 
 if TYPE_CHECKING:
@@ -59,38 +58,5 @@ __all__ = [
     "register",
 ]
 
-
-def parse(name: str, settings: Mapping[str, Any] | None = None) -> SurrogateSpec:
-    """Return a surrogate's specification from its name.
-
-    Parameters
-    ----------
-    name : str
-        A key of ``REGISTRY``, such as ``"dbb"``.
-    settings : mapping, optional
-        Its settings by name.
-
-    Raises
-    ------
-    SettingsError
-        If the name or a setting is unknown, or a value cannot be used.
-
-    Examples
-    --------
-    >>> import regretless as rg
-    >>> rg.surrogates.parse("dbb", {"lam": 5})
-    rg.surrogates.DBB(lam=5.0)
-    """
-    spec: SurrogateSpec = REGISTRY.parse(name, settings)
-    return spec
-
-
-register = REGISTRY.register
-
-
-def __getattr__(name: str) -> Any:
-    return lazy_attribute(__name__, REGISTRY.locations, name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+parse, register = REGISTRY.parse, REGISTRY.register
+__getattr__, __dir__ = lazy_exports(__name__, __all__, REGISTRY.locations)

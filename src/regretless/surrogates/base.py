@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from regretless.oracles.base import Oracle
-from regretless.registry import Registry
+from regretless.registry import SpecRegistry
 from regretless.spec import Spec
 from regretless.types import Cost, Instance, Key
 
@@ -124,7 +124,7 @@ class Surrogate(eqx.Module):
         return self.finish(memory, prediction, target, noise, solutions, feasible)
 
 
-REGISTRY: Registry[type["SurrogateSpec"]] = Registry(
+REGISTRY: SpecRegistry["SurrogateSpec"] = SpecRegistry(
     "surrogate",
     "surrogates",
     {
@@ -156,9 +156,19 @@ REGISTRY: Registry[type["SurrogateSpec"]] = Registry(
 class SurrogateSpec(Spec):
     """Base class of surrogates as settings: subclass it, list the settings as fields and write ``build``."""
 
-    registry: ClassVar[Registry[Any] | None] = REGISTRY
+    registry: ClassVar[SpecRegistry[Any] | None] = REGISTRY
     namespace: ClassVar[str] = "rg.surrogates."
 
     @abc.abstractmethod
     def build(self, oracle: Oracle) -> Surrogate:
         """Return the surrogate on the feasible set of an oracle."""
+
+
+class FieldSpec(SurrogateSpec):
+    """Base class of surrogates whose settings are the fields of ``surrogate``, what they build."""
+
+    surrogate: ClassVar[type[Surrogate]]
+
+    def build(self, oracle: Oracle) -> Surrogate:
+        """Return the gradient on a feasible set."""
+        return self.surrogate(oracle, **self.hyperparameters())

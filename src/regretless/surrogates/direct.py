@@ -1,14 +1,13 @@
 """Surrogates made of at most two solves: squared error, SPO+, differentiated black boxes, perturbation gradients."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field
 
-from regretless.oracles.base import Oracle
-from regretless.surrogates.base import TINY, Memory, Rows, Surrogate, SurrogateSpec
+from regretless.surrogates.base import TINY, FieldSpec, Memory, Rows, Surrogate
 from regretless.types import Cost
 
 
@@ -22,12 +21,10 @@ class MSESurrogate(Surrogate):
         return 2.0 * (prediction - target)
 
 
-class MSE(SurrogateSpec):
+class MSE(FieldSpec):
     """Squared error ``‖ĉ − c‖²``, the prediction-focused yardstick; gradient ``2 (ĉ − c)``."""
 
-    def build(self, oracle: Oracle) -> MSESurrogate:
-        """Return the gradient on a feasible set."""
-        return MSESurrogate(oracle)
+    surrogate: ClassVar[type[Surrogate]] = MSESurrogate
 
 
 class SPOPlusSurrogate(Surrogate):
@@ -41,15 +38,13 @@ class SPOPlusSurrogate(Surrogate):
         return 2.0 * (best - pessimistic)
 
 
-class SPOPlus(SurrogateSpec):
+class SPOPlus(FieldSpec):
     """SPO+ loss (Elmachtoub & Grigas, 2022); gradient ``2 (w*(c) − w*(2ĉ − c))``.
 
     Loss: ``max over w in S of (c − 2ĉ)·w + 2 ĉ·w*(c) − c·w*(c)``, an upper bound of the regret ``c·w*(ĉ) − c·w*(c)``.
     """
 
-    def build(self, oracle: Oracle) -> SPOPlusSurrogate:
-        """Return the gradient on a feasible set."""
-        return SPOPlusSurrogate(oracle)
+    surrogate: ClassVar[type[Surrogate]] = SPOPlusSurrogate
 
 
 class MSESPOPlusSurrogate(SPOPlusSurrogate):
@@ -63,7 +58,7 @@ class MSESPOPlusSurrogate(SPOPlusSurrogate):
         return self.share * self.factor * (prediction - target) + (1.0 - self.share) * spo_plus
 
 
-class MSESPOPlus(SurrogateSpec):
+class MSESPOPlus(FieldSpec):
     """Squared error mixed with SPO+; gradient ``β · 2 (ĉ − c) + (1 − β) · spo_plus``.
 
     Parameters
@@ -77,9 +72,7 @@ class MSESPOPlus(SurrogateSpec):
     share: float = Field(default=0.5, ge=0, le=1)
     factor: float = Field(default=2.0, gt=0)
 
-    def build(self, oracle: Oracle) -> MSESPOPlusSurrogate:
-        """Return the gradient on a feasible set."""
-        return MSESPOPlusSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = MSESPOPlusSurrogate
 
 
 class DBBSurrogate(Surrogate):
@@ -95,7 +88,7 @@ class DBBSurrogate(Surrogate):
         return (perturbed - plain) / (self.lam + TINY)
 
 
-class DBB(SurrogateSpec):
+class DBB(FieldSpec):
     """Differentiation of black boxes (Vlastelica et al., 2020); gradient ``(w*(ĉ + λ c) − w*(ĉ)) / λ``.
 
     The paper's appendix prints it with the opposite sign, which ascends.
@@ -108,9 +101,7 @@ class DBB(SurrogateSpec):
 
     lam: float = Field(default=10.0, gt=0)
 
-    def build(self, oracle: Oracle) -> DBBSurrogate:
-        """Return the gradient on a feasible set."""
-        return DBBSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = DBBSurrogate
 
 
 class NIDSurrogate(MSESurrogate):
@@ -120,12 +111,10 @@ class NIDSurrogate(MSESurrogate):
         return -target
 
 
-class NID(SurrogateSpec):
+class NID(FieldSpec):
     """The negative identity in place of the oracle's derivative (Sahoo et al., 2023); gradient ``−c``."""
 
-    def build(self, oracle: Oracle) -> NIDSurrogate:
-        """Return the gradient on a feasible set."""
-        return NIDSurrogate(oracle)
+    surrogate: ClassVar[type[Surrogate]] = NIDSurrogate
 
 
 class PGSurrogate(Surrogate):
@@ -144,7 +133,7 @@ class PGSurrogate(Surrogate):
         return (ahead - behind) / (width * self.step + TINY)
 
 
-class PG(SurrogateSpec):
+class PG(FieldSpec):
     """Perturbation gradient (Gupta & Huang, 2024); gradient ``(w*(ĉ) − w*(ĉ − σ c)) / σ``.
 
     Loss: ``(V(ĉ) − V(ĉ − σ c)) / σ`` with ``V(c) = min over w in S of c·w``, the backward difference of ``V`` along
@@ -162,6 +151,4 @@ class PG(SurrogateSpec):
     step: float = Field(default=0.1, gt=0)
     difference: Literal["backward", "central"] = "backward"
 
-    def build(self, oracle: Oracle) -> PGSurrogate:
-        """Return the gradient on a feasible set."""
-        return PGSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = PGSurrogate

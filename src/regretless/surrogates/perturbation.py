@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -12,8 +12,7 @@ from jaxtyping import Array, Float
 from pydantic import Field
 
 from regretless import draws
-from regretless.oracles.base import Oracle
-from regretless.surrogates.base import TINY, Memory, Rows, Surrogate, SurrogateSpec
+from regretless.surrogates.base import TINY, FieldSpec, Memory, Rows, Surrogate
 from regretless.types import Cost, Key
 
 GAMMA_TERMS, KAPPA = 10, 5
@@ -50,11 +49,34 @@ def _quantiles(kappa: int) -> np.ndarray:
     return np.where(z < 0, lower, upper) - np.log(GAMMA_TERMS) / kappa
 
 
-class ImplicitSurrogate(Surrogate):
-    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``; subclasses define λ."""
+class PerturbedSurrogate(Surrogate):
+    """Base class of surrogates at ``ĉ + σ ξ`` with ``ξ ~ N(0, I)``."""
 
     spread: Float[Array, ""]
     draws: int = eqx.field(static=True)
+
+    def draw(self, key: Key) -> Float[Array, "n d"]:
+        return draws.normal(key, (self.draws, self.oracle.dim))
+
+
+class PerturbedSpec(FieldSpec):
+    """Base class of the perturbed losses: the noise and the number of draws.
+
+    Parameters
+    ----------
+    spread : float, default 1.0
+        σ, size of the noise.
+    draws : int, default 10
+        M, draws of the noise in each call.
+    """
+
+    spread: float = Field(default=1.0, gt=0)
+    draws: int = Field(default=10, ge=1)
+
+
+class ImplicitSurrogate(PerturbedSurrogate):
+    """Mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``; subclasses define λ."""
+
     noise: Literal["gamma", "normal"] = eqx.field(static=True)
     kappa: int = eqx.field(static=True)
 
@@ -63,8 +85,8 @@ class ImplicitSurrogate(Surrogate):
         """Return λ of this call."""
 
     def draw(self, key: Key) -> Float[Array, "n d"]:
-        shape = (self.draws, self.oracle.dim)
-        return sum_of_gamma(key, shape, self.kappa) if self.noise == "gamma" else draws.normal(key, shape)
+        noise = functools.partial(sum_of_gamma, kappa=self.kappa) if self.noise == "gamma" else draws.normal
+        return noise(key, (self.draws, self.oracle.dim))
 
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
         plain = prediction + self.spread * noise
@@ -75,23 +97,17 @@ class ImplicitSurrogate(Surrogate):
         return jnp.mean(perturbed - plain, axis=0) / (self.step_size(memory, prediction, target) + TINY)
 
 
-class ImplicitSpec(SurrogateSpec):
-    """Base class of implicit maximum likelihood: the noise and the number of draws.
+class ImplicitSpec(PerturbedSpec):
+    """Base class of implicit maximum likelihood: the noise.
 
     Parameters
     ----------
-    spread : float, default 1.0
-        σ, size of the noise.
-    draws : int, default 10
-        M, draws of the noise in each call.
     noise : {"gamma", "normal"}, default "gamma"
         Sum-of-Gamma noise, or ``N(0, I)`` as the paper writes.
     kappa : int, default 5
         κ of the sum-of-Gamma noise.
     """
 
-    spread: float = Field(default=1.0, gt=0)
-    draws: int = Field(default=10, ge=1)
     noise: Literal["gamma", "normal"] = "gamma"
     kappa: int = Field(default=KAPPA, ge=1)
 
@@ -119,9 +135,7 @@ class IMLE(ImplicitSpec):
 
     lam: float = Field(default=10.0, gt=0)
 
-    def build(self, oracle: Oracle) -> IMLESurrogate:
-        """Return the gradient on a feasible set."""
-        return IMLESurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = IMLESurrogate
 
 
 class AIMLEMemory(eqx.Module):
@@ -175,34 +189,7 @@ class AIMLE(ImplicitSpec):
     step: float = Field(default=1e-3, ge=0)
     decay: float = Field(default=0.9, ge=0, lt=1)
 
-    def build(self, oracle: Oracle) -> AIMLESurrogate:
-        """Return the gradient on a feasible set."""
-        return AIMLESurrogate(oracle, **self.hyperparameters())
-
-
-class PerturbedSurrogate(Surrogate):
-    """Base class of surrogates at ``ĉ + σ ξ`` with ``ξ ~ N(0, I)``."""
-
-    spread: Float[Array, ""]
-    draws: int = eqx.field(static=True)
-
-    def draw(self, key: Key) -> Float[Array, "n d"]:
-        return draws.normal(key, (self.draws, self.oracle.dim))
-
-
-class PerturbedSpec(SurrogateSpec):
-    """Base class of the perturbed losses: the noise and the number of draws.
-
-    Parameters
-    ----------
-    spread : float, default 1.0
-        σ, size of the noise.
-    draws : int, default 10
-        M, draws of the noise in each call.
-    """
-
-    spread: float = Field(default=1.0, gt=0)
-    draws: int = Field(default=10, ge=1)
+    surrogate: ClassVar[type[Surrogate]] = AIMLESurrogate
 
 
 class PFYLSurrogate(PerturbedSurrogate):
@@ -221,9 +208,7 @@ class PFYL(PerturbedSpec):
     Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
     """
 
-    def build(self, oracle: Oracle) -> PFYLSurrogate:
-        """Return the gradient on a feasible set."""
-        return PFYLSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = PFYLSurrogate
 
 
 class DPOSurrogate(PerturbedSurrogate):
@@ -242,6 +227,4 @@ class DPO(PerturbedSpec):
     An unbiased estimate of the gradient of the smoothed task cost ``E c·w*(ĉ + σ ξ)``, ξ ~ N(0, I).
     """
 
-    def build(self, oracle: Oracle) -> DPOSurrogate:
-        """Return the gradient on a feasible set."""
-        return DPOSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = DPOSurrogate

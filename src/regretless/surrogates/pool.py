@@ -5,7 +5,7 @@ target's decision should be cheaper than the pool's others (Mulamba et al., 2021
 """
 
 import abc
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless.oracles.base import Oracle
-from regretless.surrogates.base import Rows, Surrogate, SurrogateSpec
+from regretless.surrogates.base import FieldSpec, Rows, Surrogate
 from regretless.types import Cost
 
 SIZE = 128
@@ -123,7 +122,7 @@ class PooledSurrogate(Surrogate):
         return self.slope(memory, prediction, target, solutions[0])
 
 
-class PooledSpec(SurrogateSpec):
+class PooledSpec(FieldSpec):
     """Base class of the surrogates with a pool of decisions.
 
     Parameters
@@ -149,9 +148,7 @@ class PointwiseLTR(PooledSpec):
     Loss: ``(1/|P|) Σ ((ĉ − c)·w)²``.
     """
 
-    def build(self, oracle: Oracle) -> PointwiseLTRSurrogate:
-        """Return the gradient on a feasible set."""
-        return PointwiseLTRSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = PointwiseLTRSurrogate
 
 
 class PairwiseDiffSurrogate(PooledSurrogate):
@@ -172,9 +169,7 @@ class PairwiseDiff(PooledSpec):
     ``R`` the pool without ``w_b``; of decisions with exactly equal target cost only the oldest counts.
     """
 
-    def build(self, oracle: Oracle) -> PairwiseDiffSurrogate:
-        """Return the gradient on a feasible set."""
-        return PairwiseDiffSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = PairwiseDiffSurrogate
 
 
 class PairwiseLTRSurrogate(PooledSurrogate):
@@ -208,9 +203,7 @@ class PairwiseLTR(PooledSpec):
     margin: float = Field(default=0.0, ge=0)
     reduction: Literal["mean", "sum"] = "mean"
 
-    def build(self, oracle: Oracle) -> PairwiseLTRSurrogate:
-        """Return the gradient on a feasible set."""
-        return PairwiseLTRSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = PairwiseLTRSurrogate
 
 
 class ListwiseLTRSurrogate(PooledSurrogate):
@@ -236,9 +229,7 @@ class ListwiseLTR(PooledSpec):
 
     temperature: float = Field(default=1.0, gt=0)
 
-    def build(self, oracle: Oracle) -> ListwiseLTRSurrogate:
-        """Return the gradient on a feasible set."""
-        return ListwiseLTRSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = ListwiseLTRSurrogate
 
 
 def _repeated(pool: Pool, costs: Float[Array, " size"]) -> Bool[Array, " size"]:
@@ -261,9 +252,7 @@ class NCE(PooledSpec):
     Loss: ``(1/|P|) Σ ĉ·(w*(c) − w)``.
     """
 
-    def build(self, oracle: Oracle) -> NCESurrogate:
-        """Return the gradient on a feasible set."""
-        return NCESurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = NCESurrogate
 
 
 class NCEC(NCE):
@@ -286,9 +275,7 @@ class ContrastiveMAP(PooledSpec):
     Loss: ``max over the pool of ĉ·(w*(c) − w)``.
     """
 
-    def build(self, oracle: Oracle) -> ContrastiveMAPSurrogate:
-        """Return the gradient on a feasible set."""
-        return ContrastiveMAPSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = ContrastiveMAPSurrogate
 
 
 class MAPCSurrogate(PooledSurrogate):
@@ -307,9 +294,7 @@ class MAPC(PooledSpec):
     Loss: ``max over the pool of (ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(ĉ − c)`` to the pool.
     """
 
-    def build(self, oracle: Oracle) -> MAPCSurrogate:
-        """Return the gradient on a feasible set."""
-        return MAPCSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = MAPCSurrogate
 
 
 class SPOCachingSurrogate(PooledSurrogate):
@@ -329,6 +314,4 @@ class SPOCaching(PooledSpec):
     appendix prints the gradient with the opposite sign.
     """
 
-    def build(self, oracle: Oracle) -> SPOCachingSurrogate:
-        """Return the gradient on a feasible set."""
-        return SPOCachingSurrogate(oracle, **self.hyperparameters())
+    surrogate: ClassVar[type[Surrogate]] = SPOCachingSurrogate

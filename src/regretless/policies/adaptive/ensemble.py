@@ -5,7 +5,6 @@ bypass; the loss of a measured row is ``((prediction − value) / (|value| + |pr
 that rare large costs do not rule the fit. The mean of the networks is solved, without exploration.
 """
 
-import math
 from typing import ClassVar
 
 import equinox as eqx
@@ -17,9 +16,8 @@ from pydantic import Field
 import regretless.models.networks as networks
 from regretless import draws, replay
 from regretless.models.networks import BypassNetwork, Weights
-from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.base import Policy, PolicySpec, choose
 from regretless.problem import Problem
-from regretless.spec import number
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 RANDOM_ROUNDS = 2
@@ -60,7 +58,7 @@ class EnsemblePolicy(Policy):
 
     def init(self, key: Key) -> EnsembleState:
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
-        example = self._record(self.problem.example_decision(), self.problem.example_feedback())
+        example = _record(self.problem, self.problem.example_decision(), self.problem.example_feedback())
         memory = replay.empty(example, self.capacity)
         size, version = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
         return EnsembleState(weights, networks.adam_init(weights), memory, size, version)
@@ -70,7 +68,7 @@ class EnsemblePolicy(Policy):
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
         new = weights, networks.adam_init(weights), jnp.zeros_like(state.memory.added)
         old = state.weights, state.adam, state.memory.added
-        weights, adam, added = jax.tree.map(lambda new, old: jnp.where(flag, new, old), new, old)
+        weights, adam, added = choose(flag, new, old)
         return EnsembleState(weights, adam, replay.Replay(state.memory.records, added), state.size, state.version)
 
     def mean(self, state: EnsembleState, context: Context) -> Cost:
@@ -85,7 +83,7 @@ class EnsemblePolicy(Policy):
         self, key: Key, state: EnsembleState, decision: Decision, feedback: Feedback
     ) -> tuple[EnsembleState, Info]:
         residual = feedback.total() - self.mean(state, decision.context) @ decision.w
-        record = self._record(decision, feedback)
+        record = _record(self.problem, decision, feedback)
         arrived = jnp.any(record.used)
         memory = state.memory.add(record, arrived)
         value = jnp.sum(jnp.where(record.used, jnp.abs(record.values), 0.0)) / jnp.maximum(jnp.sum(record.used), 1)
@@ -117,9 +115,6 @@ class EnsemblePolicy(Policy):
             return self.steps
         steps = 2 * EARLY_ROUNDS * self.early_steps // (rounds + EARLY_ROUNDS)
         return jnp.clip(steps, self.steps, self.early_steps)
-
-    def _record(self, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
-        return replay.measured_round(self.problem.feedback, self.oracle.support, decision, feedback)
 
 
 class Ensemble(PolicySpec):
@@ -161,11 +156,14 @@ class Ensemble(PolicySpec):
 
     def build(self, problem: Problem) -> EnsemblePolicy:
         """Return the policy for a problem."""
-        numbers = {name: number(getattr(self, name)).astype(jnp.float32) for name in ("lr", "decay", "floor")}
-        sizes = {name: getattr(self, name) for name in ("members", "steps", "early_steps", "batch")}
-        net = BypassNetwork(problem.dim, problem.context_shape, self.width)
-        smallest = EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=1)
-        record = jax.eval_shape(lambda: smallest.init(jax.random.key(0)).memory.records)
-        record_bytes = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))
-        capacity = max(1, min(self.memory, MAX_MEMORY_BYTES // record_bytes))
-        return EnsemblePolicy(problem, **numbers, net=net, **sizes, capacity=capacity)
+        values = self.hyperparameters()
+        values |= {name: values[name].astype(jnp.float32) for name in ("lr", "decay", "floor")}
+        net = BypassNetwork(problem.dim, problem.context_shape, values.pop("width"))
+        record = jax.eval_shape(lambda: _record(problem, problem.example_decision(), problem.example_feedback()))
+        record_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))
+        capacity = max(1, min(values.pop("memory"), MAX_MEMORY_BYTES // record_bytes))
+        return EnsemblePolicy(problem, net=net, capacity=capacity, **values)
+
+
+def _record(problem: Problem, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
+    return replay.measured_round(problem.feedback, problem.oracle.support, decision, feedback)

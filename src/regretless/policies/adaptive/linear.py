@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless import draws
-from regretless.policies.base import MeasuredRows, Policy, measured_rows, measures_coordinates, with_constant
+from regretless.policies.base import MeasuredRows, Policy, choose, measured_rows, measures_coordinates, with_constant
 from regretless.problem import Problem
 from regretless.stats.bayes_linear import NORMAL_MEDIAN, ErrorScale, FlatLevel, LinearPosterior, initial_scale
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -110,7 +110,7 @@ class LinearLearner(Policy):
 
     def reset_if(self, key: Key, state: LinearLearnerState, flag: Bool[Array, ""]) -> LinearLearnerState:
         """Return the state, or if ``flag`` a new one."""
-        return jax.tree.map(lambda new, old: jnp.where(flag, new, old), self.init(key), state)
+        return choose(flag, self.init(key), state)
 
     def mean(self, state: LinearLearnerState, context: Context) -> Cost:
         return self._costs(state, state.posterior.mean, context).astype(float)
@@ -144,7 +144,7 @@ class LinearLearner(Policy):
             after, _ = jax.lax.scan(learn_row, after, measured)
         if self.log:  # a cost without a logarithm is not learned, and ends the learner
             unusable = eqx.tree_at(lambda s: s.usable, state, jnp.asarray(False))
-            after = jax.tree.map(lambda new, old: jnp.where(after.usable, new, old), after, unusable)
+            after = choose(after.usable, after, unusable)
         after = eqx.tree_at(lambda s: s.version, after, state.version + 1)
         finite = jnp.isfinite(jnp.sum(after.posterior.mean) + after.scale.median)
         return after, Info(residual, feedback.total(), feedback.complete(), finite)

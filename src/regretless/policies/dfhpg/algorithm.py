@@ -16,11 +16,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 import regretless.models.networks as networks
 from regretless import draws
-from regretless.models.base import GenerativeModel, Model, Noise, Params, PointModel, Pullback, single
+from regretless.models.base import GenerativeModel, Model, Noise, Params, PointModel, single
 from regretless.models.nuisance import Nuisance
-from regretless.policies.base import Answer, AskingPolicy, Question
+from regretless.policies.base import Answer, AskingPolicy, Question, choose
 from regretless.policies.dfhpg.gradients import (
-    ScenarioBatch,
     ScenarioGradient,
     hybrid,
     moving_average,
@@ -28,7 +27,6 @@ from regretless.policies.dfhpg.gradients import (
     scenario_cotangents,
     scenario_queries,
     score_gradient,
-    surrogate_gradient,
     trust_in_score,
 )
 from regretless.schedules import Mixing, MixingState, shifted_inverse
@@ -69,29 +67,28 @@ class DFHPGPolicy(AskingPolicy):
     """Play ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)``; learn ``θ`` from a score term and a decision-focused plug-in term.
 
     Without a ``surrogate`` it is the plug-in variant; without a ``nuisance`` the whole cost is seen, or
-    ``score_only`` holds (α ≡ 1 with a moving average). Numbers: policy rate ``rate`` (η_0), mixing weight ``mixing``
-    (α), and ``late_clip``, ``late_limit`` for feedback on decisions of earlier parameters. What depends on the kind
-    of model is left to ``PointDFHPG`` and ``GenerativeDFHPG``.
+    ``score_only`` holds (α ≡ 1 with a moving average). Most fields are the settings of that name; what depends on the
+    kind of model is left to ``PointDFHPG`` and ``GenerativeDFHPG``.
     """
 
     model: eqx.AbstractVar[Model]
     nuisance: Nuisance | None
     surrogate: Surrogate | None
     mixing: Mixing
-    rate: Float[Array, ""]
+    policy_lr: Float[Array, ""]
     rate_offset: Float[Array, ""]
     rate_start: Float[Array, ""]
     clip: Float[Array, ""]
-    momentum: Float[Array, ""]
+    baseline_momentum: Float[Array, ""]
     late_clip: Float[Array, ""]
     late_limit: Float[Array, ""]
     baseline: Literal["moving_average", "nuisance_induced", "none"] = eqx.field(static=True)
-    normalise: bool = eqx.field(static=True)
+    normalize_gradients: bool = eqx.field(static=True)
     score_only: bool = eqx.field(static=True)
     nuisance_at: Literal["after", "before"] = eqx.field(static=True)
     overwrite_seen: bool = eqx.field(static=True)
     plug_in_baseline: bool = eqx.field(static=True)
-    constant_rate: bool = eqx.field(static=True)
+    policy_schedule: Literal["shifted_inverse", "constant"] = eqx.field(static=True)
 
     @abc.abstractmethod
     def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
@@ -181,17 +178,17 @@ class DFHPGPolicy(AskingPolicy):
             plug_in, memory = self.close_branch(self.surrogate, pending, solutions, feasible)
 
         trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
-        g, norms = hybrid(alpha, score, plug_in, self.normalise, trust)
+        g, norms = hybrid(alpha, score, plug_in, self.normalize_gradients, trust)
         version = state.version + 1
-        rate = self.rate
-        if not self.constant_rate:
+        rate = self.policy_lr
+        if self.policy_schedule == "shifted_inverse":
             rate = shifted_inverse(rate, version, self.rate_offset, self.rate_start)
         theta, optimiser = networks.clipped_step(theta, state.optimiser, g, rate, self.clip)  # policy update: θ_{t+1}
 
         mixing = state.mixing
         if self.nuisance is not None:
-            mixing = _where(known, self.mixing.update(mixing, residual, y), mixing)
-        average = jnp.where(known, moving_average(state.average, y, self.momentum), state.average)
+            mixing = choose(known, self.mixing.update(mixing, residual, y), mixing)
+        average = jnp.where(known, moving_average(state.average, y, self.baseline_momentum), state.average)
         finite = jnp.isfinite(norms["mixed_norm"] + pending.phi_norm + residual)
         more = {"alpha": alpha, "baseline": b, "nuisance_norm": pending.phi_norm, "trust": trust, **norms}
         after = DFHPGState(theta, state.phi, mixing, average, memory, version, optimiser)
@@ -210,14 +207,6 @@ class DFHPGPolicy(AskingPolicy):
         return self.nuisance.predict(phi, context)
 
 
-class PointBranch(eqx.Module):
-    """The arguments of the surrogate: prediction, target and noise."""
-
-    prediction: Cost
-    target: Cost
-    noise: Any
-
-
 class PointDFHPG(DFHPGPolicy):
     """DFHPG for a model with a mean; ``at`` says where its surrogate is evaluated."""
 
@@ -230,34 +219,24 @@ class PointDFHPG(DFHPGPolicy):
     def mean(self, state: DFHPGState, context: Context) -> Cost:
         return self.model.mean(state.theta, context)
 
-    def score(
-        self, key: Key, theta: Params, decision: Decision, weight: Float[Array, ""], fresh: Bool[Array, ""]
-    ) -> Params:
+    def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
         return score_gradient(self.model, theta, decision, weight, fresh)
 
     def open_branch(
         self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
-    ) -> tuple[Rows, PointBranch]:
+    ) -> tuple[Rows, Any]:
         prediction = self.model.mean(state.theta, decision.context)
         if self.at == "sample":  # a decision that was not sampled has none
             prediction = jnp.where(decision.sampled(), decision.cost_sample, prediction)
-        point = PointBranch(prediction, target, surrogate.draw(key))
-        return surrogate.queries(state.memory, point.prediction, target, point.noise), point
+        arguments = prediction, target, surrogate.draw(key)
+        return surrogate.queries(state.memory, *arguments), arguments
 
     def close_branch(
         self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
     ) -> tuple[Params, Any]:
-        state, at = pending.state, pending.branch
-        slope, memory = surrogate.finish(state.memory, at.prediction, at.target, at.noise, solutions, feasible)
-        return surrogate_gradient(self.model, state.theta, pending.decision, slope), memory
-
-
-class ScenarioBranch(eqx.Module):
-    """The scenarios with their pullback to θ, the arguments of the surrogate, and the target of the regulariser."""
-
-    pullback: Pullback
-    batch: ScenarioBatch
-    target: Cost
+        state, (prediction, target, noise) = pending.state, pending.branch
+        slope, memory = surrogate.finish(state.memory, prediction, target, noise, solutions, feasible)
+        return self.model.pullback(state.theta, pending.decision.context, slope), memory  # (∇_θ μ_θ(x))ᵀ ∇_ĉ ℓ^sur
 
 
 class GenerativeDFHPG(DFHPGPolicy):
@@ -265,69 +244,55 @@ class GenerativeDFHPG(DFHPGPolicy):
 
     The score term is ``(y − b) ∇_θ log p_θ(ĉ|x)``, with minus the model's loss in place of ``log p_θ`` where there is
     no density. With a surrogate the (1 − α) term is ``κ · surrogate + λ · regulariser``, normalised as one gradient:
-    the surrogate at ``count`` (K) fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh
-    sample. Numbers: ``kappa`` (κ), ``regularisation`` (λ), ``sign`` (−1: costs are handed to a surrogate for
-    maximisation).
+    the surrogate at K fresh scenarios, the regulariser ``∇_θ loss`` at the target ``c̃`` or at a fresh sample. The
+    fields are the settings of ``GenerativeTerm``, with ``sign`` for the orientation.
     """
 
     model: GenerativeModel
-    kappa: Float[Array, ""]
-    regularisation: Float[Array, ""]
+    kappa_dfl: Float[Array, ""]
+    lambda_reg: Float[Array, ""]
     sign: Float[Array, ""]
-    count: int = eqx.field(static=True)
+    scenarios: int = eqx.field(static=True)
     scenario_gradient: ScenarioGradient = eqx.field(static=True)
     regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True)
     optimiser: Literal["adam", "sgd"] = eqx.field(static=True)
 
     def init(self, key: Key) -> DFHPGState:
         state = self.start(key, optimiser=self.optimiser == "adam")
-        return eqx.tree_at(lambda s: s.memory, state, jax.tree.map(_single, state.memory), is_leaf=_is_none)
+        floats, rest = eqx.partition(state.memory, eqx.is_inexact_array)
+        return dataclasses.replace(state, memory=eqx.combine(single(floats), rest))
 
     def mean(self, state: DFHPGState, context: Context) -> Cost:
-        """Return the mean of ``count`` scenarios, with the same noise every time."""
-        noise = draws.normal(jax.random.key(0), (self.count, self.model.dim))
+        """Return the mean of K scenarios, with the same noise every time."""
+        noise = draws.normal(jax.random.key(0), (self.scenarios, self.model.dim))
         costs, _ = self.model.scenarios(state.theta, context, noise)
         return jnp.mean(costs, axis=0).astype(jnp.result_type(float))
 
-    def score(
-        self, key: Key, theta: Params, decision: Decision, weight: Float[Array, ""], fresh: Bool[Array, ""]
-    ) -> Params:
+    def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
         drawn = self.model.draw_loss(jax.random.fold_in(key, SCORE))
         gradient = self.model.loss_gradient(theta, decision.context, decision.cost_sample, drawn)
         return jax.tree.map(lambda g: -weight.astype(g.dtype) * g, gradient)
 
     def open_branch(
         self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
-    ) -> tuple[Rows, ScenarioBranch]:
-        noise = draws.normal(jax.random.fold_in(key, SCENARIOS), (self.count, self.model.dim))
+    ) -> tuple[Rows, Any]:
+        noise = draws.normal(jax.random.fold_in(key, SCENARIOS), (self.scenarios, self.model.dim))
         costs, pullback = self.model.scenarios(state.theta, decision.context, noise)  # ĉ_1 … ĉ_K
         noise_key = jax.random.fold_in(key, SURROGATE)
         variant, memory = self.scenario_gradient, state.memory
         queries, batch = scenario_queries(surrogate, memory, costs, target, noise_key, variant, self.sign)
-        return queries, ScenarioBranch(pullback, batch, target)
+        return queries, (pullback, batch, target)
 
     def close_branch(
         self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
     ) -> tuple[Params, Any]:
-        key, theta, x, branch = pending.key, pending.state.theta, pending.decision.context, pending.branch
-        variant, memory, target = self.scenario_gradient, pending.state.memory, branch.target
+        key, theta, x = pending.key, pending.state.theta, pending.decision.context
+        variant, memory, (pullback, batch, target) = self.scenario_gradient, pending.state.memory, pending.branch
         slopes, memory = scenario_cotangents(
-            surrogate, memory, branch.batch, solutions, feasible, self.count, variant, self.sign
+            surrogate, memory, batch, solutions, feasible, self.scenarios, variant, self.sign
         )
         if self.regulariser_at == "sample":
             target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))
         anchor = self.model.regulariser_gradient(theta, x, target, jax.random.fold_in(key, REGULARISER))
-        kappa, weight = (jnp.asarray(value, slopes.dtype) for value in (self.kappa, self.regularisation))
-        return jax.tree.map(lambda s, r: s + weight * r, branch.pullback(kappa * slopes), anchor), memory
-
-
-def _single(leaf: Array) -> Array:
-    return single(leaf) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
-
-
-def _is_none(leaf: Any) -> bool:
-    return leaf is None
-
-
-def _where(condition: Array, new: Any, old: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
+        kappa, weight = (jnp.asarray(value, slopes.dtype) for value in (self.kappa_dfl, self.lambda_reg))
+        return jax.tree.map(lambda s, r: s + weight * r, pullback(kappa * slopes), anchor), memory

@@ -29,11 +29,6 @@ def score_gradient(
     return jax.tree.map(lambda g: weight * g, score)
 
 
-def surrogate_gradient(model: PointModel, params: Params, decision: Decision, cotangent: Cost) -> Params:
-    """Return ``(∇_θ μ_θ(x))ᵀ ∇_ĉ ℓ^sur``: the surrogate's gradient in the prediction carried back to ``θ``."""
-    return model.pullback(params, decision.context, cotangent)
-
-
 def hybrid(
     alpha: Scalar, score: Params, plug_in: Params, normalise: bool, trust: Scalar
 ) -> tuple[Params, dict[str, Scalar]]:

@@ -1,5 +1,6 @@
 """DFHPG and its two ablations as settings. They are one algorithm with different mixing weights."""
 
+import dataclasses
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -114,35 +115,15 @@ class ScoreTermSpec(PolicySpec, RateSpec):
 
     def assemble(self, problem: Problem, at: Literal["mean", "sample"], **parts: Any) -> DFHPGPolicy:
         """Return the algorithm around a model of either kind; ``parts`` are the remaining fields of ``DFHPGPolicy``."""
-        common: dict[str, Any] = {
-            "problem": problem,
-            "rate": number(self.policy_lr),
-            "rate_offset": number(self.rate_offset),
-            "rate_start": number(self.rate_start),
-            "clip": number(self.clip),
-            "momentum": number(self.baseline_momentum),
-            "late_clip": number(self.late_clip),
-            "late_limit": number(self.late_limit),
-            "normalise": self.normalize_gradients,
-            "constant_rate": self.policy_schedule == "constant",
-            **parts,
-        }
+        fields = {field.name for field in dataclasses.fields(DFHPGPolicy)} - {"model"}
+        common = {name: value for name, value in self.hyperparameters().items() if name in fields} | parts
         if isinstance(self.model, PointModelSpec):
             point = self.model.build(problem.dim, problem.context_shape, self.exploration_scale)
-            return PointDFHPG(model=point, at=at, **common)
+            return PointDFHPG(problem, model=point, at=at, **common)
         assert isinstance(self.model, GenerativeModelSpec)
-        term = self.generative
-        return GenerativeDFHPG(
-            model=self.model.build(problem.dim, problem.context_shape),
-            kappa=number(term.kappa_dfl),
-            regularisation=number(term.lambda_reg),
-            count=term.scenarios,
-            scenario_gradient=term.scenario_gradient,
-            regulariser_at=term.regulariser_at,
-            sign=number(1.0 if term.orientation == "minimise" else -1.0),
-            optimiser=term.optimiser,
-            **common,
-        )
+        model, term = self.model.build(problem.dim, problem.context_shape), self.generative.hyperparameters()
+        sign = number(1.0 if term.pop("orientation") == "minimise" else -1.0)
+        return GenerativeDFHPG(problem, model=model, sign=sign, **term, **common)
 
 
 class DFHPG1(ScoreTermSpec):
@@ -176,7 +157,7 @@ class PlugInTermSpec(ScoreTermSpec):
     variant : {"surrogate", "plug_in"}, default "surrogate"
         The (1 − α) branch of Algorithm 1.
     nuisance : NuisanceSpec, default MLPNuisance()
-        The regression ``f_φ``: the network of the published runs, or the theory's linear class.
+        The regression ``f_φ``, such as the network of the published runs.
     nuisance_at : {"after", "before"}, default "after"
         φ of the (1 − α) branch: after this round's step, or before it as the paper writes.
     overwrite_seen : bool, default True
@@ -229,11 +210,7 @@ class PlugInTermSpec(ScoreTermSpec):
             nuisance=nuisance.build(problem) if self.predicts(problem) else None,
             surrogate=None if plug_in else self.surrogate.build(problem.oracle),
             mixing=alpha.build(),
-            baseline=self.baseline,
             score_only=False,
-            nuisance_at=self.nuisance_at,
-            overwrite_seen=self.overwrite_seen,
-            plug_in_baseline=self.plug_in_baseline,
         )
         if plug_in and not has_density(policy.model):
             raise SettingsError(

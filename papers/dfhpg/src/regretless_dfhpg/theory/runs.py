@@ -18,6 +18,7 @@ from regretless.simulation.programs import Progress, Replicas
 from regretless.simulation.stream import SimulationSpec
 from regretless.types import Context, Decision, Feedback, Info, Instance, Key, Sample
 from regretless_dfhpg.theory import surrogate, world
+from regretless_dfhpg.theory.nuisance import LinearNuisance
 from regretless_dfhpg.theory.statements import Curve, Statement, fitted_slope, mean_interval, two_term_pvalue
 
 Rule = Literal["adaptive", "constant"]
@@ -33,10 +34,7 @@ def policy(
     ``variant`` is the first theorem's plug-in term, or the second's surrogate, evaluated at the sample.
     """
     settings: dict[str, Any] = {
-        "nuisance": "linear",
-        "nuisance.rule": rule,
-        "nuisance.lr": nuisance_rate,
-        "nuisance.radius": world.RADIUS,
+        "nuisance": LinearNuisance(rule=rule, lr=nuisance_rate, radius=world.RADIUS),
         "policy_lr": policy_rate,
         "policy_schedule": "constant",
         "alpha.max": alpha,
