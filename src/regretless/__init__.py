@@ -1,9 +1,8 @@
 """On-policy decision-focused learning: predict costs, solve, act, and learn from the partial feedback you get."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from regretless.registry import lazy_attribute
+from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless import benchmarks, experiments, feedback, models, oracles, policies, simulation, surrogates
@@ -82,12 +81,5 @@ _MODULES = {
 """Public names by module; they are imported when they are used, so that the command answers a typo without JAX."""
 
 _LOCATIONS = {name: f"regretless.{module}:{name}" for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    is_module = name in __all__ and name not in _LOCATIONS
-    return import_module(f"regretless.{name}") if is_module else lazy_attribute(__name__, _LOCATIONS, name)
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+_LOCATIONS |= {name: f"regretless.{name}" for name in __all__ if name not in _LOCATIONS}
+__getattr__, __dir__ = lazy_exports(__name__, [*__all__, "__version__"], _LOCATIONS)

@@ -13,9 +13,10 @@ T = TypeVar("T")
 
 
 def load_attribute(location: str) -> Any:
-    """Import the object at ``"module:attribute"``."""
+    """Import the object at ``"module:attribute"``, or the module of that name."""
     module, _, attribute = location.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    loaded = importlib.import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded
 
 
 def lazy_exports(
