@@ -52,10 +52,10 @@ def test_feature_rows_and_instances():
         ({"costs": COSTS[:, :3]}, "a column per coordinate of the oracle"),
         (
             {"costs": np.where(np.arange(4) == 1, np.nan, COSTS)},
-            r"expected finite numbers in costs, got nan at \(0, 1\)",
+            "costs: expected finite numbers, got nan",
         ),
-        ({"costs": [[1.0], [1.0, 2.0]]}, "all rows of one length"),
-        ({"means": COSTS[:3]}, "expected means of shape"),
+        ({"costs": [[1.0], [1.0, 2.0]]}, "costs: expected numbers, got a list that is no array"),
+        ({"means": COSTS[:3]}, r"means: expected shape \(30, 4\), got \(3, 4\)"),
         ({"instances": np.ones((3, 4), bool)}, "a leading axis of 30 rounds"),
         ({"oracle": "top_k"}, "expected an oracle"),
     ],

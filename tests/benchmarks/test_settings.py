@@ -13,7 +13,7 @@ def test_refuses_what_it_does_not_know():
         benchmarks.parse("topk", {"degre": 2}).build()
     with pytest.raises(SettingsError, match="'degree': Input should be greater than or equal to 1, got 0"):
         benchmarks.parse("topk", {"degree": 0}).build()
-    with pytest.raises(SettingsError, match="expected k ≤ items, got k = 4 of 3 items"):
+    with pytest.raises(SettingsError, match="expected 1 ≤ k ≤ number of items, got k = 4 with 3 items"):
         benchmarks.parse("topk", {"items": 3, "k": 4}).build()
     with pytest.raises(SettingsError, match="expected promotions ≤ levels, got 5 promotions among 4 prices"):
         benchmarks.parse("pricing", {"promotions": 5}).build()

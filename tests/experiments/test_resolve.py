@@ -108,7 +108,7 @@ REFUSED = [
     ({"settings": {"k": 3}}, "unknown setting 'k'; did you mean 'benchmark.k'"),
     ({"settings": {"benchmark.kk": 3}}, "unknown setting 'kk' of benchmark 'topk'; did you mean 'k'"),
     ({"settings": {"benchmark.k": "three"}}, "'k': Input should be a valid integer.* got 'three'"),
-    ({"settings": {"benchmark.k": 99}}, "expected k ≤ items, got k = 99 of 15 items"),
+    ({"settings": {"benchmark.k": 99}}, "expected 1 ≤ k ≤ number of items, got k = 99 with 15 items"),
     ({"settings": {"scaling": "maybe"}}, "'scaling': expected true or false, got 'maybe'"),
     ({"preset": {"policy_rate": 1}}, "unknown setting 'policy_rate' of the preset; did you mean 'policy_lr'"),
     ({"preset": {"model": "flow"}}, "a preset has no 'model': give it as a setting"),

@@ -10,7 +10,7 @@ from jaxtyping import Array, Int
 
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.errors import SettingsError
-from regretless.oracles.base import Oracle
+from regretless.oracles.base import Oracle, check_finite
 from regretless.types import Context, Instance, Key
 
 
@@ -82,7 +82,7 @@ def from_arrays(
     """
     if not isinstance(oracle, Oracle):
         raise SettingsError(f"history: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
-    x, c = _numbers("contexts", contexts), _numbers("costs", costs)
+    x, c = (check_finite(*given).astype(np.float64) for given in (("contexts", contexts), ("costs", costs)))
     dim = oracle.dim
     if x.ndim not in (2, 3) or not x.shape[-1] or (x.ndim == 3 and x.shape[1] != dim):
         raise SettingsError(f"history: expected contexts of shape (rounds, p) or (rounds, {dim}, p), got {x.shape}")
@@ -91,25 +91,12 @@ def from_arrays(
             f"history: expected costs of shape ({len(x)}, {dim}), a row per context and a column per coordinate of the "
             f"oracle, got {c.shape}"
         )
-    mean = None if means is None else _numbers("means", means)
-    if mean is not None and mean.shape != c.shape:
-        raise SettingsError(f"history: expected means of shape {c.shape} like the costs, got {mean.shape}")
+    mean = None if means is None else check_finite("means", means, c.shape).astype(np.float64)
     recorded = jax.tree.map(np.asarray, instances)
     for leaf in jax.tree.leaves(recorded):
         if leaf.shape[:1] != (len(x),):
             raise SettingsError(f"history: expected instances with a leading axis of {len(x)} rounds, got {leaf.shape}")
     return ArraysBenchmark(name, oracle, x.shape[1:], len(x), False, x, c, mean, recorded)
-
-
-def _numbers(name: str, values: Any) -> np.ndarray:
-    try:
-        array = np.array(values, np.float64)
-    except (TypeError, ValueError):
-        raise SettingsError(f"history: expected numbers in {name}, all rows of one length") from None
-    if not np.all(np.isfinite(array)):
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise SettingsError(f"history: expected finite numbers in {name}, got {array[place]} at {place}")
-    return array
 
 
 def _as_float(array: Array) -> Array:

@@ -68,15 +68,13 @@ class EnergyBenchmark(Benchmark):
     prices: np.ndarray  # [days, slots]
     forecast: np.ndarray  # the market's, of the prices
     coefficients: np.ndarray  # of the least-squares predictor
-    instance: str = eqx.field(static=True)
-    split: str = eqx.field(static=True)
     source: str = eqx.field(static=True)
 
     def __init__(self, settings: Energy):
-        instance, split = settings.instance, settings.split
+        instance = settings.instance
         folder = energy_data.find_folder(settings.data_dir)
         plant = _plant(instance, folder)
-        days = energy_data.split_days(_synthetic() if folder is None else _real(folder), split)
+        days = energy_data.split_days(_synthetic() if folder is None else _real(folder), settings.split)
         if plant.slots != days.prices.shape[1]:
             raise SettingsError(
                 f"instance {instance}: expected slots of 30 minutes as in the prices, got {plant.slot_minutes} minutes"
@@ -84,7 +82,6 @@ class EnergyBenchmark(Benchmark):
         super().__init__("energy", SchedulingOracle(plant), days.features.shape[1:], len(days.prices), False)
         self.features, self.prices, self.forecast = days
         self.coefficients = energy_data.least_squares(days)
-        self.instance, self.split = instance, split
         self.source = "synthetic" if folder is None else "real"
 
     @property
@@ -147,7 +144,7 @@ class _PlantFile:
     def __init__(self, path: Path | Traversable):
         self.path, self.number = path, 0
         try:
-            self.lines = path.read_text(encoding="ascii").splitlines()
+            self.lines = path.read_text(encoding="ascii").rstrip().splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"cannot read {path}: {error}") from None
 
@@ -197,10 +194,9 @@ def read_plant(path: Path | Traversable) -> Plant:
             raise file.error(f"task {index}: expected duration, earliest and latest as integers")
         usage = tuple(file.numbers(f"the usages of task {index}", resources))
         tasks.append(PlantTask(int(duration), int(earliest), int(latest), power, usage))
-    for rest in range(file.number, len(file.lines)):
-        if file.lines[rest].strip():
-            file.number = rest + 1
-            raise file.error(f"expected the end of the file after {len(tasks)} tasks, got {file.lines[rest]!r}")
+    if file.number < len(file.lines):
+        file.number += 1
+        raise file.error(f"expected the end of the file after {len(tasks)} tasks, got {file.lines[file.number - 1]!r}")
     plant = Plant(minutes, tuple(capacities), tuple(tasks))
     try:
         check_plant(plant)

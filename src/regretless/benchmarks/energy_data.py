@@ -244,8 +244,7 @@ def fetch(
             except TimeLimitError:
                 raise OSError(f"cannot download {url}: it takes more than {seconds:g} seconds") from None
             except requests.exceptions.RequestException as error:
-                unreachable = isinstance(error, requests.exceptions.ConnectionError | requests.exceptions.Timeout)
-                reason = "the server cannot be reached" if unreachable else str(error)
+                reason = "the server cannot be reached" if error.response is None else str(error)
                 raise OSError(f"cannot download {url}: {reason}") from None
             with files.atomic(folder / name) as file:
                 file.write(Path(got).read_bytes())

@@ -1,12 +1,12 @@
 """Top-k selection and shortest path with polynomial costs and multiplicative noise (the paper's appendix on data)."""
 
-from typing import Literal, Self
+from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from regretless import draws
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
@@ -84,12 +84,6 @@ class TopK(PolynomialSpec):
     def _sign(cls, sign: object) -> object:
         """Convert ``"-1"`` from the command line."""
         return int(str(sign)) if str(sign) in ("1", "-1") else sign
-
-    @model_validator(mode="after")
-    def _enough(self) -> Self:
-        if self.k > self.items:
-            raise ValueError(f"expected k ≤ items, got k = {self.k} of {self.items} items")
-        return self
 
     def build(self) -> PolynomialBenchmark:
         """Return the benchmark."""

@@ -46,27 +46,18 @@ class WorldCoefficients(NamedTuple):
     s: Float[Array, " p"]
 
 
-class ShapeTerms(NamedTuple):
-    """The terms of the formulas: base costs, ``u = a·x/√p``, ``v = b·x/√p`` and ``s·x/√p``."""
-
-    base: Float[Array, " d"]
-    u: Float[Array, " d"]
-    v: Float[Array, " d"]
-    shared: Float[Array, "..."]
-
-
-SHAPES: dict[str, Callable[[ShapeTerms], Array]] = {
-    "const": lambda t: t.base,
-    "lin": lambda t: t.base + t.u,
-    "relu": lambda t: t.base + 0.6 * t.u + jnp.maximum(t.v, 0.0) ** 1.5,
-    "shared": lambda t: t.base * jnp.exp(0.5 * t.shared) + 0.3 * t.u,
-    "exp": lambda t: t.base * jnp.exp(0.7 * t.u),
-    "inter": lambda t: t.base + 1.5 * t.u * jnp.sign(t.v),
-    "step": lambda t: t.base + 2.0 * (t.u > 0.3),
-    "wave": lambda t: t.base + 1.5 * jnp.sin(3.0 * t.u),
-    "bowl": lambda t: t.base + jnp.square(t.u) - 0.5 * t.v,
+SHAPES: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
+    "const": lambda base, u, v, s: base + jnp.zeros_like(u),
+    "lin": lambda base, u, v, s: base + u,
+    "relu": lambda base, u, v, s: base + 0.6 * u + jnp.maximum(v, 0.0) ** 1.5,
+    "shared": lambda base, u, v, s: base * jnp.exp(0.5 * s) + 0.3 * u,
+    "exp": lambda base, u, v, s: base * jnp.exp(0.7 * u),
+    "inter": lambda base, u, v, s: base + 1.5 * u * jnp.sign(v),
+    "step": lambda base, u, v, s: base + 2.0 * (u > 0.3),
+    "wave": lambda base, u, v, s: base + 1.5 * jnp.sin(3.0 * u),
+    "bowl": lambda base, u, v, s: base + jnp.square(u) - 0.5 * v,
 }
-"""Mean costs by the name of their shape, before the lower limit."""
+"""Mean costs by their shape, before the lower limit; of base costs, ``u = a·x/√p``, ``v = b·x/√p`` and ``s·x/√p``."""
 
 
 def draw_coefficients(key: Key, bases: int, directions: int, features: int) -> WorldCoefficients:
@@ -84,8 +75,8 @@ def mean_costs(shape: str, coefficients: WorldCoefficients, x: Float[Array, "*d 
     """Return the mean cost of each coordinate; ``x`` is one vector for all of them, or a row for each."""
     root = x.shape[-1] ** 0.5
     along = lambda directions: jnp.sum(directions * x, axis=-1) / root  # noqa: E731
-    terms = ShapeTerms(coefficients.base, along(coefficients.a), along(coefficients.b), along(coefficients.s))
-    return jnp.maximum(SHAPES[shape](terms) + jnp.zeros_like(terms.u), LOWEST_MEAN)
+    base, *directions = coefficients
+    return jnp.maximum(SHAPES[shape](base, *map(along, directions)), LOWEST_MEAN)
 
 
 def blend(before: WorldCoefficients, after: WorldCoefficients, share: Float[Array, ""]) -> WorldCoefficients:
@@ -329,8 +320,6 @@ class RowsWorld(WorldSpec):
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
-        if self.k > self.items:
-            raise ValueError(f"expected k ≤ items, got k = {self.k} of {self.items} items")
         if self.odd_columns or self.irrelevant:
             raise ValueError("odd_columns and irrelevant have no effect on feature rows: leave them out")
         return self

@@ -28,19 +28,8 @@ from jaxtyping import Array
 from regretless.draws import ENVIRONMENT, LEARN, purpose_key
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Answer, Policy, Question, answer, ask
-from regretless.simulation.stream import (
-    Carry,
-    FeedbackArrival,
-    SegmentRecord,
-    SimulationSpec,
-    StreamBatch,
-    StreamSegment,
-    act,
-    arrive,
-    draw_sample,
-    finish_round,
-    solve_references,
-)
+from regretless.simulation import stream
+from regretless.simulation.stream import Carry, SegmentRecord, SimulationSpec, StreamBatch, StreamSegment
 from regretless.startup import keep_programs, usable_cores
 from regretless.types import Sample, Solution
 
@@ -178,18 +167,14 @@ def forget() -> None:
     jax.clear_caches()
 
 
-def make_room(used: float | None = None) -> bool:
-    """Drop every compiled program if half of the allowed memory maps are taken; return whether it did.
+def make_room() -> None:
+    """Drop every compiled program if half of the allowed memory maps are taken.
 
     A program takes hundreds of maps, Linux allows a process 65,530, and a compilation that gets none ends the process.
-    ``used`` is the share that is taken (default: what the system reports).
     """
-    share = _maps_in_use() if used is None else used
-    if share <= MAX_MAPS_SHARE:
-        return False
-    forget()
-    gc.collect()
-    return True
+    if _maps_in_use() > MAX_MAPS_SHARE:
+        forget()
+        gc.collect()
 
 
 def _maps_in_use() -> float:
@@ -202,18 +187,15 @@ def _maps_in_use() -> float:
         return 0.0
 
 
-class PendingStep(NamedTuple):
-    """A learning step that waits for the answers to a policy's questions."""
-
-    arrival: FeedbackArrival
-    question: Question
+PendingStep = tuple[stream.FeedbackArrival, Question]
+"""A learning step that waits for the answers to a policy's questions."""
 
 
 def _sample(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> Sample:
     program, spec, t = shared
     key, carry, played = mapped
     environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
-    one = lambda policy, carry: draw_sample(policy, spec, carry.state, key, environment, played, t)  # noqa: E731
+    one = lambda policy, carry: stream.draw_sample(policy, spec, carry.state, key, environment, played, t)  # noqa: E731
     return program.apply(one, carry)
 
 
@@ -223,10 +205,10 @@ def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> Pe
     environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
 
     def one(policy: Policy, carry: Carry, sample: Sample, solution: Solution) -> PendingStep:
-        decision, feedback = act(policy, spec, key, environment, played, sample, solution, t)
-        arrival = arrive(spec, carry, decision, feedback, t)
+        decision, feedback = stream.act(policy, spec, key, environment, played, sample, solution, t)
+        arrival = stream.arrive(spec, carry, decision, feedback, t)
         question = ask(policy, purpose_key(key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
-        return PendingStep(arrival, question)
+        return arrival, question
 
     return program.apply(one, carry, sample, solution)
 
@@ -236,14 +218,15 @@ def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) ->
     carry, played, best, step, answers = mapped
 
     def one(policy: Policy, carry: Carry, step: PendingStep, answers: Answer) -> tuple[Carry, Any]:
-        state, info = answer(policy, step.question, answers)
-        return finish_round(spec, carry, step.arrival, state, info, played, best, t)
+        arrival, question = step
+        state, info = answer(policy, question, answers)
+        return stream.finish_round(spec, carry, arrival, state, info, played, best, t)
 
     return program.apply(one, carry, step, answers)
 
 
 def _solve_references(shared: SimulationSpec, mapped: tuple[StreamBatch, Array]) -> StreamSegment:
-    return solve_references(shared, *mapped)
+    return stream.solve_references(shared, *mapped)
 
 
 def solve_stream(replicas: Replicas, spec: SimulationSpec, batch: StreamBatch) -> StreamSegment:
@@ -272,7 +255,7 @@ def play_on_host(
         solution = solve_batch(oracle, sample.cost, played.instance, lead=1)
         solution = replicas.place(jax.tree.map(lambda leaf, kind=sample.cost.dtype: _like(leaf, kind), solution))
         step = replicas.run(_ask, shared, (keys, carry, played, sample, solution))
-        answers = replicas.place(answer_questions(oracle, step.question, lead))
+        answers = replicas.place(answer_questions(oracle, step[1], lead))
         carry, record = replicas.run(_answer, shared, (carry, played, best, step, answers))
         records.append(record)
     return carry, jax.tree.map(lambda *leaves: np.stack(leaves, axis=lead), *records)

@@ -123,7 +123,7 @@ class Chunk:
         """Return what all segments left behind, in one piece."""
         if len(self.records) > 1:
             self.records = [jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *self.records)]
-        return self.records[0]
+        return self.records[0] if self.records else {}
 
     def outcome(self, segments: int, rounds: int, every: int) -> Outcome:
         """Return the outcome if the first ``segments`` count, which are ``rounds`` rounds."""
@@ -169,10 +169,17 @@ class Saving:
         if not now and began < self.next:
             return
         arrays: dict[str, np.ndarray] = {}
+        contents = []
         for place, chunk in enumerate(chunks):
-            arrays |= _arrays(place, chunk)
-        progress = [{"seeds": list(chunk.seeds), "segments": chunk.segments} for chunk in chunks]
-        write_arrays(self.path, arrays, {"kind": KIND, "request": self.request, "chunks": progress, "last": last})
+            tally = jax.tree.map(lambda *parts: np.stack(parts), *chunk.tallies) if chunk.segments else None
+            leaves, structure = jax.tree.flatten((chunk.joined(), tally, chunk.diverged_at))
+            arrays |= {f"{place}/{number}": leaf for number, leaf in enumerate(leaves)}
+            contents.append(jax.tree.unflatten(structure, range(len(leaves))))  # numbers in place of arrays: JSON data
+            for group, carry in enumerate(chunk.carries):
+                arrays |= flatten_tree(f"{place}/carry/{group}", carry)
+        seeds = [chunk.seeds for chunk in chunks]
+        record = {"kind": KIND, "request": self.request, "seeds": seeds, "contents": contents, "last": last}
+        write_arrays(self.path, arrays, record)
         done = time.monotonic()
         self.next = done + MIN_INTERVAL_RATIO * (done - began)
 
@@ -190,7 +197,10 @@ class Saving:
             )
         try:
             self._require_same(record["request"])
-            chunks = [_chunk(place, about, names, arrays, carries) for place, about in enumerate(record["chunks"])]
+            chunks = [Chunk(tuple(seeds)) for seeds in record["seeds"]]
+            for place, (chunk, content) in enumerate(zip(chunks, record["contents"], strict=True)):
+                if content[0]:
+                    _restore(chunk, place, content, names, arrays, carries)
             return chunks, int(record["last"])
         except SettingsError:
             raise
@@ -207,44 +217,21 @@ class Saving:
             )
 
 
-def _arrays(place: int, chunk: Chunk) -> dict[str, np.ndarray]:
-    arrays: dict[str, np.ndarray] = {}
-    if not chunk.segments:
-        return arrays
-    for index, name in enumerate(chunk.totals):
-        record, prefix = chunk.joined()[name], f"{place}/{index}"
-        arrays |= {f"{prefix}/regret": record.regret, f"{prefix}/diverged_at": chunk.diverged_at[name]}
-        arrays |= {f"{prefix}/info/{key}": values for key, values in record.info.items()}
-        arrays |= {} if record.w is None else {f"{prefix}/w": record.w}
-    tally = jax.tree.map(lambda *parts: np.stack(parts), *chunk.tallies)._asdict()
-    arrays |= {f"{place}/tally/{name}": part for name, part in tally.items() if part is not None}
-    for group, carry in enumerate(chunk.carries):
-        arrays |= flatten_tree(f"{place}/{group}/carry", carry)
-    return arrays
-
-
-def _chunk(
-    place: int, about: dict[str, Any], names: Sequence[str], arrays: dict[str, np.ndarray], carries: Callable[[], Any]
-) -> Chunk:
-    chunk = Chunk(tuple(about["seeds"]))
-    if not about["segments"]:
-        return chunk
-    prefixes = {name: f"{place}/{index}" for index, name in enumerate(names)}
-    records = {
-        name: SegmentRecord(arrays[f"{prefix}/regret"], _below(f"{prefix}/info/", arrays), arrays.get(f"{prefix}/w"))
-        for name, prefix in prefixes.items()
-    }
-    tally = ReferenceTally(**{"cost": None, **_below(f"{place}/tally/", arrays)})
-    tallies = [jax.tree.map(lambda part, i=i: part[i], tally) for i in range(about["segments"])]
-    chunk.add(records, tallies, {name: arrays[f"{prefix}/diverged_at"] for name, prefix in prefixes.items()})
-    if any(name.startswith(f"{place}/0/carry") for name in arrays):
+def _restore(
+    chunk: Chunk,
+    place: int,
+    content: Any,
+    names: Sequence[str],
+    arrays: dict[str, np.ndarray],
+    carries: Callable[[], Any],
+) -> None:
+    """Add to a chunk what was saved of it."""
+    records, tally, diverged_at = jax.tree.map(lambda number: arrays[f"{place}/{number}"], content)
+    tallies = [ReferenceTally(spent, cost) for spent, cost in zip(tally[0], tally[1], strict=True)]
+    chunk.add({name: SegmentRecord(*records[name]) for name in names}, tallies, diverged_at)
+    if any(name.startswith(f"{place}/carry/") for name in arrays):
         templates = enumerate(carries())
-        chunk.carries = [restore_tree(f"{place}/{group}/carry", template, arrays) for group, template in templates]
-    return chunk
-
-
-def _below(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        chunk.carries = [restore_tree(f"{place}/carry/{group}", template, arrays) for group, template in templates]
 
 
 class PolicyGroup(NamedTuple):
@@ -306,13 +293,11 @@ def chunk_size(replications: int, limit: int, width: int) -> int:
 
 
 def _draw(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> stream.StreamBatch:
-    spec, start, length = shared
-    return stream.draw(spec, mapped, start, length)
+    return stream.draw(shared[0], mapped, *shared[1:])
 
 
 def _draw_and_solve(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> stream.StreamSegment:
-    spec, start, length = shared
-    return stream.draw_and_solve(spec, mapped, start, length)
+    return stream.draw_and_solve(shared[0], mapped, *shared[1:])
 
 
 def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> list[stream.Carry]:

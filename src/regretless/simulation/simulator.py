@@ -7,9 +7,10 @@ reported and where a run can be stopped.
 
 import dataclasses
 import hashlib
+import itertools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import equinox as eqx
 import jax
@@ -114,38 +115,25 @@ BenchmarkLike = Benchmark | BenchmarkSpec | str
 """A benchmark, its specification or its name."""
 
 
-@overload
-def simulate(
-    policy: PolicyLike,
-    benchmark: BenchmarkLike,
-    *,
-    feedback: str | Measurement | None = ...,
-    seeds: int | Iterable[int] = ...,
-    horizon: int | None = ...,
-    delay: int = ...,
-    missing: float = ...,
-    recording: Recording = ...,
-    monitor: Monitor = ...,
-    execution: Execution = ...,
-) -> Result: ...
+class SimulationOptions(TypedDict, total=False):
+    """The options of ``simulate``."""
+
+    feedback: str | Measurement | None
+    seeds: int | Iterable[int]
+    horizon: int | None
+    delay: int
+    missing: float
+    recording: Recording
+    monitor: Monitor
+    execution: Execution
 
 
 @overload
+def simulate(policy: PolicyLike, benchmark: BenchmarkLike, **options: Unpack[SimulationOptions]) -> Result: ...
+@overload
 def simulate(
-    policy: Mapping[str, Policy] | Mapping[str, PolicySpec] | Mapping[str, str] | Mapping[str, PolicyLike],
-    benchmark: BenchmarkLike,
-    *,
-    feedback: str | Measurement | None = ...,
-    seeds: int | Iterable[int] = ...,
-    horizon: int | None = ...,
-    delay: int = ...,
-    missing: float = ...,
-    recording: Recording = ...,
-    monitor: Monitor = ...,
-    execution: Execution = ...,
+    policy: Mapping[str, PolicyLike], benchmark: BenchmarkLike, **options: Unpack[SimulationOptions]
 ) -> Results: ...
-
-
 def simulate(
     policy: PolicyLike | Mapping[str, Any],
     benchmark: BenchmarkLike,
@@ -218,7 +206,10 @@ def simulate(
             raise SettingsError(f"expected {name} to be a number of rounds, at least 1, got {every!r}")
     spec = SimulationSpec(benchmark, delay, missing, recording.decisions, recording.diagnostics_every)
     with jax.enable_x64(execution.precision == "mixed"):
-        named = _build_policies(specs, spec, feedback)
+        problem = benchmark.problem(feedback or "bandit", may_miss=missing > 0)
+        named = {
+            name: part if isinstance(part, Policy) else build_policy(part, problem) for name, part in specs.items()
+        }
         _check_problems(named, spec, feedback)
         run = SimulationRun(
             spec,
@@ -294,7 +285,11 @@ def describe_part(part: Any) -> Any:
     if isinstance(part, tuple | list):
         return [describe_part(value) for value in part]
     if isinstance(part, np.ndarray | np.generic | jax.Array):
-        return _describe_array(np.asarray(part))
+        array = np.asarray(part)
+        if array.size <= MAX_LISTED:
+            return array.tolist()
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+        return {"shape": list(array.shape), "dtype": str(array.dtype), "sha256": digest}
     if part is None or isinstance(part, bool | int | float | str):
         return part
     return getattr(part, "__qualname__", type(part).__qualname__)
@@ -302,13 +297,6 @@ def describe_part(part: Any) -> Any:
 
 def _describe_feedback(rule: Measurement) -> Any:
     return rule.name if rule in feedbacks.REGISTRY.values() else {"name": rule.name, **describe_part(rule)}
-
-
-def _describe_array(array: np.ndarray) -> Any:
-    if array.size <= MAX_LISTED:
-        return array.tolist()
-    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
-    return {"shape": list(array.shape), "dtype": str(array.dtype), "sha256": digest}
 
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -321,11 +309,9 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
         if not 1 <= seeds <= MAX_SEEDS:
             raise SettingsError(f"expected 1 to {MAX_SEEDS:,} replications, got {seeds:,}")
         return tuple(range(int(seeds)))
-    if isinstance(seeds, range):
-        count = max(0, -((seeds.start - seeds.stop) // seeds.step))  # len() of a range of 10²³ overflows
-        if count > MAX_SEEDS:
-            raise SettingsError(f"expected at most {MAX_SEEDS:,} replications, got {count:,}")
-    chosen = tuple(seeds)
+    chosen = tuple(itertools.islice(seeds, MAX_SEEDS + 1))
+    if len(chosen) > MAX_SEEDS:
+        raise SettingsError(f"expected at most {MAX_SEEDS:,} replications, got more")
     usable = all(isinstance(seed, int | np.integer) and 0 <= seed < SEED_LIMIT for seed in chosen)
     if not chosen or not usable or len(set(chosen)) != len(chosen):
         raise SettingsError(
@@ -338,13 +324,6 @@ def _label_of(policy: PolicyLike) -> str:
     if isinstance(policy, Spec):
         return policy.registered_name.rpartition(":")[2]
     return policy if isinstance(policy, str) else type(policy).__name__
-
-
-def _build_policies(
-    specs: Mapping[str, PolicyLike], spec: SimulationSpec, feedback: str | Measurement | None
-) -> dict[str, Policy]:
-    problem = spec.benchmark.problem(feedback or "bandit", may_miss=spec.missing > 0)
-    return {name: part if isinstance(part, Policy) else build_policy(part, problem) for name, part in specs.items()}
 
 
 def _check(named: Mapping[str, Any], benchmark: Benchmark, horizon: int, delay: int, missing: float) -> None:
@@ -384,9 +363,7 @@ def segment_lengths(horizon: int, stops: int | None = None) -> list[int]:
     if stops is not None and stops < horizon:
         rest = horizon % stops
         return segment_lengths(stops) * (horizon // stops) + (segment_lengths(rest) if rest else [])
-    if horizon <= SEGMENT_ROUNDS:
-        return [horizon]
-    for length in range(SEGMENT_ROUNDS, SEGMENT_ROUNDS // 4, -1):
-        if horizon % length == 0:
-            return [length] * (horizon // length)
-    return [SEGMENT_ROUNDS] * (horizon // SEGMENT_ROUNDS) + [horizon % SEGMENT_ROUNDS]
+    divisors = (length for length in range(SEGMENT_ROUNDS, SEGMENT_ROUNDS // 4, -1) if horizon % length == 0)
+    length = next(divisors, SEGMENT_ROUNDS)
+    whole, rest = divmod(horizon, length)
+    return [length] * whole + [rest] * (rest > 0)

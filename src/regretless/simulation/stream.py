@@ -126,13 +126,10 @@ def check_shapes(spec: SimulationSpec) -> None:
         environment, played = _first_round(spec.benchmark, key)
         return benchmark.context(environment, played.observation), played.cost
 
-    context, cost = jax.eval_shape(first, jax.random.key(0))
-    for part, shape, promised in (
-        ("context", context.shape, benchmark.context_shape),
-        ("cost", cost.shape, (benchmark.oracle.dim,)),
-    ):
-        if shape != promised:
-            raise SettingsError(f"benchmark {benchmark.name!r}: expected a {part} of shape {promised}, got {shape}")
+    promised = {"context": benchmark.context_shape, "cost": (benchmark.oracle.dim,)}
+    for (part, shape), leaf in zip(promised.items(), jax.eval_shape(first, jax.random.key(0)), strict=True):
+        if leaf.shape != shape:
+            raise SettingsError(f"benchmark {benchmark.name!r}: expected a {part} of shape {shape}, got {leaf.shape}")
 
 
 def _first_round(benchmark: Benchmark, key: Key) -> tuple[PyTree, Round]:
