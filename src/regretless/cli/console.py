@@ -46,6 +46,17 @@ Imports = Annotated[
         "--import", metavar="MODULE", help="A module in this directory, or installed, that registers parts; repeatable."
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting ('regretless list settings'); repeatable."),
+]
+Degree = Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.", show_default="8")]
+Model = Annotated[
+    str | None, typer.Option(help="Model of the cost ('regretless list models').", show_default="gaussian_linear")
+]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, the cache")
+]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.")]
 EngineName = Annotated[str, typer.Option(help="Where to compute: local or ray.")]
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default one is started here.")]

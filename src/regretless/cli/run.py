@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from regretless.cli import console
-from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
+from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
 from regretless.formatting import format_mean, format_number
 from regretless.startup import Device, configure
 
@@ -28,8 +28,8 @@ Examples:
   regretless run pricing --policy dfhpg --policy greedy
   # other data and feedback
   regretless run topk --degree 4 --feedback semi_bandit
-  # other settings of a policy and of the benchmark ('regretless list settings' has them)
-  regretless run topk --set surrogate=imle --set surrogate.draws=20 --set benchmark.k=3
+  # other settings of the benchmark and of a policy ('regretless list settings' has them)
+  regretless run topk --set benchmark.k=3 --set surrogate=imle --set surrogate.draws=20
   # a benchmark or policy that mine.py registers
   regretless run weather --import mine
   # the electricity prices and instances in a folder
@@ -47,31 +47,21 @@ def run(
         list[str] | None, typer.Option(help="A policy to play; repeatable.", show_default="all for the model")
     ] = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
-    degree: Annotated[
-        int | None, typer.Option(help="Degree of the polynomial costs or demand.", show_default="8")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(help="Model of the cost ('regretless list models').", show_default="gaussian_linear"),
-    ] = None,
+    degree: Degree = None,
+    model: Model = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the others follow.")] = 0,
     horizon: Annotated[
         int | None, typer.Option(min=1, help="How many rounds.", show_default="the benchmark's own")
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting ('regretless list settings'); repeatable."),
-    ] = None,
+    set_: Settings = None,
     preset: Annotated[Path | None, typer.Option(help="JSON file of settings instead of the tuned preset.")] = None,
     import_: Imports = None,
     delay: Annotated[int, typer.Option(min=0, help="Rounds that feedback takes to arrive.")] = 0,
     missing: Annotated[
         float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
     ] = 0.0,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, the cache")
-    ] = None,
+    data_dir: DataDir = None,
     contexts: Annotated[Path | None, typer.Option(help="CSV of your own contexts, instead of a benchmark.")] = None,
     costs: Annotated[Path | None, typer.Option(help="CSV of the cost vectors that belong to them.")] = None,
     oracle: Annotated[str | None, typer.Option(help="Your feasible set, as module:object.")] = None,

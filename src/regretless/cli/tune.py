@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from regretless.cli import console
-from regretless.cli.console import Format, Imports, LiveProgress, clear_errors
+from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
 from regretless.formatting import format_number
 from regretless.startup import Device, configure
 
@@ -18,17 +18,14 @@ STOPPED = "finished trials are kept; the same command continues from there"
 def tune(
     benchmark: Annotated[str, typer.Argument(help="What to tune for; see 'regretless list benchmarks'.")],
     policy: Annotated[str, typer.Option(help="The policy whose settings are searched.")] = "dfhpg",
-    model: Annotated[str | None, typer.Option(help="Model of the cost.", show_default="gaussian_linear")] = None,
+    model: Model = None,
     feedback: Annotated[str, typer.Option(help="What a decision reveals.")] = "bandit",
-    degree: Annotated[int | None, typer.Option(help="Degree of the costs or demand.", show_default="8")] = None,
+    degree: Degree = None,
     trials: Annotated[int, typer.Option(min=1, help="Candidates, over all workers and runs.")] = 200,
     sampler: Annotated[str, typer.Option(help="How candidates are drawn: random, tpe, gp or qmc.")] = "random",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting that is fixed instead of searched; repeatable."),
-    ] = None,
+    set_: Settings = None,
     import_: Imports = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data of energy.")] = None,
+    data_dir: DataDir = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Validation seeds.", show_default="10, energy: 5")] = None,
     first_seed: Annotated[int, typer.Option(min=0, help="First validation seed.")] = 100_000,
     horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.", show_default="2000, as in the paper")] = None,
@@ -52,7 +49,8 @@ def tune(
 ) -> None:
     """Search the settings of a policy for the lowest mean final regret on seeds that no reported run uses.
 
-    Trials are kept: stop and repeat the command to continue, start it several times to share the work.
+    Settings of --set are fixed instead of searched. Trials are kept: stop and repeat the command to continue, start it
+    several times to share the work.
     """
     with clear_errors(STOPPED):
         configure(device)

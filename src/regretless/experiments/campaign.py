@@ -183,17 +183,13 @@ def carry_out(
 
 
 def compute_missing(
-    tasks: Sequence[Task],
-    store: ResultStore,
-    engine: ExecutionEngine,
-    listener: Listener,
-    largest_batch: int = MAX_BATCH,
+    tasks: Sequence[Task], store: ResultStore, engine: ExecutionEngine, listener: Listener, largest: int = MAX_BATCH
 ) -> list[Task]:
     """Compute the tasks whose results are missing or damaged; return these tasks."""
     missing = [task for task in tasks if not store.is_sound(task.address)]
     listener.begin(missing, len(tasks) - len(missing))
     if missing:
-        engine.compute(make_batches(missing, largest_batch), store, listener)
+        engine.compute(make_batches(missing, largest), store, listener)
     return missing
 
 
@@ -213,6 +209,7 @@ def expected_work(task: Task) -> float:
 
 
 Compute = Callable[[Sequence[Task], Progress], list[Result]]
+Failures = Mapping[str, Failure | None]
 
 
 def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
@@ -244,11 +241,7 @@ def work(
 
 
 def _work_on(
-    batch: Sequence[Task],
-    store: ResultStore,
-    listener: Listener,
-    compute: Compute,
-    earlier: Mapping[str, Failure | None],
+    batch: Sequence[Task], store: ResultStore, listener: Listener, compute: Compute, earlier: Failures
 ) -> list[Task]:
     """Compute the free tasks of a batch; return those that other processes compute."""
     left: list[Task] = []

@@ -12,6 +12,9 @@ from regretless.registry import require_known
 from regretless.simulation.simulator import MAX_ROUNDS, MAX_SEEDS, seeds_of
 
 DEFAULT_MODEL = "gaussian_linear"
+POLICIES_EXPECTED = "expected names of policies, PolicySpec or Policy objects, or Arms, perhaps by label"
+BENCHMARK_EXPECTED = "expected the name of a benchmark, a BenchmarkSpec or a Benchmark"
+BY_NAME = "to be a mapping of settings by dotted name"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,13 +54,13 @@ class Arm:
         if not isinstance(self.label, str) or not self.label:
             raise SettingsError(f"expected a label for an arm, got {self.label!r}")
         where = f"arm {self.label!r}: "
-        if not isinstance(self.policy, str | PolicySpec | Policy):
-            raise SettingsError(f"{where}expected the name of a policy, PolicySpec or Policy, got {self.policy!r}")
-        if self.benchmark is not None:
-            _check_benchmark(self.benchmark, where)
-        _check_type("feedback", self.feedback, str | None, where)
-        _check_type("settings", self.settings, Mapping, where)
-        _check_type("preset", self.preset, Mapping | None, where)
+        _check_type(
+            self.policy, str | PolicySpec | Policy, f"{where}expected the name of a policy, PolicySpec or Policy"
+        )
+        _check_type(self.benchmark, str | BenchmarkSpec | Benchmark | None, where + BENCHMARK_EXPECTED)
+        _check_type(self.feedback, str | None, f"{where}expected feedback to be text")
+        _check_type(self.settings, Mapping, f"{where}expected settings {BY_NAME}")
+        _check_type(self.preset, Mapping | None, f"{where}expected preset {BY_NAME}")
 
 
 PolicyChoice: TypeAlias = str | PolicySpec | Policy | Arm
@@ -118,15 +121,15 @@ class Experiment:
     title: str = ""
 
     def __post_init__(self) -> None:
-        _check_benchmark(self.benchmark)
+        _check_type(self.benchmark, str | BenchmarkSpec | Benchmark, BENCHMARK_EXPECTED)
         for name in ("policies", "seeds"):
             value = getattr(self, name)
             if isinstance(value, Iterable) and not isinstance(value, Sequence | Mapping | PolicySpec):
                 object.__setattr__(self, name, tuple(value))  # an iterator can be read only once
-        _check_type("feedback", self.feedback, str)
-        _check_type("settings", self.settings, Mapping)
-        _check_type("preset", self.preset, Mapping | None)
-        _check_type("title", self.title, str)
+        _check_type(self.feedback, str, "expected feedback to be text")
+        _check_type(self.settings, Mapping, f"expected settings {BY_NAME}")
+        _check_type(self.preset, Mapping | None, f"expected preset {BY_NAME}")
+        _check_type(self.title, str, "expected title to be text")
         _check_number("horizon", 1 if self.horizon is None else self.horizon, 1, MAX_ROUNDS)
         _check_number("delay", self.delay, 0, MAX_ROUNDS)
         if isinstance(self.missing, bool) or not isinstance(self.missing, int | float) or not 0 <= self.missing < 1:
@@ -145,8 +148,7 @@ class Experiment:
             given = (given,)
         if isinstance(given, Mapping):
             return tuple(_arm(policy, label) for label, policy in given.items())
-        if not isinstance(given, Iterable):
-            raise SettingsError(f"expected {POLICIES_EXPECTED}, got {given!r}")
+        _check_type(given, Iterable, POLICIES_EXPECTED)
         return _distinct([_arm(policy) for policy in (*given,) or default_policies(self.model)])
 
     @property
@@ -212,11 +214,6 @@ class Experiment:
             )
         arms = []
         for arm in self.arms:
-            if not isinstance(arm.policy, str):
-                raise SettingsError(
-                    f"sweep: expected policies by name, got the object {arm.label!r}, whose settings are fixed: "
-                    "name the policy"
-                )
             for combination in itertools.product(*values.values()):
                 point = dict(zip(values, combination, strict=True))
                 label = ", ".join([arm.label, *(f"{name} {value}" for name, value in point.items())])
@@ -233,16 +230,10 @@ def parse_experiment(values: Mapping[str, Any]) -> Experiment:
 
     ``arms`` is a list of tables and adds to ``policies``; nested tables of settings are read as dotted names.
     """
-    known = [field.name for field in dataclasses.fields(Experiment) if field.name != "_"]
-    for name in values:
-        require_known("setting", name, [*known, "arms"], " of Experiment")
+    given = _read_fields(Experiment, values, "arms")
     if "benchmark" not in values:
         raise SettingsError("expected a benchmark for every cell, or in [defaults]")
-    given: Any = {name: value for name, value in values.items() if name != "arms"}
-    for name in ("settings", "preset"):
-        if name in given:
-            given[name] = flatten_settings(given[name])
-    arms = values.get("arms", ())
+    arms = given.pop("arms", ())
     if not isinstance(arms, Sequence) or not all(isinstance(arm, Mapping) for arm in arms):
         raise SettingsError(f"expected arms to be tables, got {arms!r}")
     if arms:
@@ -253,14 +244,19 @@ def parse_experiment(values: Mapping[str, Any]) -> Experiment:
 
 def _parse_arm(values: Mapping[str, Any]) -> Arm:
     """Return the arm that a table describes."""
-    known = [field.name for field in dataclasses.fields(Arm)]
-    for name in values:
-        require_known("setting", name, known, " of Arm")
+    given = _read_fields(Arm, values)
     for name in ("label", "policy"):
         if name not in values:
             raise SettingsError(f"expected a {name} for every arm, got {dict(values)!r}")
-    given: Any = {name: flatten_settings(v) if name in ("settings", "preset") else v for name, v in values.items()}
     return Arm(**given)
+
+
+def _read_fields(kind: type[Experiment | Arm], values: Mapping[str, Any], *more: str) -> dict[str, Any]:
+    """Return the arguments that a table holds; refuse names that are none."""
+    known = [*(field.name for field in dataclasses.fields(kind)), *more]
+    for name in values:
+        require_known("setting", name, known, f" of {kind.__name__}")
+    return {name: flatten_settings(v) if name in ("settings", "preset") else v for name, v in values.items()}
 
 
 def flatten_settings(values: Any, prefix: str = "") -> dict[str, Any]:
@@ -290,15 +286,11 @@ def default_policies(model: str) -> tuple[str, ...]:
     return tuple(name for name, entry in usable if entry.by_default and (entry.supports_generative or not generative))
 
 
-POLICIES_EXPECTED = "names of policies, PolicySpec or Policy objects, or Arms, perhaps by label"
-
-
 def _arm(policy: Any, label: str = "") -> Arm:
     """Return the arm that one element of ``policies`` stands for."""
     if isinstance(policy, Arm):
         return dataclasses.replace(policy, label=label) if label else policy
-    if not isinstance(policy, str | PolicySpec | Policy):
-        raise SettingsError(f"expected {POLICIES_EXPECTED}, got {policy!r}")
+    _check_type(policy, str | PolicySpec | Policy, POLICIES_EXPECTED)
     if not label and isinstance(policy, PolicySpec):
         label = policy.registered_name.rpartition(":")[2]
     return Arm(label or (policy if isinstance(policy, str) else type(policy).__name__), policy)
@@ -315,17 +307,9 @@ def _distinct(arms: Sequence[Arm]) -> tuple[Arm, ...]:
     )
 
 
-def _check_benchmark(benchmark: Any, where: str = "") -> None:
-    if not isinstance(benchmark, str | BenchmarkSpec | Benchmark):
-        raise SettingsError(
-            f"{where}expected the name of a benchmark, a BenchmarkSpec or a Benchmark, got {benchmark!r}"
-        )
-
-
-def _check_type(name: str, value: Any, expected: Any, where: str = "") -> None:
-    if not isinstance(value, expected):
-        kind = "text" if expected in (str, str | None) else "a mapping of settings by dotted name"
-        raise SettingsError(f"{where}expected {name} to be {kind}, got {value!r}")
+def _check_type(value: Any, kind: Any, expected: str) -> None:
+    if not isinstance(value, kind):
+        raise SettingsError(f"{expected}, got {value!r}")
 
 
 def _check_number(name: str, value: Any, least: int, most: int) -> None:

@@ -86,10 +86,6 @@ class Campaign:
     names: dict[Address, str]
     imports: tuple[str, ...] = ()
 
-    def to_json(self) -> str:
-        """Return the text of its file."""
-        return json.dumps(_CAMPAIGN.dump_python(self), indent=1)
-
 
 class Claim:
     """The right to compute one result, held by at most one living process."""
@@ -261,7 +257,7 @@ class ResultStore:
 
     def write_campaign(self, campaign: Campaign) -> None:
         """Leave a campaign in the store."""
-        files.write_text(self.campaigns / f"{campaign.id}.json", campaign.to_json())
+        files.write_text(self.campaigns / f"{campaign.id}.json", json.dumps(_CAMPAIGN.dump_python(campaign), indent=1))
 
     def read_campaign(self, id: str) -> Campaign | None:
         """Return a campaign by its id; None if it is not there, or cannot be understood."""

@@ -8,6 +8,7 @@ spaces; otherwise a policy declares a ``search_space``, or is searched around it
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import hashlib
 import json
 import math
@@ -15,7 +16,7 @@ import os
 import time
 import typing
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -436,14 +437,13 @@ def make_distribution(name: str, values: Any) -> Any:
     """Return a declared range as a distribution of Optuna; refuse what is none."""
     distributions = require("optuna", extra="tune").distributions
     try:
-        kind, *numbers = values
-        if kind == "choice":
-            return distributions.CategoricalDistribution(numbers)
-        low, high = numbers
-        if kind == "int":
-            return distributions.IntDistribution(low, high)
-        if kind in ("log", "uniform"):
-            return distributions.FloatDistribution(low, high, log=kind == "log")
+        match tuple(values):
+            case ("choice", *choices):
+                return distributions.CategoricalDistribution(choices)
+            case ("int", low, high):
+                return distributions.IntDistribution(low, high)
+            case ("log" | "uniform" as scale, low, high):
+                return distributions.FloatDistribution(low, high, log=scale == "log")
         raise ValueError("no such range")
     except (TypeError, ValueError) as error:
         raise SettingsError(
@@ -457,15 +457,12 @@ def make_sampler(sampler: Any, seed: int) -> Any:
     samplers = require("optuna", extra="tune").samplers
     if not isinstance(sampler, str):
         return sampler
-    makers: dict[str, Callable[[], Any]] = {
-        RANDOM: lambda: _counter_sampler(samplers.RandomSampler, seed),
-        "tpe": lambda: samplers.TPESampler(seed=seed, constant_liar=True),
-        "gp": lambda: samplers.GPSampler(seed=seed),
-        "qmc": lambda: samplers.QMCSampler(seed=seed),
-    }
-    if sampler not in makers:
-        raise SettingsError(f"expected a sampler of Optuna, or one of {', '.join(makers)}, got {sampler!r}")
-    return makers[sampler]()
+    random = functools.partial(_counter_sampler, samplers.RandomSampler)
+    tpe = functools.partial(samplers.TPESampler, constant_liar=True)
+    known = {RANDOM: random, "tpe": tpe, "gp": samplers.GPSampler, "qmc": samplers.QMCSampler}
+    if sampler not in known:
+        raise SettingsError(f"expected a sampler of Optuna, or one of {', '.join(known)}, got {sampler!r}")
+    return known[sampler](seed=seed)
 
 
 def _counter_sampler(base: Any, seed: int) -> Any:
