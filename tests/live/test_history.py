@@ -166,14 +166,17 @@ def broken(**cells):
         (lambda: History.from_csv("no such file", **COLUMNS), "cannot read no such file: No such file"),
         (lambda: History.from_parquet(__file__, **COLUMNS), "is not a Parquet file"),
         (lambda: History(np.ones((2, 1)), np.ones((3, 2))), "got 2 contexts, 3 decisions"),
-        (lambda: History(np.ones((2, 1)), np.ones((2, 2)), costs=np.ones((2, 3))), r"expected costs of shape \(2, 2\)"),
+        (
+            lambda: History(np.ones((2, 1)), np.ones((2, 2)), costs=np.ones((2, 3))),
+            r"costs: expected the shape of the decisions, \(2, 2\)",
+        ),
         (
             lambda: History(np.ones((2, 1)), np.ones((2, 2)), totals=[1.0, np.inf]),
             "totals, row 1: expected finite numbers",
         ),
         (lambda: History(np.ones(2), np.ones((2, 2))), "contexts: expected a vector or feature rows for each round"),
         (lambda: History([["x"]], [[1.0]]), "contexts: expected numbers, got text"),
-        (lambda: History([[1.0]], [[1.0]], sense="up"), "expected sense 'min' .costs. or 'max' .rewards., got 'up'"),
+        (lambda: History([[1.0]], [[1.0]], sense="up"), "sense: expected 'min' .costs. or 'max' .rewards., got 'up'"),
     ],
 )
 def test_refuses(make_it, message):

@@ -106,17 +106,12 @@ class History:
     def __post_init__(self) -> None:
         if self.sense not in ("min", "max"):
             raise SettingsError(
-                f"history: expected sense 'min' (costs) or 'max' (rewards), got {short_repr(self.sense)}"
+                f"history: sense: expected 'min' (costs) or 'max' (rewards), got {short_repr(self.sense)}"
             )
         decisions = _numbers("decisions", self.decisions, (2,))
         contexts = _numbers("contexts", _encode(self.contexts, self.columns, decisions.shape[1]), (2, 3))
         parts: dict[str, Any] = {"contexts": contexts, "decisions": decisions}
-        for name in parts:
-            _require_rows(name, parts[name], ~np.isfinite(parts[name]), "finite numbers (leave other rounds out)")
-        for name, axes in OBSERVED.items():
-            if getattr(self, name) is not None:
-                parts[name] = _numbers(name, getattr(self, name), (axes,))
-                _require_rows(name, parts[name], np.isinf(parts[name]), "finite numbers (NaN: not known)")
+        parts |= {name: _numbers(name, table, (OBSERVED[name],)) for name, table in self._tables(OBSERVED).items()}
         if self.instances is not None:
             parts["instances"] = tuple(self.instances)
         lengths = {name: len(table) for name, table in parts.items()}
@@ -124,10 +119,8 @@ class History:
             counts = ", ".join(f"{count} {name}" for name, count in lengths.items())
             raise SettingsError(f"history: expected a row for each round in every part, got {counts}")
         if "costs" in parts and parts["costs"].shape != decisions.shape:
-            raise SettingsError(
-                f"history: expected costs of shape {decisions.shape}, one for each coordinate of a decision, got "
-                f"{parts['costs'].shape}"
-            )
+            got = parts["costs"].shape
+            raise SettingsError(f"history: costs: expected the shape of the decisions, {decisions.shape}, got {got}")
         if "propensities" in parts:
             chances = parts["propensities"]
             expected = "a probability above 0 and at most 1 (NaN: not known)"
@@ -401,10 +394,15 @@ def _known_rows(table: np.ndarray) -> np.ndarray:
 
 
 def _numbers(name: str, given: Any, axes: tuple[int, ...]) -> np.ndarray:
+    """Return a part as numbers with one of these numbers of axes."""
     array = parse_numbers(f"history: {name}", given)
     if array.ndim not in axes:
         expected = {1: "one number", 2: "a row of numbers"}[axes[0]] if len(axes) == 1 else "a vector or feature rows"
         raise SettingsError(f"history: {name}: expected {expected} for each round, got shape {array.shape}")
+    if name in OBSERVED:
+        _require_rows(name, array, np.isinf(array), "finite numbers (NaN: not known)")
+    else:
+        _require_rows(name, array, ~np.isfinite(array), "finite numbers (leave other rounds out)")
     array.flags.writeable = False
     return array
 
@@ -498,17 +496,17 @@ def _read(frame: "pd.DataFrame", part: str, names: Any) -> Any:
         argument = {**SINGLE, "instances": "instance"}.get(part, part)
         expected = "the name of one column" if single else "a list of column names"
         raise SettingsError(f"history: {argument}: expected {expected}, got {short_repr(names)}")
-    if part == "contexts" and len(names) and not any(isinstance(name, str) for name in names):
-        if len({len(row) for row in names}) > 1:
-            raise SettingsError("history: contexts: expected as many columns for every coordinate")
-        return np.stack([_read_columns(frame, part, row) for row in names], axis=1)
     return _read_columns(frame, part, names)
 
 
-def _read_columns(frame: "pd.DataFrame", part: str, names: Names) -> np.ndarray:
-    if isinstance(names, str):
+def _read_columns(frame: "pd.DataFrame", part: str, names: Any) -> np.ndarray:
+    """Return columns as an array: one, several, or several for each coordinate."""
+    if isinstance(names, str | int):
         return _read_column(frame, names, part)
-    return np.stack([_read_column(frame, name, part) for name in names], axis=1) if names else np.zeros((len(frame), 0))
+    columns = [_read_columns(frame, part, name) for name in names]
+    if len({column.shape for column in columns}) > 1:
+        raise SettingsError(f"history: {part}: expected as many columns for every coordinate")
+    return np.stack(columns, axis=1) if columns else np.zeros((len(frame), 0))
 
 
 def _column(frame: "pd.DataFrame", name: Any) -> "pd.Series[Any]":
