@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
@@ -212,12 +211,8 @@ def report(
     if format is Format.json:
         console.say_json(figures)
         return
-    table = Table(caption=caption, caption_justify="left")
-    for key, value in figures[rows][0].items():
-        table.add_column(key.replace("microseconds", "µs"), justify="left" if isinstance(value, str) else "right")
-    for row in figures[rows]:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    console.out.print(table, highlight=False)
+    head = [key.replace("microseconds", "µs") for key in figures[rows][0]]
+    console.say_table([list(row.values()) for row in figures[rows]], head, caption=caption)
     for name, part in figures.items():
         if name != rows:
             console.say(f"{name}: " + ", ".join(f"{key} {value}" for key, value in part.items()))

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 from rich import progress as bars
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
@@ -174,6 +175,18 @@ def note(message: str) -> None:
 def say(message: str, mark: str = "") -> None:
     """Print a line of the result literally, ``mark`` in red before it."""
     out.print(Text.assemble((mark, "red"), message), soft_wrap=True)
+
+
+def say_table(rows: Sequence[Sequence[Any]], head: Sequence[str] = (), title: str = "", caption: str = "") -> None:
+    """Print rows of a result as a table; texts are on the left, numbers on the right."""
+    first = rows[0] if rows else head
+    table = Table(title=title or None, caption=caption or None, title_style="bold", caption_justify="left")
+    table.show_header = bool(head)
+    for name, value in zip(head or [""] * len(first), first, strict=True):
+        table.add_column(name, justify="left" if isinstance(value, str) else "right")
+    for row in rows:
+        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+    out.print(table, highlight=False)
 
 
 def say_json(value: Any) -> None:

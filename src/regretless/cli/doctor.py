@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Format, clear_errors
@@ -42,10 +40,8 @@ def doctor(
         if format is Format.json:
             console.say_json({**facts, "problems": problems, "advice": advice})
         else:
-            table = Table(title="regretless doctor", title_style="bold", show_header=False)
-            for name, value in facts.items():
-                table.add_row(name, Text(", ".join(value) if isinstance(value, list) else str(value)))
-            console.out.print(table, highlight=False)
+            facts = {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in facts.items()}
+            console.say_table(list(facts.items()), title="regretless doctor")
             for message in advice:
                 console.say(f"advice: {message}")
             for message in problems:

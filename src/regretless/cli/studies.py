@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
@@ -197,13 +195,9 @@ def examine_campaign(campaign: "Campaign", store: "ResultStore") -> dict[str, An
 
 def show_status(state: dict[str, Any], old: bool) -> None:
     """Print the state of a store."""
-    table = Table(title="campaigns", title_style="bold")
-    for column in ("studies", "arms", "done", "running", "failed", "missing"):
-        table.add_column(column, justify="left" if column == "studies" else "right")
-    for campaign in state["campaigns"]:
-        numbers = (str(campaign[name]) for name in ("arms", "done", "running", "failed", "missing"))
-        table.add_row(Text(" ".join(campaign["studies"])), *numbers)
-    console.out.print(table)
+    head = ("studies", "arms", "done", "running", "failed", "missing")
+    rows = [[" ".join(campaign["studies"]), *map(campaign.get, head[1:])] for campaign in state["campaigns"]]
+    console.say_table(rows, head, title="campaigns")
     for campaign in state["campaigns"]:
         for name, error in campaign["errors"].items():
             console.say(f"{name}: {error}", "failed: ")
