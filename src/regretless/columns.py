@@ -99,11 +99,9 @@ class Columns:
         if not isinstance(per_coordinate, bool):
             raise SettingsError(f"columns: per_coordinate: expected True or False, got {short_repr(per_coordinate)}")
         self.per_coordinate = per_coordinate
-        optional = {*fills, *names["may_miss"]}
+        optional, others = {*fills, *names["may_miss"]}, names["other"]
         self._columns = {
-            name: ColumnEncoder(
-                kind, name in optional, fills.get(name, 0.0), levels.get(name, {}), name in names["other"]
-            )
+            name: ColumnEncoder(kind, name in optional, fills.get(name, 0.0), levels.get(name, {}), name in others)
             for part, kind in KINDS.items()
             for name in names[part]
         }
