@@ -15,7 +15,7 @@ from regretless.experiments.arena import (
     score,
     summarise_arena,
 )
-from regretless.experiments.parallel import InProcess
+from regretless.experiments.campaign import InProcess
 from regretless.experiments.resolve import resolve
 from regretless.results import Reference, Result
 

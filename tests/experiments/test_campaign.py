@@ -9,9 +9,8 @@ import pytest
 
 from regretless.errors import SettingsError
 from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, Run, Scale, Study, campaign, carry_out
-from regretless.experiments.campaign import make_batches
+from regretless.experiments.campaign import InProcess, LocalProcesses, make_batches
 from regretless.experiments.extension import Listener
-from regretless.experiments.parallel import InProcess, LocalProcesses
 from regretless.experiments.resolve import resolve
 from regretless.results import Result
 

@@ -60,8 +60,7 @@ def arena(
         configure(device)
         console.check_engine(engine, address)
         from regretless.experiments import arena as definition
-        from regretless.experiments.campaign import carry_out
-        from regretless.experiments.parallel import choose_engine
+        from regretless.experiments.campaign import carry_out, choose_engine
         from regretless.experiments.store import ResultStore
         from regretless.experiments.study import Scale
 

@@ -60,8 +60,7 @@ def reproduce(
     with clear_errors(STOPPED):
         configure(device)
         console.check_engine(engine, address)
-        from regretless.experiments.campaign import Plan, carry_out
-        from regretless.experiments.parallel import choose_engine
+        from regretless.experiments.campaign import Plan, carry_out, choose_engine
         from regretless.experiments.store import ResultStore
         from regretless.experiments.study import QUICK, Scale
 

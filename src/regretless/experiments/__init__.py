@@ -6,9 +6,8 @@ from regretless.experiments.extension import Preset, PresetSource, Published, Ta
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from regretless.experiments.campaign import Plan, carry_out
+    from regretless.experiments.campaign import Plan, carry_out, choose_engine
     from regretless.experiments.experiment import Arm, Experiment
-    from regretless.experiments.parallel import choose_engine
     from regretless.experiments.resolve import Run, address_of
     from regretless.experiments.runner import run
     from regretless.experiments.store import Campaign, ResultStore
@@ -42,9 +41,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "campaign": ("Plan", "carry_out"),
+    "campaign": ("Plan", "carry_out", "choose_engine"),
     "experiment": ("Arm", "Experiment"),
-    "parallel": ("choose_engine",),
     "resolve": ("Run", "address_of"),
     "runner": ("run",),
     "store": ("Campaign", "ResultStore"),

@@ -410,7 +410,7 @@ def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
 
 # Addresses
 
-ORCHESTRATION = ("arena", "campaign", "extension", "parallel", "report/", "store", "study", "tuning")
+ORCHESTRATION = ("arena", "campaign", "extension", "report/", "store", "study", "tuning")
 """Parts of ``experiments`` that show results, or decide what is run and where."""
 
 APART = ("cli/", "live/", "plots.py", "formatting.py", "testing/", *(f"experiments/{name}" for name in ORCHESTRATION))

@@ -66,8 +66,7 @@ def run(
 
 def _from_store(runs: Sequence[Run], folder: str | os.PathLike[str], progress: Progress) -> list[Result]:
     """Return the results of a store, after those that it lacks were computed."""
-    from regretless.experiments.campaign import compute_missing
-    from regretless.experiments.parallel import InProcess
+    from regretless.experiments.campaign import InProcess, compute_missing
     from regretless.experiments.store import ResultStore
 
     class _Listener(Listener):
