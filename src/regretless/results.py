@@ -148,12 +148,11 @@ class Result:
 
     def mean(self) -> float:
         """Return the mean final regret; nan if every replication diverged."""
-        return float(np.mean(self.final())) if self.finished.any() else math.nan
+        return _mean_and_error(self.final())[0]
 
     def standard_error(self) -> float:
         """Return the standard error of the mean final regret (ddof = 1); nan with fewer than two replications."""
-        final = self.final()
-        return float(np.std(final, ddof=1) / len(final) ** 0.5) if len(final) > 1 else math.nan
+        return _mean_and_error(self.final())[1]
 
     def median(self) -> float:
         """Return the median final regret; nan if every replication diverged."""
@@ -174,13 +173,13 @@ class Result:
         """
         if self.seeds != other.seeds or self.regret.shape != other.regret.shape:
             raise SettingsError("a paired comparison needs the same seeds and the same horizon in both results")
+        from scipy.special import stdtrit
+
         both = self.finished & other.finished
-        difference = _final(self.regret[both]) - _final(other.regret[both])
-        n = len(difference)
-        mean = float(np.mean(difference)) if n else math.nan
-        error = float(np.std(difference, ddof=1) / n**0.5) if n > 1 else math.nan
-        margin = _student_t(n - 1) * error if n > 1 else math.nan
-        return PairedDifference(mean, error, mean - margin, mean + margin, n)
+        mean, error = _mean_and_error(_final(self.regret[both]) - _final(other.regret[both]))
+        pairs = int(both.sum())
+        margin = float(stdtrit(pairs - 1, 0.975)) * error  # the 97.5 % quantile of Student's t
+        return PairedDifference(mean, error, mean - margin, mean + margin, pairs)
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a table with a row per replication and round; diagnostics are NaN in rounds without them."""
@@ -477,12 +476,11 @@ def _spread(mean: float, error: float) -> str:
     return f"{mean:.4g} ± {error:.4g}" if math.isfinite(error) else f"{mean:.4g}"
 
 
+def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    count = len(values)
+    error = float(np.std(values, ddof=1) / count**0.5) if count > 1 else math.nan
+    return float(np.mean(values)) if count else math.nan, error
+
+
 def _final(regret: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum(regret, axis=1, dtype=np.float64))
-
-
-def _student_t(degrees: int) -> float:
-    """Return the 97.5 % quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.975))

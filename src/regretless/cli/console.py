@@ -28,9 +28,10 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from regretless import files
+from regretless import files, plugins
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.extension import Listener
+from regretless.registry import require_known
 
 if TYPE_CHECKING:
     from regretless.experiments.extension import Task
@@ -303,8 +304,6 @@ def command_line() -> str:
 
 def load_imports(names: Sequence[str] | None) -> list[str]:
     """Import the modules of ``--import``."""
-    from regretless import plugins
-
     for name in names or ():
         plugins.load(name)
     return list(names or ())
@@ -312,8 +311,6 @@ def load_imports(names: Sequence[str] | None) -> list[str]:
 
 def check_engine(engine: str, address: str | None) -> None:
     """Refuse an engine that does not exist, and an address without a cluster."""
-    from regretless.registry import require_known
-
     require_known("engine", engine, ("local", "ray"))
     if address is not None and engine != "ray":
         raise SettingsError("--address is for --engine ray")

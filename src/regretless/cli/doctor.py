@@ -12,6 +12,7 @@ import typer
 from regretless.cli import console
 from regretless.cli.console import Format, clear_errors
 from regretless.errors import RegretlessError, SettingsError
+from regretless.registry import require_known
 from regretless.startup import Device, configure, programs_directory, usable_cores
 
 PACKAGES = ("regretless", "jax", "jaxlib", "equinox", "numpy", "pydantic", "highspy")
@@ -168,7 +169,6 @@ def fetch(
     """
     with clear_errors():
         from regretless.benchmarks import energy_data
-        from regretless.registry import require_known
 
         require_known("data", what, ["energy"])
         folder = data_dir or energy_data.cache_folder()

@@ -8,6 +8,8 @@ import typer
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
+from regretless.errors import SettingsError
+from regretless.registry import require_known
 
 KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings", "studies")
 FAMILIES = {
@@ -32,8 +34,6 @@ def list_(
     Parts of other packages are shown with the name of their package.
     """
     with clear_errors():
-        from regretless.registry import require_known
-
         console.load_imports(import_)
         require_known("list", kind, KINDS)
         rows = list_entries(kind)
@@ -49,8 +49,6 @@ def list_(
 
 def list_entries(kind: str) -> list[tuple[str, str]]:
     """Return names with one line about each."""
-    from regretless.errors import SettingsError
-
     if kind == "settings":
         return list_settings()
     if kind == "worlds":

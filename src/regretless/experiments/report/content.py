@@ -1,5 +1,6 @@
 """What a report shows: the newest results of a store, and sections of cards with tables, charts and notes as data."""
 
+import contextlib
 import csv
 import dataclasses
 import io
@@ -7,7 +8,7 @@ import itertools
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
@@ -393,10 +394,9 @@ class Page:
     def load(self, address: str) -> Result | None:
         """Return a stored result; None if it is missing or damaged."""
         if address not in self._known:
-            try:
+            self._known[address] = None
+            with contextlib.suppress(FileNotFoundError, DamagedError):
                 self._known[address] = self.store.load(address)
-            except (FileNotFoundError, DamagedError):
-                self._known[address] = None
         return self._known[address]
 
     def view(self, cell: Cell) -> CellView | None:
@@ -448,10 +448,10 @@ class Page:
 
 def _compare_published(result: Result, second: Result | None) -> PublishedComparison | None:
     """Return the comparison with a published value of exactly this configuration; None without one."""
-    policy, benchmark = result.config.get("policy"), result.config.get("benchmark")
-    if not result.extra.get("standard") or not isinstance(policy, Mapping) or not isinstance(benchmark, Mapping):
+    if not result.extra.get("standard"):
         return None
-    known = find_published(str(benchmark.get("name")), str(result.config.get("feedback")), str(policy.get("name")))
+    config = result.config
+    known = find_published(config["benchmark"]["name"], config["feedback"], config["policy"]["name"])
     mean, error = result.mean(), result.standard_error()
     if known is None or not math.isfinite(mean) or not math.isfinite(error):
         return None

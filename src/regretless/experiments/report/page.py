@@ -1,6 +1,5 @@
 """Write a report: one HTML page with everything inside, figures, tables as CSV and all numbers as Markdown."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -159,30 +158,27 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
         If Jinja2 or plotly is not installed.
     """
     jinja2 = require("jinja2", extra="report")
-    markup = require("markupsafe", extra="report").Markup
     assets = resources.files("regretless.experiments.report") / "assets"
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string((assets / "page.html.jinja").read_text(encoding="utf-8"))
     blocks = [block for section in sections for block in section.blocks() if isinstance(block, Chart)]
     charts = {block.id: plotly_chart(block.plot) for block in blocks if not isinstance(block.plot, HeatMap)}
-    embedded = json.dumps(charts, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     titles = " · ".join(dict.fromkeys(study.title or study.name for study in page.studies))
-    return str(
-        template.render(
-            title="All tables and figures" if len(page.studies) > 3 else titles,
-            css=markup((assets / "page.css").read_text(encoding="utf-8")),
-            js=markup((assets / "page.js").read_text(encoding="utf-8")),
-            plotly=markup(require("plotly.offline", extra="report").get_plotlyjs()),
-            charts=markup(embedded),
-            format_number=format_number,
-            summary=summarise(page),
-            figures=headline_numbers(page),
-            sections=sections,
-            environment=describe_environment(page),
-            results=results_table(page),
-            written=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(page.written)),
-        )
+    text: str = template.render(
+        title="All tables and figures" if len(page.studies) > 3 else titles,
+        css=(assets / "page.css").read_text(encoding="utf-8"),
+        js=(assets / "page.js").read_text(encoding="utf-8"),
+        plotly=require("plotly.offline", extra="report").get_plotlyjs(),
+        charts=charts,
+        format_number=format_number,
+        summary=summarise(page),
+        figures=headline_numbers(page),
+        sections=sections,
+        environment=describe_environment(page),
+        results=results_table(page),
+        written=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(page.written)),
     )
+    return text
 
 
 def render_markdown(page: Page, sections: Sequence[Section]) -> str:

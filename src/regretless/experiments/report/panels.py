@@ -109,8 +109,8 @@ def best_note(marked: bool) -> Note:
 
 def final_table(context: PanelContext) -> Table:
     """Return a folded table of the final regret of every arm."""
-    rows = tuple(row(label, result_value(result)) for label, result in context.results().items())
-    return Table(context.name, ("policy", "mean ± s.e."), rows, folded="Final regrets")
+    results = context.results()
+    return grid_table(context.name, "policy", list(results), {"mean": results})
 
 
 def show_table(context: PanelContext) -> list[Card]:
