@@ -91,21 +91,16 @@ class Problem(eqx.Module):
         self.context_shape = _context_shape(context, oracle.dim)
         self.may_miss = None if may_miss is None else bool(may_miss)
         self.instance_form = form_of(instance)
-        numbers = None if offset is None else check_finite("problem: offset", offset, (oracle.dim,))
-        self.offset = None if numbers is None else tuple(float(number) for number in numbers)
+        self.offset = None
+        if offset is not None:
+            self.offset = tuple(map(float, check_finite("problem: offset", offset, (oracle.dim,))))
 
     def __repr__(self) -> str:
-        shape = self.context_shape
-        arguments: dict[str, Any] = {
-            "context": self.columns if self.columns is not None else shape[0] if len(shape) == 1 else shape,
-            "feedback": self.feedback.name,
-        }
-        arguments |= {} if self.may_miss is None else {"may_miss": self.may_miss}
-        arguments |= {} if self.sense == "min" else {"sense": self.sense}
-        arguments |= {} if self.offset is None else {"offset": self.offset}
-        described = "".join(f", {name}={value!r}" for name, value in arguments.items())
-        instances = f", instance={form_words(self.instance_form)}" if self.has_instances else ""
-        return f"Problem({self.oracle.kind}(dim={self.dim}){described}{instances})"
+        shown = {**self._arguments(), "feedback": self.feedback.name, "instance": None}
+        unset = {"may_miss": None, "instance": None, "sense": "min", "offset": None}
+        described = [f"{name}={value!r}" for name, value in shown.items() if name not in unset or value != unset[name]]
+        described += [f"instance={form_words(self.instance_form)}"] if self.has_instances else []
+        return f"Problem({', '.join([f'{self.oracle.kind}(dim={self.dim})', *described])})"
 
     def for_policy(self) -> "Problem":
         """Return the problem that a policy solves: costs to minimise, contexts as numbers, no known part."""
@@ -120,16 +115,19 @@ class Problem(eqx.Module):
         return self._changed(may_miss=may_miss)
 
     def _changed(self, **changes: Any) -> "Problem":
-        context = self.context_shape if self.columns is None else self.columns
-        arguments: dict[str, Any] = {
-            "context": context,
+        return Problem(self.oracle, **{**self._arguments(), **changes})
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the arguments of the constructor after the first one."""
+        shape = self.context_shape
+        return {
+            "context": self.columns if self.columns is not None else shape[0] if len(shape) == 1 else shape,
             "feedback": self.feedback,
             "may_miss": self.may_miss,
             "instance": self.example_instance(),
             "sense": self.sense,
             "offset": self.offset,
         }
-        return Problem(self.oracle, **{**arguments, **changes})
 
     @property
     def dim(self) -> int:
@@ -227,11 +225,8 @@ class Problem(eqx.Module):
         differences = []
         if self.oracle is not other.oracle:
             here, there = self.oracle.fingerprint(), other.oracle.fingerprint()
-            fields = [
-                f"{key} {here.get(key, 'none')} and {there.get(key, 'none')}"
-                for key in {**here, **there}
-                if here.get(key) != there.get(key)
-            ]
+            names = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+            fields = [f"{name} {here.get(name, 'none')} and {there.get(name, 'none')}" for name in names]
             differences += [f"oracle: {', '.join(fields)}"] if fields else []
         if self.context_shape != other.context_shape:
             differences.append(f"shape of a context: {self.context_shape} and {other.context_shape}")
@@ -242,11 +237,12 @@ class Problem(eqx.Module):
         if self.instance_form != other.instance_form:
             differences.append(f"instances: {form_words(self.instance_form)} and {form_words(other.instance_form)}")
         if bool(self.may_miss) != bool(other.may_miss):
-            texts = {True: "rows may be missing", False: "rows are never missing"}
-            differences.append(f"feedback: {texts[bool(self.may_miss)]} and {texts[bool(other.may_miss)]}")
-        for name in ("sense", "offset"):
-            here, there = getattr(self, name), getattr(other, name)
-            differences += [] if here == there else [f"{name}: {here} and {there}"]
+            one, two = ("rows may be missing" if each.may_miss else "rows are never missing" for each in (self, other))
+            differences.append(f"feedback: {one} and {two}")
+        if self.sense != other.sense:
+            differences.append(f"sense: {self.sense} and {other.sense}")
+        if self.offset != other.offset:
+            differences.append(f"offset: {self.offset} and {other.offset}")
         return "; ".join(differences)
 
     def require_played_on(self, world: "Problem", who: str) -> None:
@@ -285,11 +281,7 @@ def form_of(instance: Instance) -> Hashable:
     if instance is None:
         return None
     leaves, structure = jax.tree.flatten(instance)
-    return structure, tuple((tuple(np.shape(leaf)), np.dtype(_dtype(leaf)).kind) for leaf in leaves)
-
-
-def _dtype(leaf: Any) -> Any:
-    return leaf.dtype if hasattr(leaf, "dtype") else np.asarray(leaf).dtype
+    return structure, tuple((np.shape(leaf), np.dtype(getattr(leaf, "dtype", type(leaf))).kind) for leaf in leaves)
 
 
 def empty_of(form: Any) -> Instance:

@@ -50,3 +50,11 @@ def test_forbidden_pairs_are_not_used_and_too_few_pairs_are_infeasible():
 def test_refuses_what_is_no_size(n):
     with pytest.raises(SettingsError, match="expected a positive number of rows"):
         oracles.assignment(n)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_search_among_costs_that_are_not_finite_ends(value):
+    costs = np.random.default_rng(2).normal(size=(2, 12, 12))
+    costs[:, 3] = costs[1, :, 5] = value
+    solution = ORACLE.solve(costs.reshape(2, 144))
+    assert solution.w.sum(axis=1).tolist() == [12, 12], "a permutation of no meaning; answer refuses such costs"

@@ -7,6 +7,7 @@ on the thread that solved it.
 """
 
 import hashlib
+import itertools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -119,11 +120,15 @@ def _vector(name: str, part: np.ndarray | None, dim: int) -> np.ndarray:
     return np.broadcast_to(part, (dim,)).copy()
 
 
+Change = np.ndarray | None
+"""A part of the program that differs from row to row; None: as in the program."""
+
+
 class BatchSolver:
     """Solve ``min c·w`` over a program for a batch of costs ``c``; ``workers`` threads share the rows."""
 
     def __init__(
-        self, program: MixedIntegerProgram, time_limit: float = 60.0, gap: float = 0.0, workers: int | None = None
+        self, program: MixedIntegerProgram, time_limit: float = 60, gap: float = 0, workers: int | None = None
     ):
         self.program, self.time_limit, self.gap = program, time_limit, gap
         self.workers = workers or usable_cores()
@@ -135,11 +140,7 @@ class BatchSolver:
         return _restore_solver, (self.program, self.time_limit, self.gap, self.workers)
 
     def solve_batch(
-        self,
-        costs: np.ndarray,
-        b_ub: np.ndarray | None = None,
-        b_eq: np.ndarray | None = None,
-        available: np.ndarray | None = None,
+        self, costs: np.ndarray, b_ub: Change = None, b_eq: Change = None, available: Change = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return ``w[b, d]`` in float64 and ``status[b]`` for ``costs[b, d]``.
 
@@ -147,17 +148,11 @@ class BatchSolver:
         ``available[b, d]``: these are held at 0. The ``w`` of a row that is not SOLVED is 0 throughout.
         """
         costs = np.asarray(costs, np.float64)
-        parts = (b_ub, b_eq, available)
-        rows = [[None if part is None else part[i] for part in parts] for i in range(len(costs))]
-        pool = self._pool()
-        jobs = [pool.submit(self._solve, cost, *row) for cost, row in zip(costs, rows, strict=True)]
-        try:
-            answers = [job.result() for job in jobs]
+        parts = [itertools.repeat(None) if part is None else part for part in (b_ub, b_eq, available)]
+        try:  # map cancels rows that have not started when one fails or the user interrupts
+            answers = [*self._pool().map(self._solve, costs, *parts)]
         except Exception as error:
             raise OracleError(f"HiGHS failed: {type(error).__name__}: {error}") from error
-        finally:
-            for job in jobs:  # those that have not started when one fails or the user interrupts
-                job.cancel()
         w = np.array([answer[0] for answer in answers]).reshape(len(costs), self.program.dim)
         return w, np.array([answer[1] for answer in answers], np.int32)
 
@@ -167,9 +162,7 @@ class BatchSolver:
             self._pools = pools = {process: ThreadPoolExecutor(self.workers, thread_name_prefix="solver")}
         return pools[process]
 
-    def _solve(
-        self, cost: np.ndarray, b_ub: np.ndarray | None, b_eq: np.ndarray | None, available: np.ndarray | None
-    ) -> tuple[np.ndarray, int]:
+    def _solve(self, cost: np.ndarray, b_ub: Change, b_eq: Change, available: Change) -> tuple[np.ndarray, int]:
         program = self.program
         nothing = np.zeros(program.dim)
         finite = np.all(np.isfinite(cost)) and (b_eq is None or np.all(np.isfinite(b_eq)))
@@ -199,9 +192,7 @@ class BatchSolver:
             self._local.model = build_model(self.program, self.gap)
         return self._local.model
 
-    def _set_bounds(
-        self, solver: Any, b_ub: np.ndarray | None, b_eq: np.ndarray | None, available: np.ndarray | None
-    ) -> None:
+    def _set_bounds(self, solver: Any, b_ub: Change, b_eq: Change, available: Change) -> None:
         """Set right-hand sides and bounds: the row's, or the program's if the row has none."""
         program = self.program
         above = (program.b_ub if b_ub is None else b_ub).astype(np.float64)
@@ -237,8 +228,7 @@ def _restore_solver(program: MixedIntegerProgram, time_limit: float, gap: float,
 def build_model(program: MixedIntegerProgram, gap: float) -> highspy.Highs:
     """Return a HiGHS model of the program, on one thread."""
     solver = highspy.Highs()
-    options = {"output_flag": False, "threads": 1, "mip_rel_gap": float(gap)}
-    options |= {"mip_abs_gap": 1e-9, "random_seed": 0}
+    options = {"output_flag": False, "threads": 1, "random_seed": 0, "mip_rel_gap": float(gap), "mip_abs_gap": 1e-9}
     options["mip_heuristic_run_feasibility_jump"] = False  # takes three quarters of the time of a small program
     for name, value in options.items():
         solver.setOptionValue(name, value)

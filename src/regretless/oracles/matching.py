@@ -12,28 +12,16 @@ from regretless.oracles.base import INFEASIBLE, MaskedOracle
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 FREE = -1
-"""Marks a row or column without a partner."""
-
-
-class Matching(NamedTuple):
-    """A partial matching that is optimal for its rows, with the prices that prove it."""
-
-    column_of: Int[Array, " n"]  # of each row, FREE if it has none
-    row_of: Int[Array, " n"]  # of each column
-    u: Float[Array, " n"]  # prices of rows
-    v: Float[Array, " n"]  # prices of columns
+"""Marks a column without a row."""
 
 
 class PathSearch(NamedTuple):
-    """The search for the shortest augmenting path from one row."""
+    """The search for the shortest augmenting path to a free column; column ``n`` stands for the row that is added."""
 
-    row: Int[Array, ""]  # reached last
-    length: Float[Array, ""]  # of the shortest path to it
-    lengths: Float[Array, " n"]  # of the shortest paths to columns that are known so far
-    via: Int[Array, " n"]  # the row before each column on that path
-    rows: Bool[Array, " n"]  # reached
-    columns: Bool[Array, " n"]  # reached
-    sink: Int[Array, ""]  # the free column that ends the path, FREE until it is found
+    column: Int[Array, ""]  # reached last
+    lengths: Float[Array, " n+1"]  # of the shortest paths to columns that are known so far
+    via: Int[Array, " n+1"]  # the column before each column on that path
+    reached: Bool[Array, " n+1"]  # the column whose path was continued
 
 
 class AssignmentOracle(MaskedOracle):
@@ -71,7 +59,7 @@ class AssignmentOracle(MaskedOracle):
         if allowed is not None:  # one forbidden pair costs more than any two matchings differ by
             finite = jnp.where(allowed, table, 0.0)
             table = jnp.where(allowed, table, 1.0 + 2.0 * self.n * jnp.max(jnp.abs(finite)))
-        w = jax.nn.one_hot(_match(table).column_of, self.n, dtype=cost.dtype)
+        w = jax.nn.one_hot(_match(table), self.n, dtype=cost.dtype).T
         possible = True if allowed is None else jnp.all((w == 0) | allowed)
         return Solution(w.reshape(-1), jnp.where(possible, SOLVED, INFEASIBLE))
 
@@ -82,65 +70,50 @@ class AssignmentOracle(MaskedOracle):
         return once & jnp.all((table == 0) | ((table == 1) & allowed))
 
 
-def _match(table: Float[Array, "n n"]) -> Matching:
-    """Return the perfect matching of lowest cost: row after row is added along its shortest augmenting path."""
+def _match(table: Float[Array, "n n"]) -> Int[Array, " n"]:
+    """Return the row of each column in the matching of lowest cost.
+
+    Row after row is added along its shortest augmenting path. The prices ``u`` of rows and ``v`` of columns prove that
+    the matching so far is optimal; each changes by how much closer its row or column is than the free column.
+    """
     n = len(table)
-    free, zeros = jnp.full(n, FREE, jnp.int32), jnp.zeros(n, table.dtype)
-    return jax.lax.fori_loop(0, n, lambda row, match: _add(table, match, row), Matching(free, free, zeros, zeros))
+    table = jnp.pad(table, ((0, 0), (0, 1)), constant_values=jnp.inf)
+
+    def add(row: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        row_of, u, v = state
+        row_of = row_of.at[n].set(row)
+        search = _search(table, row_of, u, v)
+        slack = jnp.where(search.reached, search.lengths[search.column] - search.lengths, 0.0)
+        u = u.at[jnp.where(search.reached, row_of, n)].add(slack, mode="drop")
+        return _flip(row_of, search), u, v - slack
+
+    zeros = jnp.zeros(n + 1, table.dtype)
+    row_of, _, _ = jax.lax.fori_loop(0, n, add, (jnp.full(n + 1, FREE, jnp.int32), zeros[:n], zeros))
+    return row_of[:n]
 
 
-def _add(table: Float[Array, "n n"], match: Matching, first: Int[Array, ""]) -> Matching:
-    """Add one row; each price changes by how much closer its row or column is than the free column."""
-    search = _search(table, match, first)
-    slack = search.length - search.lengths
-    change = jnp.where(search.rows & (match.column_of != FREE), slack[match.column_of], 0.0)
-    u = match.u + change.at[first].set(search.length)
-    v = match.v - jnp.where(search.columns, slack, 0.0)
-    column_of, row_of = _flip(match, search, first)
-    return Matching(column_of, row_of, u, v)
-
-
-def _search(table: Float[Array, "n n"], match: Matching, first: Int[Array, ""]) -> PathSearch:
-    """Run Dijkstra's algorithm over reduced costs, from a row to the nearest free column."""
+def _search(table: Array, row_of: Array, u: Array, v: Array) -> PathSearch:
+    """Run Dijkstra's algorithm over reduced costs, from the last column's row to the nearest free column."""
     n = len(table)
 
     def step(now: PathSearch) -> PathSearch:
-        through = now.length + table[now.row] - match.u[now.row] - match.v
-        nearer = ~now.columns & (through < now.lengths)
-        lengths, via = jnp.where(nearer, through, now.lengths), jnp.where(nearer, now.row, now.via)
-        column = jnp.argmin(jnp.where(now.columns, jnp.inf, lengths)).astype(jnp.int32)
-        owner = match.row_of[column]
-        return PathSearch(
-            row=jnp.where(owner == FREE, now.row, owner),
-            length=lengths[column],
-            lengths=lengths,
-            via=via,
-            rows=now.rows.at[now.row].set(True),
-            columns=now.columns.at[column].set(True),
-            sink=jnp.where(owner == FREE, column, FREE),
-        )
+        row, reached = row_of[now.column], now.reached.at[now.column].set(True)
+        through = now.lengths[now.column] + table[row] - u[row] - v
+        nearer = ~reached & (through < now.lengths)
+        lengths, via = jnp.where(nearer, through, now.lengths), jnp.where(nearer, now.column, now.via)
+        return PathSearch(jnp.argmin(jnp.where(reached, jnp.inf, lengths)).astype(jnp.int32), lengths, via, reached)
 
-    nothing = jnp.zeros(n, bool)
-    begin = PathSearch(
-        row=jnp.asarray(first, jnp.int32),
-        length=jnp.zeros((), table.dtype),
-        lengths=jnp.full(n, jnp.inf, table.dtype),
-        via=jnp.full(n, FREE, jnp.int32),
-        rows=nothing,
-        columns=nothing,
-        sink=jnp.asarray(FREE, jnp.int32),
-    )
-    return jax.lax.while_loop(lambda now: now.sink == FREE, step, begin)
+    far = jnp.full(n + 1, jnp.finfo(table.dtype).max).at[n].set(0.0)  # finite: no column is reached twice, even for NaN
+    begin = PathSearch(jnp.asarray(n, jnp.int32), far, jnp.full(n + 1, n, jnp.int32), jnp.zeros(n + 1, bool))
+    return jax.lax.while_loop(lambda now: row_of[now.column] != FREE, step, begin)
 
 
-def _flip(match: Matching, search: PathSearch, first: Int[Array, ""]) -> tuple[Int[Array, " n"], Int[Array, " n"]]:
-    """Exchange every pair on the path, from the free column back to the first row."""
+def _flip(row_of: Int[Array, " n+1"], search: PathSearch) -> Int[Array, " n+1"]:
+    """Give every column on the path the row of the column before it."""
 
-    def step(now: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        column, column_of, row_of = now
-        row = search.via[column]
-        return column_of[row], column_of.at[row].set(column), row_of.at[column].set(row)
+    def step(now: tuple[Array, Array]) -> tuple[Array, Array]:
+        column, row_of = now
+        before = search.via[column]
+        return before, row_of.at[column].set(row_of[before])
 
-    column, column_of, row_of = step((search.sink, match.column_of, match.row_of))
-    _, column_of, row_of = jax.lax.while_loop(lambda now: now[0] != FREE, step, (column, column_of, row_of))
-    return column_of, row_of
+    return jax.lax.while_loop(lambda now: now[0] != len(row_of) - 1, step, (search.column, row_of))[1]

@@ -64,6 +64,11 @@ class Plant(NamedTuple):
         """Energy that each task takes per running slot, ``power × hours``."""
         return np.array([task.power for task in self.tasks]) * (self.slot_minutes / 60)
 
+    @property
+    def usage(self) -> np.ndarray:
+        """Each task's use of each resource, ``[n, resources]``."""
+        return np.array([task.usage for task in self.tasks]).reshape(len(self.tasks), -1)
+
     def column(self, name: str) -> Any:
         """Return one property of all tasks."""
         return np.array([getattr(task, name) for task in self.tasks])
@@ -219,16 +224,14 @@ _cheapest = jax.jit(cheapest_starts, static_argnums=0)
 
 def _packing_orders(plant: Plant) -> np.ndarray:
     """Return orders in which tasks are placed: by usage, usage × duration and duration, largest first."""
-    usage = np.array([task.usage for task in plant.tasks]).reshape(len(plant.tasks), -1)
     whole = np.maximum(np.sum(plant.capacities, axis=0), 1e-300)
-    share = np.max(usage / whole, axis=1, initial=0.0)
+    share = np.max(plant.usage / whole, axis=1, initial=0.0)
     duration = plant.column("duration")
     return np.argsort(-np.stack([share, share * duration, duration]), axis=1, kind="stable")
 
 
 def _first_fit_packs(plant: Plant, order: Int[Array, " n"], starts: Int[Array, " n"]) -> Bool[Array, ""]:
     """Return whether first-fit in this order finds a machine with room for every task."""
-    usage = np.array([task.usage for task in plant.tasks]).reshape(len(plant.tasks), -1)
     room = jnp.asarray(plant.capacities)[:, None, :] * (1.0 + 4.0 * jnp.finfo(jnp.result_type(float)).eps)
     slot = jnp.arange(plant.slots)
 
@@ -240,8 +243,9 @@ def _first_fit_packs(plant: Plant, order: Int[Array, " n"], starts: Int[Array, "
         here = jnp.arange(len(fits)) == jnp.argmax(fits)
         return used + jnp.where(here[:, None, None] & fits[:, None, None], wanted, 0.0), jnp.any(fits)
 
+    usage = jnp.asarray(plant.usage, room.dtype)
     empty = jnp.zeros((len(plant.capacities), plant.slots, usage.shape[1]))
-    tasks = (starts[order], jnp.asarray(plant.column("duration"))[order], jnp.asarray(usage, empty.dtype)[order])
+    tasks = (starts[order], jnp.asarray(plant.column("duration"))[order], usage[order])
     return jnp.all(jax.lax.scan(place, empty, tasks)[1])
 
 
@@ -378,59 +382,53 @@ class ScheduleSolver:
     def reaches(self, w: np.ndarray) -> np.ndarray:
         """Return for each row of ``w[n, d]`` whether some schedule has this load profile."""
         tolerance = 1e-5 * np.sum(np.abs(self.plant.energy))
-        room_now = self.full.solver.program.b_ub
-        room = np.concatenate(
-            [np.broadcast_to(room_now, (len(w), len(room_now))), w + tolerance, tolerance - w], axis=1
-        )
+        room = self.full.solver.program.b_ub
+        room = np.concatenate([np.tile(room, (len(w), 1)), w + tolerance, tolerance - w], axis=1)
         status = self._profile_solver.solve_batch(np.zeros((len(w), len(self.full.load))), b_ub=room)[1]
         return status == SOLVED
 
 
 schedule_solver = functools.lru_cache(maxsize=16)(ScheduleSolver)
-"""Return the solver of a plant, shared so that its models are built once."""
+"""The solver of a plant, shared so that its models are built once."""
 
 
-def _choices(plant: Plant) -> np.ndarray:
-    """Return every task with every possible start, ``[choices, 2]``."""
+def _choices(plant: Plant) -> tuple[np.ndarray, np.ndarray]:
+    """Return every task with every possible start, ``[choices, 2]``, and when it runs, ``[slots, choices]``."""
     pairs = [(j, task.earliest + s) for j, task in enumerate(plant.tasks) for s in range(task.starts)]
-    return np.array(pairs)
+    return np.array(pairs), np.stack([plant.runs(j, start) for j, start in pairs], axis=1)
 
 
-def _make_model(plant: Plant, rows: np.ndarray, room: np.ndarray, choices: np.ndarray) -> ScheduleModel:
+def _make_model(
+    plant: Plant, choices: np.ndarray, running: np.ndarray, rows: np.ndarray, room: np.ndarray
+) -> ScheduleModel:
     """Return the program with one choice per task, and ``rows x ≤ room`` as far as it can bind."""
     from regretless.oracles import highs  # loads the solver: not before it is needed
 
-    load = np.array([plant.energy[task] * plant.runs(task, start) for task, start in choices])
-    once = (choices[:, 0] == np.arange(len(plant.tasks))[:, None]).astype(float)
+    task, size = choices[:, 0], len(choices)
+    once = (task == np.arange(len(plant.tasks))[:, None]).astype(float)
     binding = np.sum(rows, axis=1) > room
-    size = len(choices)
     program = highs.MixedIntegerProgram(
         rows[binding], room[binding], once, np.ones(len(once)), np.zeros(size), np.ones(size), np.ones(size, bool)
     )
-    return ScheduleModel(highs.BatchSolver(program, TIME_LIMIT), choices, load)
-
-
-def _usage(plant: Plant, choices: np.ndarray) -> np.ndarray:
-    """Return each choice's use of each resource in each slot, ``[slots, resources, choices]``."""
-    return np.stack([np.outer(plant.runs(j, s), plant.tasks[j].usage) for j, s in choices], axis=-1)
+    return ScheduleModel(highs.BatchSolver(program, TIME_LIMIT), choices, (plant.energy[task] * running).T.copy())
 
 
 def _full_model(plant: Plant) -> ScheduleModel:
     machines = len(plant.capacities)
-    choices = np.repeat(_choices(plant), machines, axis=0)
+    choices, running = (np.repeat(part, machines, axis=axis) for axis, part in enumerate(_choices(plant)))
     on = np.arange(len(choices)) % machines == np.arange(machines)[:, None]
-    rows = _usage(plant, choices)[None] * on[:, None, None, :]
+    use = running[:, None] * plant.usage[choices[:, 0]].T  # [slots, resources, choices]
+    rows = use[None] * on[:, None, None, :]
     room = np.broadcast_to(np.array(plant.capacities)[:, None, :], rows.shape[:3])
-    return _make_model(plant, rows.reshape(-1, len(choices)), room.reshape(-1), choices)
+    return _make_model(plant, choices, running, rows.reshape(-1, len(choices)), room.reshape(-1))
 
 
 def _relaxed_model(plant: Plant) -> ScheduleModel:
-    choices = _choices(plant)
-    usage = _usage(plant, choices)
-    rows = [*usage.reshape(-1, len(choices))]
-    room = [*np.broadcast_to(np.sum(plant.capacities, axis=0), usage.shape[:2]).reshape(-1)]
-    running = np.stack([plant.runs(j, s) for j, s in choices], axis=-1)
-    for tasks, slot in itertools.product(overfull_sets(plant), range(plant.slots)):
-        rows.append(running[slot] & np.isin(choices[:, 0], tasks))
-        room.append(len(tasks) - 1)
-    return _make_model(plant, np.array(rows, float), np.array(room, float), choices)
+    choices, running = _choices(plant)
+    use = running[:, None] * plant.usage[choices[:, 0]].T
+    sets = overfull_sets(plant)
+    cuts = [running & np.isin(choices[:, 0], tasks) for tasks in sets]
+    rows = np.concatenate([use.reshape(-1, len(choices)), *cuts])
+    room = np.tile(np.sum(plant.capacities, axis=0), plant.slots)
+    room = np.append(room, np.repeat([len(tasks) - 1.0 for tasks in sets], plant.slots))
+    return _make_model(plant, choices, running, rows, room)
