@@ -18,43 +18,17 @@ from regretless.array_files import flatten_tree, restore_tree
 from regretless.columns import Columns
 from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.feedback import Measurement
+from regretless.live import feedback_parser as parser
 from regretless.live import options
+from regretless.live import state as states
 from regretless.live.comparison import BackgroundSolver, HealthRecord
 from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
-from regretless.live.feedback_parser import (
-    TOLERANCE,
-    Arrival,
-    RawFeedback,
-    known_number,
-    parse_contexts,
-    parse_flag,
-    parse_id,
-    parse_instance,
-    parse_instances,
-    parse_key,
-    parse_vector,
-)
+from regretless.live.feedback_parser import TOLERANCE, Arrival, RawFeedback, known_number
 from regretless.live.health import Health, compute_health
 from regretless.live.history import History, HistoryRound, require_fitting
 from regretless.live.options import Incumbent, Pending, Rollout, Store
 from regretless.live.records import Choice, Explanation, Receipt, text_card
-from regretless.live.state import (
-    OPEN_FORM,
-    LearnedDecision,
-    LearnerState,
-    MadeDecision,
-    arrays_of,
-    data_of,
-    describe_instance,
-    describe_made,
-    rebuild_instance,
-    restore_made,
-    restore_state,
-    shape_with_lead,
-    stack,
-    stack_proposed,
-    unstack,
-)
+from regretless.live.state import LearnedDecision, LearnerState, MadeDecision
 from regretless.live.store import Record, RecordStore, Snapshot, write_copy
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
@@ -156,11 +130,9 @@ class Learner:
         problem = options.complete_problem(problem, context, feedback)
         options.require_options(rollout, pending, on_failure, seed)
         spec = options.parse_policy(policy, rollout)
-        budget = None if rollout is None else rollout.budget
-        self._begin(problem, rollout, on_failure, seed, clock)
         if isinstance(spec, Policy) and not problem.has_instances:
             problem = problem.with_instance(spec.problem.example_instance())
-        engine = Engine(problem, spec, budget=budget, seed=seed)
+        engine = self._begin(problem, spec, rollout, on_failure, seed, clock)
         state = LearnerState(
             engine=engine,
             limits=pending or Pending(),
@@ -174,14 +146,9 @@ class Learner:
             self._store = RecordStore.create(file.path, self._snapshot(state, 0), sync=file.sync)
 
     def _begin(
-        self,
-        problem: Problem,
-        rollout: Rollout | None,
-        on_failure: OnFailure,
-        seed: int,
-        clock: Callable[[], float],
-    ) -> None:
-        """Set what never changes."""
+        self, problem: Problem, policy: Any, rollout: Rollout | None, on_failure: OnFailure, seed: int, clock: Any
+    ) -> Engine:
+        """Set what never changes and return the engine of the first state."""
         keep_programs()
         self._problem, self._on_failure, self._seed, self._clock = problem, on_failure, seed, clock
         self._incumbent = None if rollout is None else Incumbent(rollout.incumbent, problem)
@@ -190,6 +157,7 @@ class Learner:
         self._store = None
         self._unpublished = None
         self._last_snapshot = 0
+        return Engine(problem, policy, budget=None if rollout is None else rollout.budget, seed=seed)
 
     def _publish(self, state: LearnerState) -> None:
         """Replace the state, at once."""
@@ -218,15 +186,15 @@ class Learner:
 
     def __repr__(self) -> str:
         state, problem = self._current(), self._problem
-        counts = (state.made, state.health.learned, len(state.waiting), state.expired)
-        shape = f"{' × '.join(map(str, problem.context_shape))} numbers"
         policy = state.engine.setup[1]
+        name = type(policy).__name__ if isinstance(policy, Policy) else policy
+        shape = f"{' × '.join(map(str, problem.context_shape))} numbers"
         lines = [
-            "{:,} decisions: {:,} learned from, {:,} waiting, {:,} expired".format(*counts),
-            f"feasible set {type(problem.oracle).__name__} of {problem.dim} coordinates, "
-            f"context of {shape if problem.columns is None else f'named columns, as {shape}'}",
-            f"policy {type(policy).__name__ if isinstance(policy, Policy) else policy}, feedback "
-            f"{problem.feedback.name}",
+            f"{state.made:,} decisions: {state.health.learned:,} learned from, {len(state.waiting):,} waiting, "
+            f"{state.expired:,} expired",
+            f"feasible set {type(problem.oracle).__name__} of {problem.dim} coordinates, context of "
+            f"{shape if problem.columns is None else f'named columns, as {shape}'}",
+            f"policy {name}, feedback {problem.feedback.name}",
         ]
         if state.mode != "act" or state.paused:
             lines.append("paused: the incumbent decides" if state.paused else f"mode {state.mode}")
@@ -266,10 +234,10 @@ class Learner:
         StoreError
             If the decision cannot be stored. Nothing has changed.
         """
-        parse_flag("decide: expected explore", explore)
-        contexts = parse_contexts(context, self._problem, many=False)
-        instances = [parse_instance(self._problem.oracle, instance)]
-        return self._decide(contexts, instances, explore, [parse_key(key)])[0]
+        parser.parse_flag("decide: expected explore", explore)
+        contexts = parser.parse_contexts(context, self._problem, many=False)
+        instances = [parser.parse_instance(self._problem.oracle, instance)]
+        return self._decide(contexts, instances, explore, [parser.parse_key(key)])[0]
 
     def decide_batch(
         self, contexts: Any, *, instances: Any = None, explore: bool = True, keys: Sequence[str | None] | None = None
@@ -294,15 +262,17 @@ class Learner:
         list of Choice
             One for each context, in their order.
         """
-        parse_flag("decide_batch: expected explore", explore)
-        parsed = parse_contexts(contexts, self._problem, many=True)
+        parser.parse_flag("decide_batch: expected explore", explore)
+        parsed = parser.parse_contexts(contexts, self._problem, many=True)
         if keys is not None and (isinstance(keys, str) or len(keys) != len(parsed)):
             raise SettingsError(f"keys: expected one for each of {len(parsed)} contexts, got {short_repr(keys)}")
-        names = [parse_key(key) for key in keys] if keys is not None else [None] * len(parsed)
+        names = [parser.parse_key(key) for key in keys] if keys is not None else [None] * len(parsed)
         given = [key for key in names if key is not None]
         if len(set(given)) < len(given):
             raise SettingsError("keys: expected different keys, got one of them twice")
-        return self._decide(parsed, parse_instances(self._problem.oracle, instances, len(parsed)), explore, names)
+        return self._decide(
+            parsed, parser.parse_instances(self._problem.oracle, instances, len(parsed)), explore, names
+        )
 
     @exclusive
     def record(self, context: Any, w: Sequence[float], *, instance: Any = None, key: str | None = None) -> Choice:
@@ -320,10 +290,10 @@ class Learner:
         Choice
             With ``by="person"``.
         """
-        (parsed,) = parse_contexts(context, self._problem, many=False)
-        vector = parse_vector("w", w, self._problem.dim)
-        external = parse_instance(self._problem.oracle, instance)
-        stored = None if parse_key(key) is None else self._find_keyed(str(key))
+        (parsed,) = parser.parse_contexts(context, self._problem, many=False)
+        vector = parser.parse_vector("w", w, self._problem.dim)
+        external = parser.parse_instance(self._problem.oracle, instance)
+        stored = None if parser.parse_key(key) is None else self._find_keyed(str(key))
         if stored is not None:
             if not np.array_equal(stored.decision.w, vector):
                 raise SettingsError(f"key: {key!r} belongs to another decision")
@@ -348,7 +318,7 @@ class Learner:
             engine = self._engine_for(asked)
             made = self._make(engine, contexts[new], asked, explore)
             keyed = [
-                MadeDecision(item.decision, item.by, item.by_solver, item.fallback, explore, item.proposed, keys[place])
+                MadeDecision(item.decision, item.by, item.by_solver, item.fallback, explore, keys[place], item.proposed)
                 for place, item in zip(new, made, strict=True)
             ]
             choices |= dict(zip(new, self._keep("decide", engine, keyed), strict=True))
@@ -425,7 +395,7 @@ class Learner:
         state, form = self._state, form_of(instances[0])
         engine = state.engine
         if not state.form_fixed and form is not None:
-            describe_instance(instances[0])  # refuses what a store could not keep
+            states.describe_instance(instances[0])  # refuses what a store could not keep
             engine = engine.with_instance(instances[0])
         expected = engine.problem.instance_form
         for form in map(form_of, instances):
@@ -445,12 +415,12 @@ class Learner:
         data: dict[str, Any] = {}
         arrays: dict[str, np.ndarray] = {}
         if self._store is not None:
-            data = {"time": now, "expired": expired, "made": [describe_made(item) for item in made]}
-            arrays = stack("decision", [item.decision for item in made])
+            data = {"time": now, "expired": expired, "made": [item.data() for item in made]}
+            arrays = states.stack("decision", [item.decision for item in made])
             if keys:
-                arrays["proposed"] = stack_proposed(made)
+                arrays["proposed"] = states.stack_proposed(made)
             if not state.form_fixed:
-                data["instances"] = describe_instance(made[0].decision.instance)
+                data["instances"] = states.describe_instance(made[0].decision.instance)
         self._commit(after, kind, data, arrays, keys)
         return self._choices(made)
 
@@ -486,7 +456,7 @@ class Learner:
         record = None if self._store is None else self._store.find_key(key)
         if record is None:
             return None
-        return next(item for item in _made_of(record, state.engine) if item.key == key)
+        return next(item for item in states.made_of_record(record, state.engine) if item.key == key)
 
     def _require_keyed(self, key: str) -> Any:
         """Return the decision with the caller's key; refuse an unknown one."""
@@ -557,8 +527,8 @@ class Learner:
         """
         raw = RawFeedback(total, components, costs, linear, values)
         raw.form()
-        parse_flag("learn: expected final", final)
-        id = int(self._require_keyed(id).id) if isinstance(id, str) else parse_id(id)
+        parser.parse_flag("learn: expected final", final)
+        id = int(self._require_keyed(id).id) if isinstance(id, str) else parser.parse_id(id)
         state, now = self._state, self._now()
         expired = state.overdue(0, now)
         decision = state.find(id, expired)
@@ -618,7 +588,7 @@ class Learner:
         rows = np.flatnonzero(rounds.seen()).tolist()
         if not rows:
             return 0
-        instances = [_at_row(row, parse_instance, oracle, rounds.instance(row)) for row in rows]
+        instances = [_at_row(row, parser.parse_instance, oracle, rounds.instance(row)) for row in rows]
         engine = self._engine_for(instances)
         decisions, arrivals = [], []
         for id, (row, instance) in enumerate(zip(rows, instances, strict=True), state.made + 1):
@@ -635,7 +605,7 @@ class Learner:
         totals = [known_number(info["total"]) for info in infos]
         data: dict[str, Any] = {"rows": rows, "totals": totals, "expired": expired, "time": now}
         if not state.form_fixed:
-            data["instances"] = describe_instance(instances[0])
+            data["instances"] = states.describe_instance(instances[0])
         arrays = flatten_tree("decision", together[0]) | flatten_tree("arrival", together[1]._asdict())
         self._commit(after, "history", data, arrays)
         return len(rows)
@@ -709,9 +679,9 @@ class Learner:
         if isinstance(choice, str):
             return self._require_keyed(choice)
         if not isinstance(choice, Choice):
-            return self._state.find(parse_id(choice))
+            return self._state.find(parser.parse_id(choice))
         try:
-            contexts = parse_contexts(choice.context, self._problem, many=False)
+            contexts = parser.parse_contexts(choice.context, self._problem, many=False)
         except SettingsError as error:
             raise SettingsError(f"learner: expected a Choice of this learner, got one of another ({error})") from None
         decision = self._state.engine.external_decision(choice.id, contexts[0], choice.w, choice.instance)
@@ -738,7 +708,7 @@ class Learner:
         w : numpy.ndarray of shape ``(n, d)``
             The decisions that solve them.
         """
-        instances = [parse_instance(self._problem.oracle, history.instance(row)) for row in range(len(history))]
+        instances = [parser.parse_instance(self._problem.oracle, history.instance(row)) for row in range(len(history))]
         return self._engine_for(instances).predict(self._state.policy_state(), history.contexts, instances)
 
     def learned_decisions(self) -> list[Decision]:
@@ -990,31 +960,29 @@ class Learner:
         """Begin as a snapshot says."""
         config, form = snapshot.data["config"], snapshot.data["instances"]
         problem = options.restore_problem(config["problem"], given)
-        if form != OPEN_FORM and form is not None:
-            problem = problem.with_instance(rebuild_instance(form))
+        if form != states.OPEN_FORM and form is not None:
+            problem = problem.with_instance(states.rebuild_instance(form))
         stored = config["rollout"]
         rollout = options.restore_rollout(stored, rollout)
         on_failure, seed = config["on_failure"], config["seed"]
         limits = Pending(**config["pending"])
         options.require_options(rollout, limits, on_failure, seed)
-        self._begin(problem, rollout, on_failure, seed, clock)
+        spec = options.restore_policy(config["policy"], policy)
+        engine = self._begin(problem, spec, rollout, on_failure, seed, clock)
         if stored is not None and self._incumbent is not None and self._incumbent.describe() != stored["incumbent"]:
             raise StoreError(
                 f"it was stored with the incumbent {short_repr(stored['incumbent'])}, got "
                 f"{short_repr(self._incumbent.describe())}; another incumbent is a new learner (learn_from its History)"
             )
-        spec = options.restore_policy(config["policy"], policy)
-        budget = None if rollout is None else rollout.budget
-        engine = Engine(problem, spec, budget=budget, seed=seed)
         mode = "act" if rollout is None else rollout.mode
-        self._publish(restore_state(engine, limits, mode, snapshot.number, snapshot.data, snapshot.arrays))
+        self._publish(states.restore_state(engine, limits, mode, snapshot.number, snapshot.data, snapshot.arrays))
 
     def _applied(self, record: Record) -> LearnerState:
         """Return the state after a record."""
         data, arrays, state = record.data, record.arrays, self._state
         if record.kind in ("decide", "record"):
             engine = self._engine_of(data)
-            return state.with_decisions(engine, _made_of(record, engine), data["time"], data["expired"])
+            return state.with_decisions(engine, states.made_of_record(record, engine), data["time"], data["expired"])
         if record.kind == "feedback":
             arrival = Arrival(**arrays)
             policy, info = state.engine.learn(state.policy, state.waiting[data["id"]], arrival)
@@ -1028,7 +996,7 @@ class Learner:
             return self._updated(data["settings"])
         if record.kind == "history":
             engine, count = self._engine_of(data), len(data["rows"])
-            decisions = restore_tree("decision", shape_with_lead(count, engine.decision_form), arrays)
+            decisions = restore_tree("decision", states.shape_with_lead(count, engine.decision_form), arrays)
             parts: dict[str, Any] = {name: arrays.get(f"arrival['{name}']") for name in Arrival._fields}
             rounds = (decisions, Arrival(**parts))
             policy, infos = _learn_rounds(engine, state.policy_state(), rounds, data["rows"], None)
@@ -1039,7 +1007,7 @@ class Learner:
         """Return the engine for the instances of a record, which may be the first."""
         engine = self._state.engine
         form = data.get("instances")
-        return engine if form is None else engine.with_instance(rebuild_instance(form))
+        return engine if form is None else engine.with_instance(states.rebuild_instance(form))
 
     def _commit(
         self,
@@ -1092,8 +1060,8 @@ class Learner:
             self._last_snapshot = number
 
     def _snapshot(self, state: LearnerState, chain: int) -> Snapshot:
-        data = {"config": self._config(state), **data_of(state)}
-        return Snapshot(state.number, chain, data, arrays_of(state))
+        data = {"config": self._config(state), **states.data_of(state)}
+        return Snapshot(state.number, chain, data, states.arrays_of(state))
 
     def _config(self, state: LearnerState) -> dict[str, Any]:
         """Return how the learner was made, as JSON data."""
@@ -1117,14 +1085,6 @@ class Learner:
         if not isinstance(now, float | int) or not math.isfinite(now):
             raise SettingsError(f"learner: expected the clock to return seconds, got {short_repr(now)}")
         return float(now)
-
-
-def _made_of(record: Record, engine: Engine) -> list[MadeDecision]:
-    """Return the decisions of a record, with how they came about."""
-    described = record.data["made"]
-    arrays = {name: array for name, array in record.arrays.items() if name != "proposed"}
-    decisions = unstack("decision", engine.decision_form, len(described), arrays)
-    return restore_made(decisions, described, record.arrays.get("proposed"))
 
 
 def _repeat_last(engine: Engine, draft: Decision, last: tuple[Any, Any] | None, error: OracleError) -> Decision:

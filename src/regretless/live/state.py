@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from regretless.live.engine import Engine
 from regretless.live.feedback_parser import MAX_ID, Arrival
 from regretless.live.options import Mode, Pending
 from regretless.live.records import By
+from regretless.live.store import Record
 from regretless.types import Decision
 
 MAX_INSTANCE_NUMBERS = 10**7
@@ -52,8 +53,12 @@ class MadeDecision(NamedTuple):
     by_solver: bool = False
     fallback: bool = False
     explore: bool = False
-    proposed: np.ndarray | None = None
     key: str | None = None
+    proposed: np.ndarray | None = None
+
+    def data(self) -> tuple[Any, ...]:
+        """Return the rest of it as JSON data, without the arrays."""
+        return self[1:-1]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,11 +135,7 @@ class LearnerState:
             )
 
     def with_decisions(
-        self,
-        engine: Engine,
-        made: Sequence[MadeDecision],
-        now: float,
-        expired: Sequence[int],
+        self, engine: Engine, made: Sequence[MadeDecision], now: float, expired: Sequence[int]
     ) -> "LearnerState":
         """Return the state after new decisions."""
         numbered = dict(enumerate(made, self.made + 1))
@@ -245,7 +246,7 @@ def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
         arrays |= {"pieces": np.stack(list(state.pieces.values())), "ids/pieces": np.fromiter(state.pieces, np.int64)}
     if state.keyed:
         arrays["ids/keyed"] = np.fromiter(state.keyed, np.int64)
-        arrays["proposed"] = stack_proposed(list(state.keyed.values()))
+        arrays["proposed"] = stack_proposed(state.keyed.values())
     return arrays
 
 
@@ -254,26 +255,25 @@ def data_of(state: LearnerState) -> dict[str, Any]:
     with jax.enable_x64(True):
         example = state.engine.problem.example_instance()
     form = describe_instance(example) if state.form_fixed else OPEN_FORM
-    return {"instances": form, "keyed": [describe_made(item) for item in state.keyed.values()]}
+    return {"instances": form, "keyed": [item.data() for item in state.keyed.values()]}
 
 
-def describe_made(made: MadeDecision) -> list[Any]:
-    """Return how a decision came about, as JSON data."""
-    return [made.by, made.by_solver, made.fallback, made.explore, made.key]
-
-
-def stack_proposed(made: Sequence[MadeDecision]) -> np.ndarray:
+def stack_proposed(made: Iterable[MadeDecision]) -> np.ndarray:
     """Return the decisions that the learner proposed, NaN where there are none."""
     return np.stack([np.full(np.shape(m.decision.w), np.nan) if m.proposed is None else m.proposed for m in made])
 
 
-def restore_made(decisions: Sequence[Decision], described: Sequence[Any], proposed: Any) -> list[MadeDecision]:
+def restore_made(decisions: Sequence[Decision], data: Sequence[Any], proposed: Any) -> list[MadeDecision]:
     """Return decisions with how they came about; ``proposed`` is None if nothing was proposed."""
-    made = []
-    for place, (decision, (by, by_solver, fallback, explore, key)) in enumerate(zip(decisions, described, strict=True)):
-        w = None if proposed is None or np.isnan(proposed[place]).any() else proposed[place]
-        made.append(MadeDecision(decision, str(by), bool(by_solver), bool(fallback), bool(explore), w, key))  # type: ignore[arg-type]
-    return made
+    rows = [None] * len(decisions) if proposed is None else [None if np.isnan(w).any() else w for w in proposed]
+    return [MadeDecision._make((decision, *rest, w)) for decision, rest, w in zip(decisions, data, rows, strict=True)]
+
+
+def made_of_record(record: Record, engine: Engine) -> list[MadeDecision]:
+    """Return the decisions of a record."""
+    arrays, described = dict(record.arrays), record.data["made"]
+    proposed = arrays.pop("proposed", None)
+    return restore_made(unstack("decision", engine.decision_form, len(described), arrays), described, proposed)
 
 
 def restore_state(
@@ -287,32 +287,23 @@ def restore_state(
         _require_finite(name, array)
     problem, form = engine.problem, engine.decision_form
     counts = restore_tree("counts", jax.ShapeDtypeStruct((3,), np.int64), arrays)
-    waiting_ids, learned_ids = (_restore_ids(name, arrays) for name in ("waiting", "learned"))
-    signature = arrays["learned.signature"].shape[1:] if learned_ids else ()
+    signature = arrays["learned.signature"].shape[1:] if "learned.signature" in arrays else ()
     learned_form = LearnedDecision(form, *(jax.ShapeDtypeStruct(shape, np.float64) for shape in (signature, ())))
-    waiting = dict(zip(waiting_ids, unstack("waiting", form, len(waiting_ids), arrays), strict=True))
-    learned = dict(zip(learned_ids, unstack("learned", learned_form, len(learned_ids), arrays), strict=True))
+    ids = {name: _restore_ids(name, arrays) for name in ("waiting", "learned", "pieces", "keyed")}
+    waiting, learned = (
+        dict(zip(ids[name], unstack(name, kind, len(ids[name]), arrays), strict=True))
+        for name, kind in (("waiting", form), ("learned", learned_form))
+    )
     policy = None
     if any(name.startswith("state") for name in arrays):
         with jax.enable_x64(True):
             policy = jax.tree.map(jnp.asarray, restore_tree("state", engine.state_form, arrays))
-    times: dict[int, float] = {}
-    if "times" in arrays:
-        stamps = restore_tree("times", jax.ShapeDtypeStruct((len(waiting),), np.float64), arrays)
-        times = dict(zip(waiting, stamps.tolist(), strict=True))
-    pieces: dict[int, np.ndarray] = {}
-    if "ids/pieces" in arrays:
-        ids = _restore_ids("pieces", arrays)
-        rows = engine.feedback_form.values.shape
-        values = restore_tree("pieces", jax.ShapeDtypeStruct((len(ids), *rows), np.float64), arrays)
-        pieces = dict(zip(ids, values, strict=True))
-    keyed: dict[int, MadeDecision] = {}
-    if data["keyed"]:
-        ids = _restore_ids("keyed", arrays)
-        known = {**waiting, **{id: record.decision for id, record in learned.items()}}
-        proposed = restore_tree("proposed", jax.ShapeDtypeStruct((len(ids), problem.dim), np.float64), arrays)
-        made = restore_made([known[id] for id in ids], data["keyed"], proposed)
-        keyed = dict(zip(ids, made, strict=True))
+    times = _restore_rows("times", waiting, (), arrays) if "times" in arrays else {}
+    pieces = _restore_rows("pieces", ids["pieces"], engine.feedback_form.values.shape, arrays)
+    proposed = _restore_rows("proposed", ids["keyed"], (problem.dim,), arrays)
+    known = {**waiting, **{id: record.decision for id, record in learned.items()}}
+    made = restore_made([known[id] for id in ids["keyed"]], data["keyed"], proposed.values())
+    keyed = dict(zip(ids["keyed"], made, strict=True))
     recorded = {name.removeprefix("health/"): part for name, part in arrays.items() if name.startswith("health/")}
     state = LearnerState(
         engine=engine,
@@ -324,7 +315,7 @@ def restore_state(
         form_fixed=data["instances"] != OPEN_FORM,
         policy=policy,
         waiting=waiting,
-        times=times,
+        times={id: float(stamp) for id, stamp in times.items()},
         pieces=pieces,
         learned=learned,
         keyed=keyed,
@@ -338,11 +329,19 @@ def restore_state(
 
 
 def _restore_ids(name: str, arrays: dict[str, np.ndarray]) -> list[int]:
+    if name in ("pieces", "keyed") and f"ids/{name}" not in arrays:
+        return []
     if f"ids/{name}" not in arrays:
         raise CheckpointError(f"expected an array 'ids/{name}'")
     form = jax.ShapeDtypeStruct(arrays[f"ids/{name}"].shape[:1], np.int64)
     ids: list[int] = restore_tree(f"ids/{name}", form, arrays).tolist()
     return ids
+
+
+def _restore_rows(name: str, ids: Collection[int], shape: tuple[int, ...], arrays: dict[str, np.ndarray]) -> Any:
+    """Return a row of numbers for each id; nothing without ids."""
+    form = jax.ShapeDtypeStruct((len(ids), *shape), np.float64)
+    return dict(zip(ids, restore_tree(name, form, arrays), strict=True)) if ids else {}
 
 
 def _require_consistent(state: LearnerState) -> None:
