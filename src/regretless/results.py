@@ -1,5 +1,6 @@
 """The outcome of simulated policies: regret by round, statistics, paired comparisons, files, tables and charts."""
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -197,13 +198,7 @@ class Result:
             table[name] = column.reshape(-1)
         return pandas.DataFrame(table)
 
-    def plot(
-        self,
-        ax: "Axes | None" = None,
-        *,
-        quantity: str = "average",
-        log: bool | None = None,
-    ) -> Any:
+    def plot(self, ax: "Axes | None" = None, *, quantity: str = "average", log: bool | None = None) -> Any:
         """Draw the mean over replications with ±1 standard error; the parameters are those of ``Results.plot``."""
         return Results([self]).plot(ax, quantity=quantity, references=False, log=log)
 
@@ -371,15 +366,12 @@ class Results(Mapping[str, Result]):
         rows = []
         for label, result in self.items():
             difference = dict.fromkeys(("difference", "low", "high")) | {"pairs": 0}
-            if base is not None and label != base and self._comparable(label, base):
-                paired = result.compare(self[base])
-                difference = {"difference": paired.mean, "low": paired.low, "high": paired.high, "pairs": paired.pairs}
+            if base is not None and label != base:
+                with contextlib.suppress(SettingsError):  # different worlds, seeds or horizons
+                    mean, _, low, high, pairs = self.compare(label, base)
+                    difference = {"difference": mean, "low": low, "high": high, "pairs": pairs}
             rows.append({"policy": label, **result.summary(), "against": base, **without_nan(difference)})
         return rows
-
-    def _comparable(self, first: str, second: str) -> bool:
-        one, other = self[first], self[second]
-        return one.world == other.world and one.seeds == other.seeds and one.regret.shape == other.regret.shape
 
     def table(self, against: str | None = None) -> str:
         """Return the rows and reference lines as text."""
@@ -409,12 +401,7 @@ class Results(Mapping[str, Result]):
         return pandas.DataFrame(self.rows(against)).set_index("policy").drop(columns="diverged_rounds")
 
     def plot(
-        self,
-        ax: "Axes | None" = None,
-        *,
-        quantity: str = "average",
-        references: bool = True,
-        log: bool | None = None,
+        self, ax: "Axes | None" = None, *, quantity: str = "average", references: bool = True, log: bool | None = None
     ) -> Any:
         """Draw every mean over replications with ±1 standard error, and the reference lines.
 
@@ -437,6 +424,9 @@ class Results(Mapping[str, Result]):
         return plot_results(self, lines, ax=ax, quantity=quantity, log=log)
 
 
+_version = functools.cache(importlib.metadata.version)
+
+
 def describe_environment() -> dict[str, Any]:
     """Return what computes results here: interpreter, platform, packages and devices."""
     import jax
@@ -447,11 +437,6 @@ def describe_environment() -> dict[str, Any]:
         "packages": {name: _version(name) for name in PACKAGES},
         "devices": [f"{device.platform} {device.device_kind}" for device in jax.local_devices()],
     }
-
-
-@functools.cache
-def _version(package: str) -> str:
-    return importlib.metadata.version(package)
 
 
 def without_nan(value: Any) -> Any:

@@ -42,10 +42,7 @@ def configure(device: Device = "auto", compilation_cache: bool = True, cores: in
         jax.local_devices()
     except (RuntimeError, AssertionError):
         asked = f"--device {device}" if device != "auto" else f"JAX_PLATFORMS={os.environ.get('JAX_PLATFORMS', '')}"
-        option = "--device" if device != "auto" else "it"
-        raise SettingsError(
-            f"{asked}: JAX finds no such device here; leave {option} out to use an available one"
-        ) from None
+        raise SettingsError(f"{asked}: JAX finds no such device here; leave it out to use an available one") from None
     programs = programs_directory()
     if not compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)

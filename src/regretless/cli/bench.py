@@ -1,7 +1,6 @@
 """``regretless bench``: measure the speed of simulations and of a live learner, to see what a change costs."""
 
 import resource
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -192,13 +191,10 @@ def _time_batches(learner: "Learner", rng: Any) -> tuple[list[float], float]:
 
 def machine() -> dict[str, Any]:
     """Return what the figures were measured on, and the most memory that was used."""
-    import jax
+    from regretless.results import describe_environment
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "devices": [f"{device.platform} {device.device_kind}" for device in jax.local_devices()],
-        "peak_memory_mib": round(peak / (2**20 if sys.platform == "darwin" else 2**10)),
-    }
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux
+    return {"devices": describe_environment()["devices"], "peak_memory_mib": round(peak / 2**10)}
 
 
 def report(

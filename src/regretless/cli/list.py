@@ -12,14 +12,8 @@ from regretless.errors import SettingsError
 from regretless.registry import require_known
 
 KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings", "studies")
-FAMILIES = {
-    "": "policies",
-    "surrogate": "surrogates",
-    "nuisance": "models.nuisance",
-    "model": "models",
-    "benchmark": "benchmarks",
-}
-"""How the settings of parts are called, and the modules with the parts."""
+SETTINGS_OF = ("policies", "surrogates", "models.nuisance", "models", "benchmarks")
+"""Modules of the parts that have settings; those of policies have no prefix."""
 
 
 def list_(
@@ -90,8 +84,9 @@ def list_settings() -> list[tuple[str, str]]:
             summary = f"{spec.describe_settings().get(name, '')} (default {shown})"
             owners.setdefault((prefix + name, summary), []).append(owner)
 
-    for family, module in FAMILIES.items():
+    for module in SETTINGS_OF:
         registry = importlib.import_module(f"regretless.{module}").REGISTRY
+        family = "" if module == "policies" else registry.kind
         for name, spec in registry.usable().items():
             collect(f"{family} {name}".strip(), spec, f"{family}." if family else "")
     return [(name, f"{summary}: {', '.join(parts)}") for (name, summary), parts in owners.items()]

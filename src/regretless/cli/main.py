@@ -52,8 +52,7 @@ In Python: import regretless as rg   Completion: regretless --install-completion
 
 @app.callback()
 def start(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
     """Learn to decide: predict costs, solve, act, learn from partial feedback."""
     if version:

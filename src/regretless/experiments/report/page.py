@@ -172,7 +172,8 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
         charts=charts,
         format_number=format_number,
         summary=summarise(page),
-        figures=headline_numbers(page),
+        tally=page.tally(),
+        seconds=[sum(result.seconds.values()) for result in page.shown().values()],
         sections=sections,
         environment=describe_environment(page),
         results=results_table(page),
@@ -191,14 +192,6 @@ def render_markdown(page: Page, sections: Sequence[Section]) -> str:
     lines += ["", "## Environment", ""]
     lines += [f"- {name}: {' · '.join(values)}" for name, values in describe_environment(page)]
     return "\n".join([*lines, ""])
-
-
-def headline_numbers(page: Page) -> list[tuple[str, str]]:
-    """Return the large numbers at the top of the page with their captions."""
-    results, (reproduced, compared) = page.shown().values(), page.tally()
-    seconds = sum(sum(result.seconds.values()) for result in results)
-    first = [(f"{reproduced} of {compared}", "published values reproduced (|z| ≤ 3)")] if compared else []
-    return [*first, (str(len(results)), "results"), (f"{seconds:,.0f} s", "of computing")]
 
 
 def summarise(page: Page) -> list[Sentence]:
