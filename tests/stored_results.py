@@ -5,7 +5,7 @@ import zlib
 import numpy as np
 
 from regretless.experiments.campaign import Plan
-from regretless.experiments.resolve import Run
+from regretless.experiments.runner import Run
 from regretless.experiments.study import Scale
 from regretless.results import Reference, Result
 

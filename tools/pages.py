@@ -25,7 +25,7 @@ from regretless.experiments.report.panels import (
     relative_map,
     result_table,
 )
-from regretless.experiments.resolve import is_outdated
+from regretless.experiments.runner import is_outdated
 from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Study
 from regretless.formatting import count_text, format_number

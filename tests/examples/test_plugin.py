@@ -45,7 +45,7 @@ KEYS = """
 import json, sys
 from pathlib import Path
 from regretless.experiments import Experiment
-from regretless.experiments.resolve import resolve
+from regretless.experiments.runner import resolve
 folder = Path(sys.argv[1])
 cells = {
     "averages": Experiment("weather", "averages"),

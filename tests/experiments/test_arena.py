@@ -16,7 +16,7 @@ from regretless.experiments.arena import (
     summarise_arena,
 )
 from regretless.experiments.campaign import InProcess
-from regretless.experiments.resolve import resolve
+from regretless.experiments.runner import resolve
 from regretless.results import Reference, Result
 
 SCALE = Scale(2, 0, 20)

@@ -11,7 +11,7 @@ from regretless.errors import SettingsError
 from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, Run, Scale, Study, campaign, carry_out
 from regretless.experiments.campaign import InProcess, LocalProcesses, make_batches
 from regretless.experiments.extension import Listener
-from regretless.experiments.resolve import resolve
+from regretless.experiments.runner import resolve
 from regretless.results import Result
 
 

@@ -17,7 +17,7 @@ from regretless import benchmarks, oracles, policies
 from regretless.errors import SettingsError
 from regretless.experiments import Arm, Experiment
 from regretless.experiments.extension import find_preset
-from regretless.experiments.resolve import address_of, code_version, code_versions, resolve
+from regretless.experiments.runner import address_of, code_version, code_versions, resolve
 
 
 def settings_of(label="dfhpg", **words):
@@ -262,7 +262,7 @@ def test_a_package_counts_as_a_whole(project, tmp_path):
         version("plug_absent")
 
 
-PROGRAM = "from regretless.experiments.resolve import code_version; print(code_version())"
+PROGRAM = "from regretless.experiments.runner import code_version; print(code_version())"
 
 
 def test_the_library_counts_by_what_computes_results(tmp_path):

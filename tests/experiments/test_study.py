@@ -7,7 +7,7 @@ import pytest
 
 from regretless.errors import SettingsError
 from regretless.experiments import QUICK, Plan, Scale
-from regretless.experiments.resolve import resolve
+from regretless.experiments.runner import resolve
 from regretless.experiments.study import read_study
 
 STUDY = """

@@ -16,7 +16,7 @@ from regretless.errors import SettingsError, WriteError
 from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, Scale, Study, carry_out
 from regretless.experiments.campaign import RayCluster
 from regretless.experiments.extension import Listener
-from regretless.experiments.resolve import code_version
+from regretless.experiments.runner import code_version
 from regretless.results import Result
 
 extra.required("ray")

@@ -7,7 +7,7 @@ import pytest
 
 from regretless import Problem, feedback, oracles, policies, replay
 from regretless.experiments import Experiment
-from regretless.experiments.resolve import resolve
+from regretless.experiments.runner import resolve
 from regretless.models import networks
 from regretless_dfhpg.auto import DecayedNetwork, NetworkEnsemble, draw, row_norms, size_of
 from toys import DIM, cheapest_two

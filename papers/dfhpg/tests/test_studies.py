@@ -11,7 +11,7 @@ from regretless.experiments import QUICK, Scale
 from regretless.experiments import extension as library
 from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Experiment
-from regretless.experiments.resolve import resolve
+from regretless.experiments.runner import resolve
 from regretless_dfhpg.presets import read_table
 from regretless_dfhpg.studies import SECOND_SEEDS, STUDIES, TheoryTask
 

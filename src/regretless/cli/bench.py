@@ -136,7 +136,7 @@ def time_learner(benchmark: str, policy: str, rounds: int) -> Iterator[dict[str,
     import numpy as np
 
     from regretless.experiments.experiment import Experiment
-    from regretless.experiments.resolve import resolve
+    from regretless.experiments.runner import resolve
     from regretless.live.learner import Learner
     from regretless.policies import PolicySpec, Unscaled
 

@@ -8,8 +8,6 @@ import typer
 
 from regretless import __version__
 from regretless.cli import console
-from regretless.cli.arena import EPILOG as ARENA_EPILOG
-from regretless.cli.arena import arena
 from regretless.cli.bench import app as bench
 from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.doctor import data, doctor
@@ -17,8 +15,8 @@ from regretless.cli.evaluate import EPILOG as EVALUATE_EPILOG
 from regretless.cli.evaluate import evaluate
 from regretless.cli.list import list_
 from regretless.cli.run import EPILOG, run
+from regretless.cli.studies import ARENA_EPILOG, arena, report, reproduce, status
 from regretless.cli.studies import EPILOG as REPRODUCE_EPILOG
-from regretless.cli.studies import report, reproduce, status
 from regretless.cli.tune import tune
 
 app = typer.Typer(

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from regretless.cli import console
 from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
@@ -17,7 +15,7 @@ from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
     from regretless.experiments.experiment import Experiment
-    from regretless.experiments.resolve import Run
+    from regretless.experiments.runner import Run
     from regretless.results import Results
 
 EPILOG = """\
@@ -79,8 +77,7 @@ def run(
         from regretless import files
         from regretless.cli.inputs import read_preset
         from regretless.experiments.experiment import Experiment
-        from regretless.experiments.resolve import resolve
-        from regretless.experiments.runner import collect, play
+        from regretless.experiments.runner import collect, play, resolve
 
         imports = console.load_imports(import_)
         values, notices = (None, []) if preset is None else read_preset(preset)
@@ -196,26 +193,21 @@ def show(record: dict[str, Any], results: "Results") -> None:
     )
     rows = sorted(record["results"], key=lambda row: float("inf") if row["mean"] is None else row["mean"])
     published = any(row["published_mean"] is not None for row in rows)
-    table = Table(title=Text(title), caption=Text(caption), title_style="bold", caption_justify="left")
-    for column in ("policy", "mean ± s.e.", "median", *(("published", "z") if published else ())):
-        table.add_column(column, justify="left" if column == "policy" else "right")
-    for place, row in enumerate(rows):
+    head = ("policy", "mean ± s.e.", "median", *(("published", "z") if published else ()))
+    lines = []
+    for row in rows:
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
-        cells: list[Text | str] = [
-            Text(row["policy"]),
-            format_mean(row["mean"], row["standard_error"]) + note,
-            format_number(row["median"]),
-        ]
+        spread = format_mean(row["mean"], row["standard_error"]) + note
+        cells = [row["policy"], spread, format_number(row["median"])]
         if published:
             known = row["published_mean"] is not None
             cells.append(format_mean(row["published_mean"], row["published_standard_error"]) if known else "")
             cells.append("" if row["z"] is None else f"{row['z']:+.2f}")
-        table.add_row(*cells, style="bold green" if place == 0 and len(rows) > 1 else None)
-    table.add_section()
+        lines.append(cells)
     for line in record["references"]:
-        name = line["name"].replace("_", " ")
-        table.add_row(Text(name, style="dim"), format_mean(line["mean"], line["standard_error"]))
-    console.out.print(table)
+        spread = format_mean(line["mean"], line["standard_error"])
+        lines.append([line["name"].replace("_", " "), spread, *[""] * (len(head) - 2)])
+    console.say_table(lines, head, title, caption)
     sentence = conclude(rows, results)
     if sentence:
         console.say(sentence)
@@ -245,7 +237,7 @@ def store_results(
     """Leave a store with the results in a folder."""
     from regretless.errors import SettingsError
     from regretless.experiments.campaign import Plan
-    from regretless.experiments.resolve import code_versions
+    from regretless.experiments.runner import code_versions
     from regretless.experiments.store import ResultStore
     from regretless.experiments.study import Cell, Panel, Scale, Study
 

@@ -56,7 +56,6 @@ def tune(
         configure(device)
         from regretless import files
         from regretless.cli.run import world_settings
-        from regretless.experiments.store import ResultStore
         from regretless.experiments.tuning import tune as search
         from regretless.experiments.tuning import validation_experiment
 
@@ -69,9 +68,8 @@ def tune(
         name = "_".join(parts)
         preset = out or Path(f"{name}.json")
         console.require_writable_file(preset)
-        ResultStore(store).create()
         folder = store / "tuning"
-        folder.mkdir(exist_ok=True)
+        console.require_writable(folder)
         with LiveProgress(f"tuning {policy} on {benchmark}") as progress:
             result = search(
                 experiment,

@@ -8,8 +8,7 @@ from regretless.registry import lazy_exports
 if TYPE_CHECKING:
     from regretless.experiments.campaign import Plan, carry_out, choose_engine
     from regretless.experiments.experiment import Arm, Experiment
-    from regretless.experiments.resolve import Run, address_of
-    from regretless.experiments.runner import run
+    from regretless.experiments.runner import Run, address_of, run
     from regretless.experiments.store import Campaign, ResultStore
     from regretless.experiments.study import QUICK, Cell, Panel, Scale, Study
     from regretless.experiments.tuning import TuningResult, tune, validation_experiment
@@ -43,8 +42,7 @@ __all__ = [
 _MODULES = {
     "campaign": ("Plan", "carry_out", "choose_engine"),
     "experiment": ("Arm", "Experiment"),
-    "resolve": ("Run", "address_of"),
-    "runner": ("run",),
+    "runner": ("Run", "address_of", "run"),
     "store": ("Campaign", "ResultStore"),
     "study": ("QUICK", "Cell", "Panel", "Scale", "Study"),
     "tuning": ("TuningResult", "tune", "validation_experiment"),

@@ -18,7 +18,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import DamagedError
 from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Arm, Experiment
-from regretless.experiments.resolve import code_version
+from regretless.experiments.runner import code_version
 from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
 from regretless.registry import Registry, require_known

@@ -29,7 +29,7 @@ from regretless.benchmarks.base import Benchmark
 from regretless.errors import RegretlessError, SettingsError, WriteError
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.extension import Listener, Progress, Published, Task, find_published
-from regretless.experiments.resolve import Run, code_version, code_versions, resolve
+from regretless.experiments.runner import Run, code_version, code_versions, play, resolve
 from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
 from regretless.experiments.study import Cell, Scale, Study
 from regretless.extras import require
@@ -236,8 +236,6 @@ Failures = Mapping[str, Failure | None]
 
 def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
     """Return the results of a batch."""
-    from regretless.experiments.runner import play
-
     runs = [task for task in tasks if isinstance(task, Run)]
     return play(runs, progress) if len(runs) == len(tasks) else [task.compute(progress) for task in tasks]
 

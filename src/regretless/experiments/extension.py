@@ -22,7 +22,7 @@ class Task(Protocol):
     """Something to compute once and store: one arm of an experiment, or a computation of another package.
 
     A task must survive ``pickle``: worker processes and machines receive it that way. Its result is stored under its
-    address, so everything that changes the result has to be part of that; ``regretless.experiments.resolve.address_of(
+    address, so everything that changes the result has to be part of that; ``regretless.experiments.runner.address_of(
     configuration, modules)`` makes such an address from JSON data and the code of the modules that compute the result.
 
     Examples

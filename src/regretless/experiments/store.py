@@ -286,7 +286,7 @@ class ResultStore:
 
         What cannot be read at the moment is not among them, nor are results of modules that are not installed here.
         """
-        from regretless.experiments.resolve import is_outdated
+        from regretless.experiments.runner import is_outdated
 
         old = []
         for entry in self.entries():

@@ -27,7 +27,7 @@ from regretless import files, models, policies
 from regretless.errors import SettingsError, WriteError
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.extension import Progress, TuningProtocol, find_tuning
-from regretless.experiments.resolve import SCALING, WORLD, resolve
+from regretless.experiments.runner import SCALING, WORLD, resolve
 from regretless.experiments.store import Claim
 from regretless.extras import require
 from regretless.policies import Policy, PolicySpec
@@ -257,10 +257,7 @@ class _Search:
         return simulate(
             candidates,
             self.benchmark,
-            seeds=self.run.seeds,
-            horizon=self.run.horizon,
-            delay=self.run.delay,
-            missing=self.run.missing,
+            **self.run.conditions,
             monitor=Monitor(progress=progress),
             execution=Execution(chunk=chunk),
         )
