@@ -37,11 +37,11 @@ SLOW = set((Path(__file__).parent / "slow.txt").read_text("utf-8").split())  # w
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that were measured as slow."""
+    """Mark the tests and modules that were measured as slow."""
     for item in items:
         path, *names = item.nodeid.partition("[")[0].split("::")
         module = ".".join([path.removesuffix(".py").replace("/", "."), *names[:-1]])
-        if f"{module}::{names[-1]}" in SLOW:
+        if not SLOW.isdisjoint((module, f"{module}::{names[-1]}")):
             item.add_marker("slow")
 
 

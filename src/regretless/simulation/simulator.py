@@ -7,7 +7,6 @@ reported and where a run can be stopped.
 
 import dataclasses
 import hashlib
-import itertools
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypedDict, Unpack, overload
@@ -309,9 +308,11 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
         if not 1 <= seeds <= MAX_SEEDS:
             raise SettingsError(f"expected 1 to {MAX_SEEDS:,} replications, got {seeds:,}")
         return tuple(range(int(seeds)))
-    chosen = tuple(itertools.islice(seeds, MAX_SEEDS + 1))
-    if len(chosen) > MAX_SEEDS:
-        raise SettingsError(f"expected at most {MAX_SEEDS:,} replications, got more")
+    if isinstance(seeds, range):
+        count = max(0, -((seeds.start - seeds.stop) // seeds.step))  # len() of a range of 10²³ overflows
+        if count > MAX_SEEDS:
+            raise SettingsError(f"expected at most {MAX_SEEDS:,} replications, got {count:,}")
+    chosen = tuple(seeds)
     usable = all(isinstance(seed, int | np.integer) and 0 <= seed < SEED_LIMIT for seed in chosen)
     if not chosen or not usable or len(set(chosen)) != len(chosen):
         raise SettingsError(
