@@ -55,9 +55,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic(
-    path: str | os.PathLike[str], mode: Literal["w", "wb"] = "wb", newline: str | None = None
-) -> Iterator[IO[Any]]:
+def atomic(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "wb") -> Iterator[IO[Any]]:
     r"""Open a file for writing, UTF-8 if it is text; it takes its place at the end of the block or not at all.
 
     >>> import tempfile
@@ -67,10 +65,8 @@ def atomic(
     >>> path.read_text(), len(list(path.parent.iterdir()))
     ('hello', 1)
     """
-    with replacing(path) as part:
-        text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": newline}
-        with part.open(mode, **text) as file:
-            yield file
+    with replacing(path) as part, part.open(mode, encoding="utf-8" if mode == "w" else None) as file:
+        yield file
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

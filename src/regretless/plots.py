@@ -393,9 +393,7 @@ def draw(plot: Plot | HeatMap, title: str = "", size: tuple[float, float] = PRIN
 
 def draw_sheet(charts: Sequence[tuple[str, Plot | HeatMap]], size: tuple[float, float], columns: int) -> "Figure":
     """Return a figure for print with titled charts in rows and one common legend below them."""
-    backend = require("matplotlib.backends.backend_agg", extra="plots")
     figure: Figure = require("matplotlib.figure", extra="plots").Figure(figsize=size, layout="constrained")
-    backend.FigureCanvasAgg(figure)
     with _style():
         grid = figure.subplots(-(-len(charts) // columns), columns, squeeze=False)
         for axes in grid.flat[len(charts) :]:

@@ -15,6 +15,8 @@ import zlib
 from pathlib import Path
 from typing import Any, Literal
 
+from regretless.errors import SettingsError
+
 Device = Literal["auto", "cpu", "gpu"]
 
 CACHE_OFF = "off"
@@ -27,8 +29,6 @@ ZLIB_HEADER = 0x78
 def configure(device: Device = "auto", compilation_cache: bool = True, cores: int | None = None) -> None:
     """Choose the backend, give JAX one device per core (or ``cores``) on CPUs, and turn the compilation cache on."""
     import jax
-
-    from regretless.errors import SettingsError
 
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # allocate as needed: others share the GPU
     if device != "auto":
@@ -66,11 +66,7 @@ def keep_programs() -> None:
         return
     _keep_in(programs)
     if first:
-        print(
-            f"regretless keeps compiled programs in {programs}: the next start is faster "
-            "(REGRETLESS_CACHE=off switches this off)",
-            file=sys.stderr,
-        )
+        print(f"compiled programs are kept in {programs} (REGRETLESS_CACHE=off switches this off)", file=sys.stderr)
 
 
 def _keep_in(programs: Path) -> None:

@@ -86,10 +86,7 @@ def learner(
 
         Experiment(benchmark, policy or LEARNER_POLICIES)  # refuses unknown names before anything is measured
         rows = [row for name in policy or LEARNER_POLICIES for row in time_learner(benchmark, name, rounds)]
-        caption = (
-            "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5); first call "
-            "with compilation: s"
-        )
+        caption = "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5)"
         report({"rows": rows, "machine": machine()}, "rows", format, caption)
 
 

@@ -17,9 +17,7 @@ SETTINGS_OF = ("policies", "surrogates", "models.nuisance", "models", "benchmark
 
 
 def list_(
-    kind: Annotated[
-        str, typer.Argument(help=f"One of: {', '.join(KINDS)}.", autocompletion=lambda: list(KINDS))
-    ] = "benchmarks",
+    kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.")] = "benchmarks",
     import_: Imports = None,
     format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.table,
 ) -> None:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,10 +95,8 @@ def make_sections(page: Page) -> list[Section]:
 
 def _from_extensions(method: str, page: Page) -> list[Any]:
     """Return what packages add to this page."""
-    functions: list[Callable[[Page], Sequence[Any]]] = [
-        getattr(part, method) for part in REPORT.usable().values() if hasattr(part, method)
-    ]
-    return [added for function in functions for added in function(page)]
+    parts = [part for part in REPORT.usable().values() if hasattr(part, method)]
+    return [added for part in parts for added in getattr(part, method)(page)]
 
 
 def study_section(page: Page, study: Study, place: str) -> Section:
@@ -164,7 +162,7 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
     blocks = [block for section in sections for block in section.blocks() if isinstance(block, Chart)]
     charts = {block.id: plotly_chart(block.plot) for block in blocks if not isinstance(block.plot, HeatMap)}
     titles = " · ".join(dict.fromkeys(study.title or study.name for study in page.studies))
-    text: str = template.render(
+    return template.render(
         title="All tables and figures" if len(page.studies) > 3 else titles,
         css=(assets / "page.css").read_text(encoding="utf-8"),
         js=(assets / "page.js").read_text(encoding="utf-8"),
@@ -179,7 +177,6 @@ def render_page(page: Page, sections: Sequence[Section]) -> str:
         results=results_table(page),
         written=time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(page.written)),
     )
-    return text
 
 
 def render_markdown(page: Page, sections: Sequence[Section]) -> str:
