@@ -351,9 +351,9 @@ class LocalProcesses:
     def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed; what workers that died left is computed in this process."""
         cores = max(1, usable_cores() // self.jobs)
-        # A module of the working directory must not take the place of an installed one.
-        environment = {"PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": str(cores)}
-        executor = self.loky.ProcessPoolExecutor(self.jobs, env=environment)
+        before = os.environ.get("PYTHONSAFEPATH", "")
+        os.environ["PYTHONSAFEPATH"] = "1"  # no module of the working directory takes the place of an installed one
+        executor = self.loky.ProcessPoolExecutor(self.jobs, env={"OMP_NUM_THREADS": str(cores)})
         errors = self.loky.process_executor
         here = threading.Lock()
 
@@ -377,6 +377,7 @@ class LocalProcesses:
             _work_in_threads(batches, store, listener, compute, self.jobs)
         finally:
             executor.shutdown(kill_workers=True)
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _work_in_threads(
