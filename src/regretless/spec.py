@@ -165,16 +165,13 @@ class Spec(BaseModel):
         """Return the dotted names of the settings that differ from their defaults."""
         changed = []
         for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
-            if not isinstance(value, Spec):
-                changed += [] if value == field.default else [name]
-                continue
-            if type(value) is not type(field.default):
-                changed.append(name)
-                changed += [f"{name}.{inner}" for inner in value.changed_names()]
-            elif value != field.default:
-                before, after = field.default.names(), value.names()
+            value, default = getattr(self, name), field.default
+            if isinstance(value, Spec) and type(value) is type(default):
+                before, after = default.names(), value.names()
                 changed += [f"{name}.{inner}" for inner in after if after[inner] != before.get(inner)]
+            elif value != default:
+                inner_names = value.changed_names() if isinstance(value, Spec) else ()
+                changed += [name, *(f"{name}.{inner}" for inner in inner_names)]
         return changed
 
     def replace(self, /, **changes: Any) -> Self:

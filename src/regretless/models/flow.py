@@ -4,7 +4,6 @@ A context vector conditions two affine couplings of all coordinates (RealNVP, Di
 condition two affine maps of each row's own coordinate, which makes every row Gaussian.
 """
 
-import abc
 import math
 from typing import Any, NamedTuple
 
@@ -26,23 +25,15 @@ CLAMP = 5.0
 
 
 class Transform(eqx.Module):
-    """An invertible map of the cost vector that depends on the context."""
+    """Base class of the invertible maps of the cost vector, which depend on the context.
+
+    ``init`` draws weights and biases uniformly on ``±1/√fan_in``, ``forward`` returns ``T_θ(z; x)`` of each row, and
+    ``inverse`` returns ``z = T_θ⁻¹(c; x)`` and ``log |det ∂T_θ/∂z|`` there.
+    """
 
     dim: int = eqx.field(static=True)
     features: int = eqx.field(static=True)
     width: int = eqx.field(static=True)  # hidden units of each net
-
-    @abc.abstractmethod
-    def init(self, key: Key) -> Params:
-        """Draw weights and biases uniformly on ``±1/√fan_in``."""
-
-    @abc.abstractmethod
-    def forward(self, params: Params, context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
-        """Return ``T_θ(z; x)`` of each row."""
-
-    @abc.abstractmethod
-    def inverse(self, params: Params, context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
-        """Return ``z = T_θ⁻¹(c; x)`` and ``log |det ∂T_θ/∂z|`` there."""
 
 
 class Coupling(NamedTuple):
@@ -135,7 +126,7 @@ class RowMaps(Transform):
 class FlowModel(GenerativeModel):
     """Conditional RealNVP with two affine couplings; for feature rows a one-dimensional affine flow on each row."""
 
-    transform: Transform
+    transform: Couplings | RowMaps
 
     def __init__(self, dim: int, context_shape: tuple[int, ...], width: int = 128):
         if len(context_shape) == 1 and dim < 2:

@@ -19,6 +19,9 @@ from jaxtyping import Array, Float, Int
 from regretless import draws
 from regretless.types import Key
 
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+"""Decays of Adam's first and second moments, and what it adds to the root of the second."""
+
 
 class Dense(NamedTuple):
     """One affine layer, ``h ↦ h W + b``."""
@@ -143,28 +146,21 @@ def adam_init(params: Any) -> AdamState:
 
 
 def adam_step(
-    params: Any,
-    state: AdamState,
-    grads: Any,
-    rate: Float[Array, ""],
-    scale: Float[Array, ""] | float = 1.0,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
+    params: Any, state: AdamState, grads: Any, rate: Norm, scale: Norm | float = 1.0
 ) -> tuple[Any, AdamState]:
-    """Take a step of Adam (Kingma & Ba, 2015) on ``scale · grads``: ``θ − rate · m̂ / (√v̂ + eps)``.
+    """Take a step of Adam (Kingma & Ba, 2015) on ``scale · grads``: ``θ − rate · m̂ / (√v̂ + ε)``.
 
-    The bias corrections ``m̂ = m/(1−β₁ᵗ)``, ``v̂ = v/(1−β₂ᵗ)`` are folded into the step size and ``eps``, which
+    The bias corrections ``m̂ = m/(1−β₁ᵗ)``, ``v̂ = v/(1−β₂ᵗ)`` are folded into the step size and ``ε``, which
     leaves one square root and one division per weight.
     """
     # Not optax: the recorded runs are reproduced bit by bit, and optax orders these operations differently.
     count = state.count + 1
-    root = jnp.sqrt(1.0 - beta2 ** count.astype(rate.dtype))
-    step = rate * root / (1.0 - beta1 ** count.astype(rate.dtype))
+    root = jnp.sqrt(1.0 - BETA2 ** count.astype(rate.dtype))
+    step = rate * root / (1.0 - BETA1 ** count.astype(rate.dtype))
     grads = jax.tree.map(lambda g: scale * g, grads)
-    first = jax.tree.map(lambda m, g: beta1 * m + (1.0 - beta1) * g, state.first, grads)
-    second = jax.tree.map(lambda v, g: beta2 * v + (1.0 - beta2) * jnp.square(g), state.second, grads)
-    params = jax.tree.map(lambda p, m, v: p - step * m / (jnp.sqrt(v) + eps * root), params, first, second)
+    first = jax.tree.map(lambda m, g: BETA1 * m + (1.0 - BETA1) * g, state.first, grads)
+    second = jax.tree.map(lambda v, g: BETA2 * v + (1.0 - BETA2) * jnp.square(g), state.second, grads)
+    params = jax.tree.map(lambda p, m, v: p - step * m / (jnp.sqrt(v) + EPSILON * root), params, first, second)
     return params, AdamState(first, second, count)
 
 

@@ -119,12 +119,9 @@ class Forecast(eqx.Module):
         fitted, limit, expected = self.fitted + 1.0, self.limit(), self.predict(context)
         believed = expected + jnp.clip(cost - expected, -limit, limit)
         rate = jnp.maximum(1.0 / fitted, 1.0 / FORECAST_MEMORY)
+        features, rounds = self._features(context), jnp.minimum(fitted, FORECAST_MEMORY)
         regression = self.regression.update(
-            self._features(context),
-            believed,
-            rate=rate,
-            rounds=jnp.minimum(fitted, FORECAST_MEMORY),
-            prior_rounds=FORECAST_PRIOR_ROUNDS,
+            features, believed, rate=rate, rounds=rounds, prior_rounds=FORECAST_PRIOR_ROUNDS
         )
         size = self.size + rate * (jnp.abs(believed) - self.size)
         return Forecast(regression, self.errors, size, self.scored, fitted)

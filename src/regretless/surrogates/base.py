@@ -24,6 +24,12 @@ Memory = Any
 Rows = Float[Array, "q d"]
 """Cost vectors to be solved, or their solutions, row by row."""
 
+Calls = Float[Array, "k q d"]
+"""The solutions of several calls."""
+
+Feasible = Bool[Array, " n"] | None
+"""Which of the remembered ``points`` are feasible; None: all."""
+
 TINY = 1e-7
 """Added to the step sizes that gradients are divided by."""
 
@@ -61,11 +67,11 @@ class Surrogate(eqx.Module):
         """Return the memory after the gradient is taken."""
         return memory
 
-    def before_all(self, memory: Memory, solutions: Float[Array, "k q d"]) -> Memory:
+    def before_all(self, memory: Memory, solutions: Calls) -> Memory:
         """Return the memory that the gradients of several predictions see."""
         return memory
 
-    def after_all(self, memory: Memory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Memory:
+    def after_all(self, memory: Memory, gradients: Rows, solutions: Calls) -> Memory:
         """Return the memory after the gradients of several predictions."""
         return memory
 
@@ -78,29 +84,17 @@ class Surrogate(eqx.Module):
         return memory
 
     def finish(
-        self,
-        memory: Memory,
-        prediction: Cost,
-        target: Cost,
-        noise: Any,
-        solutions: Rows,
-        feasible: Bool[Array, " n"] | None = None,
+        self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows, feasible: Feasible = None
     ) -> tuple[Cost, Memory]:
-        """Return the gradient and the memory after this call; ``feasible`` marks the usable ``points`` (None: all)."""
+        """Return the gradient and the memory after this call."""
         after = self.remember(memory, solutions)
         visible = after if feasible is None else self.remember(self.available(memory, feasible), solutions)
         gradient = self.gradient(visible, prediction, target, noise, solutions)
         return gradient, self.adapt(after, gradient)
 
     def finish_all(
-        self,
-        memory: Memory,
-        predictions: Float[Array, "k d"],
-        target: Cost,
-        noise: Any,
-        solutions: Float[Array, "k q d"],
-        feasible: Bool[Array, " n"] | None = None,
-    ) -> tuple[Float[Array, "k d"], Memory]:
+        self, memory: Memory, predictions: Rows, target: Cost, noise: Any, solutions: Calls, feasible: Feasible = None
+    ) -> tuple[Rows, Memory]:
         """Return ``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, and the memory after all of them.
 
         The gradients see what was remembered before this call, and ``w*(c)``; the solutions that belong to predictions

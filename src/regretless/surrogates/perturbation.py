@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from pydantic import Field
 
 from regretless import draws
-from regretless.surrogates.base import TINY, FieldSpec, Memory, Rows, Surrogate
+from regretless.surrogates.base import TINY, Calls, FieldSpec, Memory, Rows, Surrogate
 from regretless.types import Cost, Key
 
 GAMMA_TERMS, KAPPA = 10, 5
@@ -159,9 +159,7 @@ class AIMLESurrogate(ImplicitSurrogate):
         scale = jnp.where(share < 1.0, memory.scale + self.step, jnp.maximum(memory.scale - self.step, 0.0))
         return AIMLEMemory(scale, share)
 
-    def after_all(
-        self, memory: AIMLEMemory, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]
-    ) -> AIMLEMemory:
+    def after_all(self, memory: AIMLEMemory, gradients: Rows, solutions: Calls) -> AIMLEMemory:
         def adapt_once(memory: AIMLEMemory, gradient: Cost) -> tuple[AIMLEMemory, None]:
             adapted = self.adapt(memory, gradient)
             return jax.tree.map(lambda new, old: new.astype(old.dtype), adapted, memory), None

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless.surrogates.base import FieldSpec, Rows, Surrogate
+from regretless.surrogates.base import Calls, FieldSpec, Rows, Surrogate
 from regretless.types import Cost
 
 SIZE = 128
@@ -106,10 +106,10 @@ class PooledSurrogate(Surrogate):
             memory = add(memory, w)
         return memory
 
-    def before_all(self, memory: Pool, solutions: Float[Array, "k q d"]) -> Pool:
+    def before_all(self, memory: Pool, solutions: Calls) -> Pool:
         return add(memory, solutions[0, 0])
 
-    def after_all(self, memory: Pool, gradients: Float[Array, "k d"], solutions: Float[Array, "k q d"]) -> Pool:
+    def after_all(self, memory: Pool, gradients: Rows, solutions: Calls) -> Pool:
         return add_many(memory, solutions[:, 1:].reshape(-1, solutions.shape[-1]))
 
     def points(self, memory: Pool) -> Float[Array, "n d"]:

@@ -63,7 +63,6 @@ def parameters_after(**settings):
         {"normalize_gradients": False},
         {"baseline": "nuisance_induced"},
         {"surrogate": "spo_plus"},
-        {"nuisance": "linear", "nuisance.rule": "constant"},
         {"nuisance.lr": 0.1},
         {"nuisance.width": 32},
         {"rate_offset": 1.0},

@@ -113,15 +113,8 @@ class ContrastMoments(eqx.Module):
     contrast_level: Float[Array, " learners"]  # mean of D L
     levels: Float[Array, " learners"]  # mean of L²
 
-    def update(
-        self,
-        error: Float[Array, " m"],
-        contrast: Float[Array, "learners m"],
-        level: Float[Array, "learners m"],
-        rows: Float[Array, ""],
-        rate: Float[Array, ""],
-    ) -> "ContrastMoments":
-        """Return the moments after one more round with this many measured ``rows``."""
+    def update(self, error: Array, contrast: Array, level: Array, rows: Array, rate: Array) -> "ContrastMoments":
+        """Return the moments after a round of so many ``rows``, with ``e``, ``D`` and ``L`` of each row."""
         products = error * contrast, error * level, contrast * contrast, contrast * level, level * level
         latest = ContrastMoments(*(jnp.sum(product, axis=1) / rows for product in products))
         return jax.tree.map(lambda mean, new: mean + rate * (new - mean), self, latest)
@@ -220,25 +213,23 @@ class AdaptivePolicy(Policy):
         costs = self._predict(state, decision.context)
         predictions = [measured.predict(cost) for cost in costs]
         errors, biases = self._errors(state, measured, predictions, size)
-        states, infos = zip(
-            *(
-                learner.learn(jax.random.fold_in(key, i), learner_state, decision, feedback)
-                for i, (learner, learner_state) in enumerate(zip(self.learners, state.learners, strict=True))
-            ),
-            strict=True,
+        keys = [jax.random.fold_in(key, i) for i in range(len(self.learners))]
+        learned = (
+            learner.learn(k, own, decision, feedback)
+            for learner, k, own in zip(self.learners, keys, state.learners, strict=True)
         )
+        states, infos = zip(*learned, strict=True)
         rate = jnp.where(arrived, jnp.maximum(1.0 / self.memory, 1.0 / jnp.maximum(rounds, 1)), 0.0)
         errors = state.errors + rate * (errors - state.errors)
         level_rate = jnp.where(arrived, 1.0 / jnp.clip(rounds, 1, LEVEL_WINDOW), 0.0)
         biases = state.biases + level_rate * (biases - state.biases) * self.by_row
-        moments = self._update_moments(state, measured, predictions, costs, size, rounds)
+        moments = self._update_moments(state, measured, predictions, costs, size)
         joint_errors = _relative_errors(measured, _combine(weights, predictions), size)
         joint_error = jnp.sum(jnp.where(measured.used, joint_errors, 0.0)) / count
         drift = DETECTOR.update(state.drift, joint_error, arrived)
         changed = DETECTOR.changed(drift) & (not self.by_row)
         restarted = tuple(
-            learner.reset_if(jax.random.fold_in(key, i), learner_state, changed)
-            for i, (learner, learner_state) in enumerate(zip(self.learners, states, strict=True))
+            learner.reset_if(k, own, changed) for learner, k, own in zip(self.learners, keys, states, strict=True)
         )
         errors_kept, biases, moments, drift = jax.tree.map(
             lambda leaf, old: jnp.where(changed, 0, leaf).astype(old.dtype),
@@ -291,13 +282,7 @@ class AdaptivePolicy(Policy):
         return jnp.stack(errors), jnp.stack(biases)
 
     def _update_moments(
-        self,
-        state: AdaptiveState,
-        measured: MeasuredRows,
-        predictions: list[Array],
-        costs: list[Cost],
-        size: Array,
-        rounds: Array,
+        self, state: AdaptiveState, measured: MeasuredRows, predictions: list[Array], costs: list[Cost], size: Array
     ) -> ContrastMoments:
         """Return how the learners differ from the first after this round, in units of what is measured."""
         first, unit = predictions[0], _error_unit(measured, predictions[0], size)
@@ -305,7 +290,8 @@ class AdaptivePolicy(Policy):
         error = jnp.where(measured.used, (measured.values - first) / unit, 0.0)
         difference = jnp.where(measured.used, (jnp.stack(predictions) - first) / unit, 0.0)
         level = jnp.where(measured.used, (means - means[0])[:, None] * measured.sums() / unit, 0.0)
-        rate = jnp.where(jnp.any(measured.used), 1.0 / jnp.clip(rounds, 1, STACKING_WINDOW), 0.0)
+        arrived = jnp.any(measured.used)
+        rate = jnp.where(arrived, 1.0 / jnp.clip(state.drift.rounds + arrived, 1, STACKING_WINDOW), 0.0)
         count = jnp.maximum(jnp.sum(measured.used), 1)
         return state.moments.update(error, difference - level, level, count, rate)
 

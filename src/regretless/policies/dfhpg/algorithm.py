@@ -30,7 +30,7 @@ from regretless.policies.dfhpg.gradients import (
     trust_in_score,
 )
 from regretless.schedules import Mixing, MixingState, shifted_inverse
-from regretless.surrogates.base import Rows, Surrogate
+from regretless.surrogates.base import Feasible, Rows, Surrogate
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 Scalar = Float[Array, ""]
@@ -102,7 +102,7 @@ class DFHPGPolicy(AskingPolicy):
 
     @abc.abstractmethod
     def close_branch(
-        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
+        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Feasible
     ) -> tuple[Params, Any]:
         """Return ``(∇_θ ĉ)ᵀ ∇_ĉ ℓ^sur`` and the surrogate's memory afterwards."""
 
@@ -232,7 +232,7 @@ class PointDFHPG(DFHPGPolicy):
         return surrogate.queries(state.memory, *arguments), arguments
 
     def close_branch(
-        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
+        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Feasible
     ) -> tuple[Params, Any]:
         state, (prediction, target, noise) = pending.state, pending.branch
         slope, memory = surrogate.finish(state.memory, prediction, target, noise, solutions, feasible)
@@ -284,7 +284,7 @@ class GenerativeDFHPG(DFHPGPolicy):
         return queries, (pullback, batch, target)
 
     def close_branch(
-        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Bool[Array, " n"] | None
+        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Feasible
     ) -> tuple[Params, Any]:
         key, theta, x = pending.key, pending.state.theta, pending.decision.context
         variant, memory, (pullback, batch, target) = self.scenario_gradient, pending.state.memory, pending.branch

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 import regretless.models.networks as networks
 from regretless.models.base import Model, Params, PointModel
-from regretless.surrogates.base import Memory, Surrogate
+from regretless.surrogates.base import Feasible, Memory, Rows, Surrogate
 from regretless.types import Cost, Decision, Key
 
 Scalar = Float[Array, ""]
@@ -99,12 +99,12 @@ class ScenarioBatch(eqx.Module):
 def scenario_queries(
     surrogate: Surrogate,
     memory: Memory,
-    scenarios: Float[Array, "k d"],
+    scenarios: Rows,
     target: Cost,
     key: Key,
     variant: ScenarioGradient,
-    sign: Float[Array, ""],
-) -> tuple[Float[Array, "q d"], ScenarioBatch]:
+    sign: Scalar,
+) -> tuple[Rows, ScenarioBatch]:
     """Return the cost vectors that the surrogate needs solved for all scenarios, and its arguments.
 
     ``sign`` −1, the orientation ``published``, hands costs to a surrogate for maximisation, as the authors'
@@ -126,8 +126,8 @@ def scenario_cotangents(
     surrogate: Surrogate,
     memory: Memory,
     batch: ScenarioBatch,
-    solutions: Float[Array, "q d"],
-    feasible: Bool[Array, " n"] | None,
+    solutions: Rows,
+    feasible: Feasible,
     count: int,
     variant: ScenarioGradient,
     sign: Float[Array, ""],
