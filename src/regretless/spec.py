@@ -252,8 +252,7 @@ class Spec(BaseModel):
             if getattr(self, name) != field.get_default(call_default_factory=True)
         ]
 
-    def __str__(self) -> str:
-        return repr(self)
+    __str__ = BaseModel.__repr__
 
 
 def _parameters(docstring: str | None) -> list[re.Match[str]]:

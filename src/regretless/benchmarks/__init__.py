@@ -40,7 +40,12 @@ __all__ = [
     "register",
 ]
 
-parse, register = REGISTRY.parse, REGISTRY.register
+parse = REGISTRY.parse
+"""Return a benchmark's specification from its name, such as ``"topk"``, and settings by dotted name."""
+
+register = REGISTRY.register
+"""Add a benchmark of your own under a name."""
+
 __getattr__, __dir__ = lazy_exports(
     __name__,
     __all__,

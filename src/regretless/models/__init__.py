@@ -52,7 +52,12 @@ __all__ = [
     "register",
 ]
 
-parse, register = REGISTRY.parse, REGISTRY.register
+parse = REGISTRY.parse
+"""Return a model's specification from its name, such as ``"flow"``, and settings by dotted name."""
+
+register = REGISTRY.register
+"""Add a model of your own under a name."""
+
 __getattr__, __dir__ = lazy_exports(
     __name__,
     __all__,

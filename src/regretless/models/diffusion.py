@@ -151,7 +151,7 @@ class DiffusionModel(GenerativeModel):
         """Mean over the draws of ``weight_t ‖ε − ε̂‖²``, with one weight per time."""
         times, noise = drawn
         table = schedule(self.train_steps)
-        x, noise = self._rows(alike(params, context)), alike(params, noise).reshape(-1, *self.shape)
+        x, noise = jnp.atleast_2d(alike(params, context)), alike(params, noise).reshape(-1, *self.shape)
         kept, root, weight = (
             alike(params, jnp.asarray(values))[times][:, None, None]
             for values in (np.sqrt(table.kept), table.root, weights)
@@ -162,9 +162,6 @@ class DiffusionModel(GenerativeModel):
         error = networks.product(hidden, params.out.weight) + params.out.bias - noise
         return jnp.sum(weight * jnp.square(error)) / (LOSS_DRAWS * self.shape[0])
 
-    def _rows(self, context: Context) -> Float[Array, "rows p"]:
-        return context[None] if context.ndim == 1 else context
-
     def _steps(self, params: Denoiser) -> tuple[Array, Array, Array]:
         """Return ``keep``, ``add`` and the time's part of the hidden layer for each step of sampling."""
         steps = path(self.train_steps, self.sample_steps, self.sampler)
@@ -174,7 +171,7 @@ class DiffusionModel(GenerativeModel):
 
     def _denoise(self, params: Denoiser, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
         """Return scenarios from noise."""
-        given = params.given(self._rows(context))
+        given = params.given(jnp.atleast_2d(context))
         start = noise.reshape(-1, *self.shape)
 
         @functools.partial(jax.checkpoint, prevent_cse=False)  # hidden layers are computed again instead of being kept

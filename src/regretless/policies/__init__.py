@@ -50,7 +50,12 @@ __all__ = [
     "register",
 ]
 
-parse, register = REGISTRY.parse, REGISTRY.register
+parse = REGISTRY.parse
+"""Return a policy's specification from its name, such as ``"dfhpg"``, and settings by dotted name."""
+
+register = REGISTRY.register
+"""Add a policy of your own under a name."""
+
 __getattr__, __dir__ = lazy_exports(
     __name__,
     __all__,

@@ -58,5 +58,10 @@ __all__ = [
     "register",
 ]
 
-parse, register = REGISTRY.parse, REGISTRY.register
+parse = REGISTRY.parse
+"""Return a surrogate's specification from its name, such as ``"dbb"``, and settings by dotted name."""
+
+register = REGISTRY.register
+"""Add a surrogate of your own under a name."""
+
 __getattr__, __dir__ = lazy_exports(__name__, __all__, REGISTRY.locations)

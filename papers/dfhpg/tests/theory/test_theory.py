@@ -11,7 +11,7 @@ import pytest
 
 from regretless.draws import DECIDE, STREAM, purpose_key
 from regretless.plots import draw_sheet, save_figure
-from regretless.policies.dfhpg import algorithm
+from regretless.policies.dfhpg import gradients
 from regretless.simulation import programs
 from regretless_dfhpg.report import theory_charts
 from regretless_dfhpg.theory import check as theory
@@ -82,17 +82,17 @@ def test_what_needs_no_long_run_holds_and_nothing_exceeds_its_bound(small):
 
 def test_a_flipped_sign_is_noticed(monkeypatch, float64):
     """The score's sign, and that of the surrogate as the paper's appendix prints it."""
-    honest = algorithm.score_gradient
-    monkeypatch.setattr(algorithm, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
+    honest = gradients.score_gradient
+    monkeypatch.setattr(gradients, "score_gradient", lambda *words: jax.tree.map(jnp.negative, honest(*words)))
     printed = surrogate.FullPoolSurrogate.slope
     monkeypatch.setattr(surrogate.FullPoolSurrogate, "slope", lambda *words: -printed(*words))
     theta, phi = estimators.point(0)
-    gradients = [world.gradient(jnp.asarray(theta)), surrogate.surrogate_gradient(*map(jnp.asarray, (phi, theta)))]
+    slopes = [world.gradient(jnp.asarray(theta)), surrogate.surrogate_gradient(*map(jnp.asarray, (phi, theta)))]
     monkeypatch.setattr(
         programs, "_cache", OrderedDict()
     )  # programs with the honest sign are not used, nor these later
     moments = [sample_steps(theta, phi, kinds, 2**16, 0, quiet) for kinds in (ESTIMATORS, SURROGATE_ESTIMATORS)]
-    for index, exact, one in zip((0, 1), gradients, moments, strict=True):
+    for index, exact, one in zip((0, 1), slopes, moments, strict=True):
         direction = np.asarray(exact).reshape(-1)
         measured, p_value = compare(one, index, 0 * direction, direction, 1.0, 1)
         assert measured.value == pytest.approx(-1.0, abs=0.1)

@@ -19,16 +19,7 @@ from regretless import draws
 from regretless.models.base import GenerativeModel, Model, Noise, Params, PointModel, single
 from regretless.models.nuisance import Nuisance
 from regretless.policies.base import Answer, AskingPolicy, Question, choose
-from regretless.policies.dfhpg.gradients import (
-    ScenarioGradient,
-    hybrid,
-    moving_average,
-    nuisance_induced,
-    scenario_cotangents,
-    scenario_queries,
-    score_gradient,
-    trust_in_score,
-)
+from regretless.policies.dfhpg import gradients
 from regretless.schedules import Mixing, MixingState, shifted_inverse
 from regretless.surrogates.base import Feasible, Rows, Surrogate
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -161,7 +152,7 @@ class DFHPGPolicy(AskingPolicy):
         residual = y - pending.before @ w
         b = jnp.zeros(())
         if self.baseline == "nuisance_induced":
-            b, solutions = nuisance_induced(pending.before, solutions[0]), solutions[1:]
+            b, solutions = gradients.nuisance_induced(pending.before, solutions[0]), solutions[1:]
         elif self.baseline == "moving_average":
             b = state.average
 
@@ -177,8 +168,8 @@ class DFHPGPolicy(AskingPolicy):
             feasible = answer.feasible if self.problem.has_instances else None
             plug_in, memory = self.close_branch(self.surrogate, pending, solutions, feasible)
 
-        trust = trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
-        g, norms = hybrid(alpha, score, plug_in, self.normalize_gradients, trust)
+        trust = gradients.trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
+        g, norms = gradients.hybrid(alpha, score, plug_in, self.normalize_gradients, trust)
         version = state.version + 1
         rate = self.policy_lr
         if self.policy_schedule == "shifted_inverse":
@@ -188,7 +179,7 @@ class DFHPGPolicy(AskingPolicy):
         mixing = state.mixing
         if self.nuisance is not None:
             mixing = choose(known, self.mixing.update(mixing, residual, y), mixing)
-        average = jnp.where(known, moving_average(state.average, y, self.baseline_momentum), state.average)
+        average = jnp.where(known, gradients.moving_average(state.average, y, self.baseline_momentum), state.average)
         finite = jnp.isfinite(norms["mixed_norm"] + pending.phi_norm + residual)
         more = {"alpha": alpha, "baseline": b, "nuisance_norm": pending.phi_norm, "trust": trust, **norms}
         after = DFHPGState(theta, state.phi, mixing, average, memory, version, optimiser)
@@ -220,7 +211,7 @@ class PointDFHPG(DFHPGPolicy):
         return self.model.mean(state.theta, context)
 
     def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
-        return score_gradient(self.model, theta, decision, weight, fresh)
+        return gradients.score_gradient(self.model, theta, decision, weight, fresh)
 
     def open_branch(
         self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
@@ -253,7 +244,7 @@ class GenerativeDFHPG(DFHPGPolicy):
     lambda_reg: Float[Array, ""]
     sign: Float[Array, ""]
     scenarios: int = eqx.field(static=True)
-    scenario_gradient: ScenarioGradient = eqx.field(static=True)
+    scenario_gradient: gradients.ScenarioGradient = eqx.field(static=True)
     regulariser_at: Literal["prediction", "sample"] = eqx.field(static=True)
     optimiser: Literal["adam", "sgd"] = eqx.field(static=True)
 
@@ -280,7 +271,7 @@ class GenerativeDFHPG(DFHPGPolicy):
         costs, pullback = self.model.scenarios(state.theta, decision.context, noise)  # ĉ_1 … ĉ_K
         noise_key = jax.random.fold_in(key, SURROGATE)
         variant, memory = self.scenario_gradient, state.memory
-        queries, batch = scenario_queries(surrogate, memory, costs, target, noise_key, variant, self.sign)
+        queries, batch = gradients.scenario_queries(surrogate, memory, costs, target, noise_key, variant, self.sign)
         return queries, (pullback, batch, target)
 
     def close_branch(
@@ -288,7 +279,7 @@ class GenerativeDFHPG(DFHPGPolicy):
     ) -> tuple[Params, Any]:
         key, theta, x = pending.key, pending.state.theta, pending.decision.context
         variant, memory, (pullback, batch, target) = self.scenario_gradient, pending.state.memory, pending.branch
-        slopes, memory = scenario_cotangents(
+        slopes, memory = gradients.scenario_cotangents(
             surrogate, memory, batch, solutions, feasible, self.scenarios, variant, self.sign
         )
         if self.regulariser_at == "sample":
