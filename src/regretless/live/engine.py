@@ -124,8 +124,7 @@ class Engine:
 
     def with_settings(self, policy: Any, budget: float | None) -> "Engine":
         """Return the engine for the same problem with other numbers."""
-        problem, _, _, seed = self.setup
-        return Engine(problem, policy, budget=budget, seed=seed)
+        return Engine(self.setup[0], policy, budget=budget, seed=self.setup[3])
 
     def init(self) -> Any:
         """Return the policy's state before the first decision."""
@@ -169,20 +168,18 @@ class Engine:
         """Return the mean costs ``[n, d]`` and the decisions ``[n, d]`` that they lead to."""
         self.require_mean("decide greedily")
         count = len(contexts)
-        costs, decisions = [], []
+        solved: list[Any] = []
         for start in range(0, count, CHUNK):  # the last chunk is padded, so that one program serves all
             rows = np.minimum(np.arange(start, start + CHUNK), count - 1)
             chosen = [instances[row] for row in rows]
             drafts = self.draft(state, (rows + 1).tolist(), contexts[rows], chosen, False)[: count - start]
-            solved: Any = self.solve(drafts)
-            costs += [decision.cost_sample for decision in solved]
-            decisions += [decision.w for decision in solved]
-        return np.stack(costs), np.stack(decisions)
+            solved += self.solve(drafts)
+        return np.stack([decision.cost_sample for decision in solved]), np.stack([decision.w for decision in solved])
 
     def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
         """Return the state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
         arguments = self._learn_arguments(state, decision, arrival)
-        if not (self.oracle.on_host and self.asks):
+        if not self.asks_host:
             with jax.enable_x64(True):
                 state, info = _learn(*arguments)
             return state, info.scalars()
@@ -199,16 +196,14 @@ class Engine:
         self, state: Any, decisions: Decision, arrivals: Arrival, count: int
     ) -> tuple[Any, list[dict[str, float]]]:
         """Return the state after the first ``count`` arrivals of a batch, and diagnostics of each."""
-        if self.oracle.on_host and self.asks:
+        if self.asks_host:
             infos = []
             for i in range(count):
                 decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], (decisions, arrivals))
                 state, info = self.learn(state, decision, arrival)
                 infos.append(info)
             return state, infos
-        seen = arrivals.seen if self.problem.may_miss else None
-        rows = None if arrivals.matrix is None else (arrivals.matrix, arrivals.linkage)
-        rounds = decisions, arrivals.values, seen, rows
+        rounds = decisions, *self._feedback_arguments(arrivals)
         with jax.enable_x64(True):
             state, packed = _learn_many(self.static, self.numbers, state, self.seed, rounds, np.int32(count))
         return state, [dict(zip(packed.names, row, strict=True)) for row in np.asarray(packed.values)[:count].tolist()]
@@ -219,16 +214,10 @@ class Engine:
             return {name: float(value) for name, value in _describe(self.static, self.numbers, state).items()}
 
     def measure(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``H(w)`` row by row and ``e(w)``."""
+        """Return ``H(w)`` row by row, or its diagonal if row ``i`` measures coordinate ``i`` alone, and ``e(w)``."""
         with jax.enable_x64(True):
-            matrix, linkage = _measure(self.static, self.numbers, w, aux)
-            return np.asarray(matrix), np.asarray(linkage)
-
-    def weights(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the diagonal of ``H(w)`` and ``e(w)`` if row ``i`` measures coordinate ``i`` alone."""
-        with jax.enable_x64(True):
-            diagonal, linkage = _weights(self.static, self.numbers, w, aux)
-            return np.asarray(diagonal), np.asarray(linkage)
+            rows, linkage = _measure(self.static, self.numbers, w, aux)
+            return np.asarray(rows), np.asarray(linkage)
 
     def external_decision(self, id: int, context: Any, w: Any, instance: Instance) -> Decision:
         """Return a decision that no policy drew, without running a program."""
@@ -270,7 +259,7 @@ class Engine:
     @cached_property
     def parser(self) -> FeedbackParser:
         """Turn feedback in any form into rows."""
-        return FeedbackParser(self.problem, self.measure, self.weights)
+        return FeedbackParser(self.problem, self.measure)
 
     @cached_property
     def predicts(self) -> bool:
@@ -284,13 +273,15 @@ class Engine:
         return True
 
     @cached_property
-    def asks(self) -> bool:
-        """Whether the policy needs solves while it learns."""
+    def asks_host(self) -> bool:
+        """Whether the policy needs solves while it learns, of a solver on the host."""
 
         def first(numbers: Any, state: Any) -> Question:
             decision = self.problem.example_decision()
             return ask_policy(self.static.policy(numbers), self.seed, state, decision, self.problem.example_feedback())
 
+        if not self.oracle.on_host:
+            return False
         with jax.enable_x64(True):
             question = jax.eval_shape(first, self.numbers, self.state_form)
         return bool(len(question.costs.shape) and question.costs.shape[0] + question.points.shape[0])
@@ -310,13 +301,11 @@ class Engine:
                     self._run_draft(state, [1] * count, np.stack([context] * count), [instance] * count, explore)
             self.describe(state)
             state = self._compile_learn(state, decision, arrival)
-        if not (self.oracle.on_host and self.asks):
+        if not self.asks_host:
             decisions, arrivals = jax.tree.map(lambda leaf: np.stack([leaf] * CHUNK), (decision, arrival))
             self.learn_many(state, decisions, arrivals, 1)
         rule = self.problem.feedback
-        if rule.separable:
-            self.weights(decision.w, decision.aux)
-        elif rule.max_rows is None and not rule.total_only:
+        if rule.max_rows is None and not rule.total_only:
             self.measure(decision.w, decision.aux)
         if not self.oracle.on_host:
             self.oracle.contained(decision.w[None], jax.tree.map(lambda leaf: leaf[None], instance))
@@ -325,7 +314,7 @@ class Engine:
 
     def _compile_learn(self, state: Any, decision: Decision, arrival: Arrival) -> Any:
         """Compile the programs of ``learn`` without calling the solver; return the state after answers of zeros."""
-        if not (self.oracle.on_host and self.asks):
+        if not self.asks_host:
             return self.learn(state, decision, arrival)[0]
         with jax.enable_x64(True):
             question = _ask(*self._learn_arguments(state, decision, arrival))
@@ -351,9 +340,12 @@ class Engine:
             )
 
     def _learn_arguments(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, ...]:
+        return self.static, self.numbers, state, self.seed, decision, *self._feedback_arguments(arrival)
+
+    def _feedback_arguments(self, arrival: Arrival) -> tuple[Any, ...]:
         seen = arrival.seen if self.problem.may_miss else None
         rows = None if arrival.matrix is None else (arrival.matrix, arrival.linkage)
-        return self.static, self.numbers, state, self.seed, decision, arrival.values, seen, rows
+        return arrival.values, seen, rows
 
 
 def with_solution(draft: Decision, w: np.ndarray, aux: Any, **changed: Any) -> Decision:
@@ -569,11 +561,9 @@ def _describe(static: StaticPolicy, numbers: Any, state: Any) -> dict[str, Any]:
 
 @partial(jax.jit, static_argnums=0)
 def _measure(static: StaticPolicy, numbers: Any, w: Any, aux: Any) -> tuple[Any, Any]:
-    operator, linkage = static.policy(numbers).problem.feedback.measure(w, aux)
-    return jax.vmap(operator.rmatvec)(jnp.eye(linkage.shape[0])), linkage
-
-
-@partial(jax.jit, static_argnums=0)
-def _weights(static: StaticPolicy, numbers: Any, w: Any, aux: Any) -> tuple[Any, Any]:
-    operator, linkage = static.policy(numbers).problem.feedback.measure(w, aux)
-    return operator.rmatvec(jnp.ones(linkage.shape[0])), linkage
+    rule = static.policy(numbers).problem.feedback
+    operator, linkage = rule.measure(w, aux)
+    count = linkage.shape[0]
+    if rule.separable:
+        return operator.rmatvec(jnp.ones(count)), linkage
+    return jax.vmap(operator.rmatvec)(jnp.eye(count)), linkage

@@ -73,8 +73,9 @@ def parse_instances(oracle: Oracle, given: Any, count: int) -> list[Instance]:
     """Return one instance for each of ``count`` contexts, in the form that the oracle's programs expect."""
     if given is None:
         return [parse_instance(oracle, None)] * count
-    if not isinstance(given, list | tuple | np.ndarray) or len(given) != count:
-        got = len(given) if isinstance(given, list | tuple | np.ndarray) else f"a {type(given).__name__}"
+    sized = isinstance(given, list | tuple | np.ndarray)
+    if not sized or len(given) != count:
+        got = len(given) if sized else short_repr(given)
         raise SettingsError(f"instance: expected a list with one for each of {count} contexts, got {got}")
     return [parse_instance(oracle, instance) for instance in given]
 
@@ -205,9 +206,7 @@ class RawFeedback(NamedTuple):
             raise FeedbackError(
                 f"feedback: expected components={{coordinate: cost}}, a dictionary, got {short_repr(self.components)}"
             )
-        return [
-            (name, _parse_number(f"components[{short_repr(name)}]", cost)) for name, cost in self.components.items()
-        ]
+        return [(name, _parse_number(f"components[{short_repr(name)}]", c)) for name, c in self.components.items()]
 
     def vector(self, name: str, length: int) -> np.ndarray:
         """Return ``costs`` or ``values``, NaN for what was not seen."""
@@ -222,10 +221,8 @@ class RawFeedback(NamedTuple):
         """Return ``H`` and ``v`` of linear rows."""
         if not isinstance(self.linear, tuple | list) or len(self.linear) != 2:
             raise FeedbackError(f"feedback: expected linear to be the pair (H, v), got {short_repr(self.linear)}")
-        matrix, values = (
-            parse_numbers(f"feedback: linear: {name}", part, FeedbackError)
-            for name, part in zip("Hv", self.linear, strict=True)
-        )
+        matrix = parse_numbers("feedback: linear: H", self.linear[0], FeedbackError)
+        values = parse_numbers("feedback: linear: v", self.linear[1], FeedbackError)
         if values.ndim != 1 or matrix.shape != (len(values), dim):
             raise FeedbackError(
                 f"feedback: expected linear=(H, v) with H of shape (rows, {dim}) and v of shape (rows,), "
@@ -239,14 +236,14 @@ class RawFeedback(NamedTuple):
 
 
 Measure = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
-"""What an Engine computes of a decision ``w`` and its aux: ``H(w)`` or its diagonal, and ``e(w)``."""
+"""``Engine.measure``: ``H(w)`` row by row, or its diagonal if rows measure single coordinates, and ``e(w)``."""
 
 
 class FeedbackParser:
     """Turn feedback on a decision ``w`` into an Arrival; refuse what contradicts itself or the decision."""
 
-    def __init__(self, problem: Problem, measure: Measure, weights: Measure):
-        self.rule, self.dim, self.measure, self.weights = problem.feedback, problem.dim, measure, weights
+    def __init__(self, problem: Problem, measure: Measure):
+        self.rule, self.dim, self.measure = problem.feedback, problem.dim, measure
         self.may_miss = bool(problem.may_miss)
         names = problem.oracle.names or ()
         self.places = {name: i for i, name in enumerate(names)}
@@ -296,7 +293,7 @@ class FeedbackParser:
 
     def _coordinates(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
         """Parse rows that measure one coordinate each with weights ``h``: ``v_i = h_i c_i``; weight 0 shows nothing."""
-        h, linkage = self.weights(w, aux)
+        h, linkage = self.measure(w, aux)
         shown = h != 0
         if form == "total":
             raise FeedbackError(
@@ -326,7 +323,7 @@ class FeedbackParser:
             values = self._match_rows(matrix, *raw.rows(self.dim))
         elif form == "total":
             raise FeedbackError(
-                f"feedback: expected values= of the {len(matrix)} rows of {self.rule.name!r}, got total="
+                f"feedback: expected values= of the {len(matrix)} rows of {self.rule.name!r}, got a total"
             )
         else:
             costs = self._costs(form, raw)
@@ -341,9 +338,7 @@ class FeedbackParser:
         elif form == "linear":
             matrix, values = raw.rows(self.dim)
         elif form == "values":
-            raise FeedbackError(
-                "feedback: this learner's rows differ by decision: give linear=(H, v) instead of values="
-            )
+            raise FeedbackError("feedback: the rows differ by decision: give linear=(H, v) instead of values=")
         else:
             costs = self._costs(form, raw)
             known = np.flatnonzero(~np.isnan(costs))
@@ -353,9 +348,7 @@ class FeedbackParser:
         _require_at_most(len(values), most)
         error = _least_squares(matrix, values)[1]
         if not error <= TOLERANCE * max(1.0, float(np.max(np.abs(values), initial=0.0))):
-            raise FeedbackError(
-                f"feedback: no cost vector explains all of these rows, the nearest misses by {error:.3g}"
-            )
+            raise FeedbackError(f"feedback: no cost vector explains all of these rows: the nearest is {error:.3g} off")
         linkage = _recover_linkage(matrix, w)
         padding = most + 1 - len(values)
         full = np.concatenate([matrix, np.zeros((padding - 1, self.dim)), w[None]])
@@ -397,17 +390,13 @@ class FeedbackParser:
 
     def _place(self, name: Hashable) -> int:
         if name in self.ambiguous:
-            raise FeedbackError(
-                f"feedback: there are several coordinates {name!r}: give their numbers 0 to {self.dim - 1}"
-            )
+            raise FeedbackError(f"feedback: there are several coordinates {name!r}: give their numbers")
         if name in self.places:
             return self.places[name]
         if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < self.dim:
             return int(name)
-        example = f" or one of its names, such as {next(iter(self.places))!r}" if self.places else ""
-        raise FeedbackError(
-            f"feedback: expected a coordinate from 0 to {self.dim - 1}{example}, got {short_repr(name)}"
-        )
+        names = f" or one of its names, such as {next(iter(self.places))!r}" if self.places else ""
+        raise FeedbackError(f"feedback: expected a coordinate from 0 to {self.dim - 1}{names}, got {short_repr(name)}")
 
     def _match_rows(self, expected: np.ndarray, matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return the values in the order of the measurement's rows; a row that is none of them is refused."""
@@ -441,9 +430,7 @@ def _least_squares(matrix: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, 
     try:
         solution, *_ = np.linalg.lstsq(matrix, values)
     except np.linalg.LinAlgError as error:
-        raise FeedbackError(
-            f"feedback: these rows cannot be solved for a cost ({error}); are their numbers of a usable size?"
-        ) from None
+        raise FeedbackError(f"feedback: these rows cannot be solved for a cost ({error})") from None
     return solution, float(np.max(np.abs(matrix @ solution - values), initial=0.0))
 
 
@@ -455,6 +442,4 @@ def _recover_linkage(matrix: np.ndarray, w: np.ndarray) -> np.ndarray | None:
 
 def _require_at_most(rows: int, most: int) -> None:
     if rows > most:
-        raise FeedbackError(
-            f"feedback: expected at most {most} rows, got {rows}; raise the measurement's number of rows"
-        )
+        raise FeedbackError(f"feedback: expected at most {most} rows, got {rows}; raise the measurement's number")

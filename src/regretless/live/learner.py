@@ -266,9 +266,8 @@ class Learner:
         parsed = parser.parse_contexts(contexts, self._problem, many=True)
         if keys is not None and (isinstance(keys, str) or len(keys) != len(parsed)):
             raise SettingsError(f"keys: expected one for each of {len(parsed)} contexts, got {short_repr(keys)}")
-        names = [parser.parse_key(key) for key in keys] if keys is not None else [None] * len(parsed)
-        given = [key for key in names if key is not None]
-        if len(set(given)) < len(given):
+        names = [None] * len(parsed) if keys is None else [parser.parse_key(key) for key in keys]
+        if len(set(names) - {None}) < len(names) - names.count(None):
             raise SettingsError("keys: expected different keys, got one of them twice")
         return self._decide(
             parsed, parser.parse_instances(self._problem.oracle, instances, len(parsed)), explore, names
@@ -338,7 +337,7 @@ class Learner:
                 engine.external_decision(id, x, zeros, instance)
                 for id, x, instance in zip(ids, contexts, instances, strict=True)
             ]
-            return [self._by_incumbent(engine, draft, certain=True) for draft in drafts]
+            return [self._by_incumbent(engine, draft, True) for draft in drafts]
         drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
         if self._incumbent is None:
             return self._solve(engine, drafts)
@@ -357,19 +356,16 @@ class Learner:
         except OracleError:
             if not all(replaced):
                 raise
-        made = []
-        for place, draft in enumerate(drafts):
-            if not replaced[place]:
-                made.append(solved[place])
-                continue
-            decision = self._by_incumbent(engine, draft, certain=shadow)
-            proposed: Any = solved[place].decision.w if place in solved else None
-            made.append(decision._replace(proposed=proposed))
-        return made
+        proposed: dict[int, Any] = {place: item.decision.w for place, item in solved.items()}
+        return [
+            self._by_incumbent(engine, draft, shadow, proposed.get(place)) if by else solved[place]
+            for place, (draft, by) in enumerate(zip(drafts, replaced, strict=True))
+        ]
 
-    def _by_incumbent(self, engine: Engine, draft: Decision, *, certain: bool) -> MadeDecision:
+    def _by_incumbent(self, engine: Engine, draft: Decision, certain: bool, proposed: Any = None) -> MadeDecision:
         assert self._incumbent is not None
-        return MadeDecision(self._incumbent.replace(engine, draft, certain=certain), "incumbent")
+        decision = self._incumbent.replace(engine, draft, certain=certain)
+        return MadeDecision(decision, "incumbent", proposed=proposed)
 
     def _solve(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
         """Return the drafts' solutions; if the solver fails, raise or repeat the last decision, by ``on_failure``."""
@@ -621,10 +617,9 @@ class Learner:
 
     def _round_arrival(self, engine: Engine, past: HistoryRound, decision: Decision) -> Arrival:
         """Return what was seen in a past round, in whichever form."""
-        sign = self._problem.sign
-        signed: Any = lambda part: None if part is None else sign * part  # noqa: E731  # as the learner's user reports
-        raw = RawFeedback(total=signed(past.total), costs=signed(past.costs), values=signed(past.values))
-        return self._arrival(engine, raw, decision)
+        seen: dict[str, Any] = {"total": past.total, "costs": past.costs, "values": past.values}
+        signed = {name: self._problem.sign * part for name, part in seen.items() if part is not None}
+        return self._arrival(engine, RawFeedback(**signed), decision)
 
     def _arrival(self, engine: Engine, raw: RawFeedback, decision: Any, *, partial: bool = False) -> Arrival:
         """Return feedback as costs."""
@@ -911,7 +906,7 @@ class Learner:
         else:
             store = RecordStore.open_writer(file.path, sync=file.sync, take_over=take_over)
         try:
-            learner = cls._replay(store, problem, policy, rollout, until, clock)
+            learner = cls._replay(store, until, problem, policy, rollout, clock)
             if not read_only:
                 learner._store = store
         except BaseException:
@@ -924,20 +919,12 @@ class Learner:
         return learner
 
     @classmethod
-    def _replay(
-        cls,
-        store: RecordStore,
-        problem: Problem | Oracle,
-        policy: Any,
-        rollout: Rollout | None,
-        until: int | None,
-        clock: Callable[[], float],
-    ) -> "Learner":
-        """Return the learner of a store after record ``until``."""
+    def _replay(cls, store: RecordStore, until: int | None, *given: Any) -> "Learner":
+        """Return the learner of a store after record ``until``; ``given`` is what ``_restore`` needs."""
         snapshot = store.latest_snapshot(until)
         learner, number = cls.__new__(cls), snapshot.number
         try:
-            learner._restore(snapshot, problem, policy, rollout, clock)
+            learner._restore(snapshot, *given)
             for record in store.records(snapshot.number, snapshot.chain, until):
                 number = record.number
                 learner._publish(learner._applied(record))
@@ -1005,8 +992,7 @@ class Learner:
 
     def _engine_of(self, data: Mapping[str, Any]) -> Engine:
         """Return the engine for the instances of a record, which may be the first."""
-        engine = self._state.engine
-        form = data.get("instances")
+        engine, form = self._state.engine, data.get("instances")
         return engine if form is None else engine.with_instance(states.rebuild_instance(form))
 
     def _commit(

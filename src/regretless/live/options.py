@@ -360,14 +360,9 @@ def restore_problem(stored: dict[str, Any], given: Problem | Oracle) -> Problem:
             raise StoreError(
                 f"its contexts have the shape {short_repr(shape)}, expected at most {MAX_CONTEXT_NUMBERS} numbers"
             )
-        problem = Problem(
-            given,
-            tuple(shape) if columns is None else Columns(**columns),
-            rule,
-            may_miss=stored["may_miss"],
-            sense=stored["sense"],
-            offset=stored["offset"],
-        )
+        context = tuple(shape) if columns is None else Columns(**columns)
+        other = {name: stored[name] for name in ("may_miss", "sense", "offset")}
+        problem = Problem(given, context, rule, **other)
     described = json.loads(json.dumps(describe_problem(problem)))
     for part, before in stored.items():
         got = described.get(part)

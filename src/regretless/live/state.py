@@ -329,10 +329,8 @@ def restore_state(
 
 
 def _restore_ids(name: str, arrays: dict[str, np.ndarray]) -> list[int]:
-    if name in ("pieces", "keyed") and f"ids/{name}" not in arrays:
-        return []
     if f"ids/{name}" not in arrays:
-        raise CheckpointError(f"expected an array 'ids/{name}'")
+        return []
     form = jax.ShapeDtypeStruct(arrays[f"ids/{name}"].shape[:1], np.int64)
     ids: list[int] = restore_tree(f"ids/{name}", form, arrays).tolist()
     return ids

@@ -210,10 +210,9 @@ class RecordStore:
             found = self._connection.execute("SELECT number FROM keys WHERE key = ?", (key,)).fetchone()
             if found is None:
                 return None
-            (number,) = found
             query = "SELECT number, chain FROM snapshots UNION ALL SELECT number, checksum FROM records"
-            before = self._connection.execute(f"SELECT chain FROM ({query}) WHERE number = ?", (number - 1,)).fetchone()
-        return next(self.records(number - 1, before[0], number)) if before is not None else None
+            before = self._connection.execute(f"SELECT chain FROM ({query}) WHERE number = ? - 1", found).fetchone()
+        return None if before is None else next(self.records(found[0] - 1, before[0], found[0]))
 
     @property
     def closed(self) -> bool:
@@ -245,9 +244,10 @@ class RecordStore:
             connection = None
             try:
                 uri = f"{self.path.as_uri()}?{query}"
-                options: dict[str, Any] = {"uri": True, "isolation_level": None, "check_same_thread": False}
-                connection = sqlite3.connect(uri, timeout=LOCK_TIMEOUT, **options)
-                connection.text_factory = _decode
+                connection = sqlite3.connect(
+                    uri, timeout=LOCK_TIMEOUT, uri=True, isolation_level=None, check_same_thread=False
+                )
+                connection.text_factory = lambda text: text.decode(errors="replace")  # the checksum notices damage
                 connection.execute("PRAGMA trusted_schema=OFF")
                 self._require_own_format(connection, new)
                 if not self.read_only:
@@ -346,8 +346,7 @@ class RecordStore:
         return int(content.get("records", 0))
 
     def _write_owner_text(self, number: int) -> None:
-        now = time.strftime("%Y-%m-%d %H:%M:%S")
-        by = f" (process {os.getpid()} on {platform.node()} since {now})"
+        by = f" (process {os.getpid()} on {platform.node()} since {time.strftime('%Y-%m-%d %H:%M:%S')})"
         self._owner_text = json.dumps({"by": by})[:-1]
         os.ftruncate(self._owner_file, 0)
         self._note_owner(number)
@@ -376,7 +375,7 @@ class RecordStore:
                     f"cannot write {self.path}: another learner has taken it over; this one is stopped and nothing was "
                     "changed"
                 )
-            yield (chain[0], chain[1])
+            yield chain[0], chain[1]
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -423,27 +422,23 @@ class RecordStore:
 
 def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[str, Any]:
     """Return the decisions in a store with what came back, as the arguments of a History; up to record ``until``."""
-    store = RecordStore.open_reader(path)
-    try:
+    with contextlib.closing(RecordStore.open_reader(path)) as store:
         first = store.first_snapshot()
         records = list(store.records(first.number, first.chain, until))
-    finally:
-        store.close()
     problem = first.data["config"]["problem"]
     decisions: dict[int, Any] = {}
     seen: dict[int, tuple[float | None, np.ndarray]] = {}
-    for record in records:
-        data, arrays = record.data, record.arrays
-        if record.kind in ("decide", "record", "history"):
+    for _, kind, data, arrays in records:
+        if kind in ("decide", "record", "history"):
             leaves = {name: array for name, array in arrays.items() if name.startswith("decision.instance")}
             rows = zip(*(arrays[f"decision.{name}"] for name in ("id", "context", "w")), strict=True)
             for i, (id, context, w) in enumerate(rows):
                 instance = {name.removeprefix("decision.instance"): leaf[i] for name, leaf in leaves.items()}
                 decisions[int(id)] = (context, w, instance.get("", instance) if instance else None, data["time"])
-                if record.kind == "history":
+                if kind == "history":
                     values, shown = (arrays[f"arrival['{name}']"][i] for name in ("values", "seen"))
                     seen[int(id)] = (data["totals"][i], np.where(shown, values, np.nan))
-        elif record.kind == "feedback":
+        elif kind == "feedback":
             seen[data["id"]] = (data["total"], np.where(arrays["seen"], arrays["values"], np.nan))
     if not decisions:
         raise StoreError(
@@ -477,16 +472,14 @@ def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
             f"cannot write {path}: a learner writes that file, or was killed while it did; give another path"
         )
     with files.replacing(target) as part:
-        connection = sqlite3.connect(part, isolation_level=None)
         try:
-            connection.execute("PRAGMA journal_mode=OFF")
-            connection.execute("BEGIN")
-            _create_tables(connection, snapshot)
-            connection.execute("COMMIT")
+            with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode=OFF")
+                connection.execute("BEGIN")
+                _create_tables(connection, snapshot)
+                connection.execute("COMMIT")
         except sqlite3.Error as error:
             raise OSError(0, str(error)) from None
-        finally:
-            connection.close()
 
 
 def _create_tables(connection: sqlite3.Connection, first: Snapshot) -> None:
@@ -523,11 +516,6 @@ def _read_owner(file: int) -> dict[str, Any]:
         return {"by": str(content["by"]), "records": int(content["records"])}
     except Exception:
         return {}
-
-
-def _decode(text: bytes) -> str:
-    """Return text from the database; bytes that are not text are damage, which the checksum notices."""
-    return text.decode(errors="replace")
 
 
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
