@@ -124,12 +124,9 @@ class Measurement(eqx.Module):
 class Bandit(Measurement):
     """Observe the total cost only."""
 
+    name = "bandit"
     sparse: ClassVar[bool] = True
     total_only: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "bandit"
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Total(w), jnp.ones(1, w.dtype)
@@ -138,12 +135,9 @@ class Bandit(Measurement):
 class SemiBandit(Measurement):
     """Observe the cost of each chosen coordinate."""
 
+    name = "semi_bandit"
     sparse: ClassVar[bool] = True
     separable: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "semi_bandit"
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Diagonal(w), jnp.ones_like(w)
@@ -152,12 +146,9 @@ class SemiBandit(Measurement):
 class Full(Measurement):
     """Observe the whole cost vector."""
 
+    name = "full"
     separable: ClassVar[bool] = True
     reveals_all: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "full"
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         return Diagonal(jnp.ones_like(w)), w
@@ -209,11 +200,8 @@ class ReportedRows(Measurement):
         Largest number of rows.
     """
 
+    name = "linear"
     limit: int = eqx.field(static=True)
-
-    @property
-    def name(self) -> str:
-        return "linear"
 
     @property
     def max_rows(self) -> int:

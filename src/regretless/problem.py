@@ -239,10 +239,9 @@ class Problem(eqx.Module):
         if bool(self.may_miss) != bool(other.may_miss):
             one, two = ("rows may be missing" if each.may_miss else "rows are never missing" for each in (self, other))
             differences.append(f"feedback: {one} and {two}")
-        if self.sense != other.sense:
-            differences.append(f"sense: {self.sense} and {other.sense}")
-        if self.offset != other.offset:
-            differences.append(f"offset: {self.offset} and {other.offset}")
+        for name in ("sense", "offset"):
+            here, there = getattr(self, name), getattr(other, name)
+            differences += [] if here == there else [f"{name}: {here} and {there}"]
         return "; ".join(differences)
 
     def require_played_on(self, world: "Problem", who: str) -> None:

@@ -95,7 +95,7 @@ def test_reads_an_instance(tmp_path):
 @pytest.mark.parametrize(
     ("line", "text", "message"),
     [
-        (1, "31", "plant: expected slots that divide a day of 1440 minutes, got 31 minutes"),
+        (1, "31", "plant: expected slots that divide a day of 1440 minutes, got 31"),
         (1, "half", "line 1: expected the minutes per slot, got 'half'"),
         (2, "0", "line 2: expected the number of resources, an integer of at least 1, got 0"),
         (4, "0 150 0.1", r"line 4: expected machine 0: id idle up down \(4 numbers\), got 3"),

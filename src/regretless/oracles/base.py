@@ -139,9 +139,7 @@ def check_tree(name: str, given: Any, length: int | None = None) -> Any:
     arrays = [check_finite(name, leaf) for leaf in leaves]
     for array in arrays:
         if length is not None and array.shape[:1] != (length,):
-            raise SettingsError(
-                f"{name}: expected arrays with a leading axis of {length} rows, got shape {array.shape}"
-            )
+            raise SettingsError(f"{name}: expected a leading axis of {length} rows, got shape {array.shape}")
     return jax.tree.unflatten(structure, arrays)
 
 
@@ -233,11 +231,15 @@ class Oracle(eqx.Module):
 
     def instance(self, given: Any) -> Instance:
         """Return a user's instance, checked and in the form that programs expect; None if nothing changes."""
-        return None if given is None else check_tree("instance", given)
+        return self._check_instance("instance", given, ())
 
     def instances(self, given: Any, rows: int) -> Instance:
         """Return a batch of instances, checked: every array has a leading axis of ``rows``."""
-        return None if given is None else check_tree("instances", given, rows)
+        return self._check_instance("instances", given, (rows,))
+
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
+        """Return an instance, or a batch of them with this leading axis, in the form that programs expect."""
+        return None if given is None else check_tree(name, given, *lead)
 
     def example_instance(self) -> Instance:
         """Return an instance that changes nothing, if instances have one form; else None."""
@@ -285,11 +287,8 @@ class TraceableOracle(Oracle):
 class MaskedOracle(TraceableOracle):
     """A pure JAX oracle whose instances mark the coordinates that may be used: booleans, or exactly 0 and 1."""
 
-    def instance(self, given: Any) -> Instance:
-        return None if given is None else check_mask("instance", given, (self.dim,))
-
-    def instances(self, given: Any, rows: int) -> Instance:
-        return None if given is None else check_mask("instances", given, (rows, self.dim))
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
+        return None if given is None else check_mask(name, given, (*lead, self.dim))
 
     def example_instance(self) -> Instance:
         return np.ones(self.dim, bool)

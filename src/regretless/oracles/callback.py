@@ -94,6 +94,7 @@ class ExternalOracle(Oracle):
     [[0.0, 1.0, 0.0]]
     """
 
+    on_host = True
     fn: Solver = eqx.field(static=True)
     batched: bool = eqx.field(static=True)
     takes_instance: bool = eqx.field(static=True)
@@ -117,18 +118,12 @@ class ExternalOracle(Oracle):
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
             raise SettingsError(f"external oracle: expected a positive number of cost coordinates, got {dim!r}")
         if time_limit is not None and not _is_time_limit(time_limit):
-            raise SettingsError(
-                f"external oracle: expected a time_limit in seconds, above 0, or None, got {time_limit!r}"
-            )
+            raise SettingsError(f"external oracle: expected a time_limit in seconds, above 0, got {time_limit!r}")
         self.fn, self.dim, self.batched, self.takes_instance = fn, int(dim), batched, takes_instance
         leaves, structure = jax.tree.flatten(aux)
         examples = [check_numbers("external oracle: aux", leaf) for leaf in leaves]
         self.aux = (tuple((example.shape, str(example.dtype)) for example in examples), structure)
         self.contains, self.time_limit = contains, time_limit
-
-    @property
-    def on_host(self) -> bool:
-        return True
 
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
         return solve_on_host(self, costs, instances)
@@ -136,21 +131,14 @@ class ExternalOracle(Oracle):
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
         return jnp.asarray(True) if self.contains is None else feasible_on_host(self, w, instance)
 
-    def instance(self, given: Any) -> Instance:
-        self._require(given)
-        return super().instance(given)
-
-    def instances(self, given: Any, rows: int) -> Instance:
-        self._require(given)
-        return super().instances(given, rows)
-
-    def _require(self, given: Any) -> None:
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
         if self.takes_instance != (given is not None):
             raise SettingsError(
                 "external oracle: expected an instance, got None; the solver was declared with takes_instance=True"
                 if self.takes_instance
                 else "external oracle: expected no instance; for a solver that takes one, pass takes_instance=True"
             )
+        return super()._check_instance(name, given, lead)
 
     def aux_form(self) -> Any:
         leaves, structure = self.aux
@@ -282,9 +270,7 @@ def _sense_sign(model: Any) -> float:
     EPO, optModel = require("pyepo", extra="pyepo").EPO, require("pyepo.model.opt", extra="pyepo").optModel
     if not isinstance(model, optModel):
         kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise SettingsError(
-            f"expected an instance of pyepo's optModel, got {kind}; for a function use oracles.external"
-        )
+        raise SettingsError(f"expected an instance of pyepo's optModel, got {kind}; for functions use external")
     if model.modelSense not in (EPO.MINIMIZE, EPO.MAXIMIZE):
         raise SettingsError(
             f"expected {model!r} to have modelSense EPO.MINIMIZE or EPO.MAXIMIZE, got {model.modelSense!r}"

@@ -84,9 +84,7 @@ class ShortestPathOracle(MaskedOracle):
         reached = jnp.isfinite(length) | (is_open is None)
         return Solution(w, jnp.where(reached, SOLVED, INFEASIBLE))
 
-    def _by_comparison(
-        self, cost: Cost, is_open: Bool[Array, " d"] | None, paths: np.ndarray
-    ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
+    def _by_comparison(self, cost: Cost, is_open: Any, paths: np.ndarray) -> tuple[Cost, Float[Array, ""]]:
         """Compare all path lengths at once; paths over a closed edge are infinitely long."""
         rows = jnp.asarray(paths, cost.dtype)
         lengths = jnp.matmul(rows, cost, precision="highest")
@@ -95,7 +93,7 @@ class ShortestPathOracle(MaskedOracle):
         best = jnp.argmin(lengths)
         return rows[best], lengths[best]
 
-    def _by_levels(self, cost: Cost) -> tuple[Float[Array, " d"], Float[Array, ""]]:
+    def _by_levels(self, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
         """Compute distances level by level, then walk back from the sink over the best incoming edges."""
         table = _tables(self.edges, self.source, self.sink)
         cost = jnp.append(cost, jnp.inf)  # what padding costs

@@ -104,7 +104,7 @@ def _dense_numbers(name: str, part: Any) -> np.ndarray:
     return array
 
 
-def _rows(kind: str, matrix: np.ndarray | None, right: np.ndarray | None, dim: int) -> tuple[np.ndarray, np.ndarray]:
+def _rows(kind: str, matrix: Any, right: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
     if matrix is None and right is None:
         return np.zeros((0, dim)), np.zeros(0)
     if matrix is None or right is None or matrix.ndim != 2 or right.shape != (len(matrix),):
@@ -113,8 +113,7 @@ def _rows(kind: str, matrix: np.ndarray | None, right: np.ndarray | None, dim: i
     return matrix, right
 
 
-def _vector(name: str, part: np.ndarray | None, dim: int) -> np.ndarray:
-    assert part is not None
+def _vector(name: str, part: Any, dim: int) -> np.ndarray:
     if part.shape not in ((), (dim,)):
         raise SettingsError(f"milp: expected {name} to be a number or of shape ({dim},), got {part.shape}")
     return np.broadcast_to(part, (dim,)).copy()
@@ -208,14 +207,13 @@ class BatchSolver:
 
     def begin(self) -> int:
         """Return the status of the program without costs; if it has no integers, every solve will start from there."""
+        return self._pool().submit(self._begin).result()
 
-        def first() -> int:
-            status = self._solve(np.zeros(self.program.dim), None, None, None)[1]
-            if status == SOLVED and not np.any(self.program.integer):
-                self._start = self._model().getBasis()
-            return status
-
-        return self._pool().submit(first).result()
+    def _begin(self) -> int:
+        status = self._solve(np.zeros(self.program.dim), None, None, None)[1]
+        if status == SOLVED and not np.any(self.program.integer):
+            self._start = self._model().getBasis()
+        return status
 
 
 def _restore_solver(program: MixedIntegerProgram, time_limit: float, gap: float, workers: int) -> BatchSolver:

@@ -54,6 +54,7 @@ class MilpOracle(Oracle):
     [1.0, 0.0, 1.0]
     """
 
+    on_host = True
     solver: "BatchSolver" = eqx.field(static=True)
 
     def __init__(
@@ -93,10 +94,6 @@ class MilpOracle(Oracle):
         program = self.solver.program
         return f"MilpOracle(dim={self.dim}, inequalities={len(program.b_ub)}, equations={len(program.b_eq)})"
 
-    @property
-    def on_host(self) -> bool:
-        return True
-
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
         return solve_on_host(self, costs, instances)
 
@@ -123,15 +120,6 @@ class MilpOracle(Oracle):
         kept = jnp.all(above <= jnp.abs(a_ub) @ size) & jnp.all(apart <= jnp.abs(a_eq) @ size)
         return inside & whole & kept
 
-    def instance(self, given: Any) -> Instance:
-        """Return the given parts and the program's for the others, so that all instances have one form."""
-        if given is None:
-            return None
-        return {**self.example_instance(), **self._parts("instance", given, ())}
-
-    def instances(self, given: Any, rows: int) -> Instance:
-        return None if given is None else self._parts("instances", given, (rows,))
-
     def example_instance(self) -> Instance:
         program = self.solver.program
         sides = {"b_ub": program.b_ub.copy(), "b_eq": program.b_eq.copy()}
@@ -142,20 +130,22 @@ class MilpOracle(Oracle):
         rows = [len(program.b_ub), len(program.b_eq)]
         return {"kind": "Milp", "dim": self.dim, "rows": rows, "program": program.digest()}
 
-    def _parts(self, kind: str, given: Any, lead: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """Return the checked parts of an instance, or of a batch of them, by name."""
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
+        """Return the checked parts; a single instance has the program's for the others, so that all have one form."""
+        if given is None:
+            return None
         if not isinstance(given, dict) or not set(given) <= set(INSTANCE_KEYS):
             got = list(given) if isinstance(given, dict) else type(given).__name__
-            raise SettingsError(f"milp: expected an {kind} to be a dictionary with keys of {INSTANCE_KEYS}, got {got}")
+            raise SettingsError(f"milp: expected an {name} to be a dictionary with keys of {INSTANCE_KEYS}, got {got}")
         program = self.solver.program
-        sizes = {"b_ub": (*lead, len(program.b_ub)), "b_eq": (*lead, len(program.b_eq)), "available": (*lead, self.dim)}
-        parts = {}
-        for name, part in given.items():
-            convert = check_mask if name == "available" else check_numbers
-            parts[name] = convert(f"milp: {name}", part, sizes[name])
-        for name in {"b_ub", "b_eq"} & set(parts):
-            parts[name] = parts[name].astype(np.float64)
-            usable = np.isfinite(parts[name]) | (parts[name] == np.inf) & (name == "b_ub")
-            if not np.all(usable):
-                raise SettingsError(f"milp: {name}: expected finite numbers, got {parts[name][~usable].flat[0]}")
+        sizes = {"b_ub": len(program.b_ub), "b_eq": len(program.b_eq)}
+        parts = {} if lead else self.example_instance()
+        for key, part in given.items():
+            if key == "available":
+                parts[key] = check_mask("milp: available", part, (*lead, self.dim))
+                continue
+            parts[key] = side = check_numbers(f"milp: {key}", part, (*lead, sizes[key])).astype(np.float64)
+            lost = ~np.isfinite(side) & ((side != np.inf) | (key == "b_eq"))
+            if np.any(lost):
+                raise SettingsError(f"milp: {key}: expected finite numbers, got {side[lost].flat[0]}")
         return parts

@@ -103,9 +103,7 @@ def task_problem(task: PlantTask, slots: int, capacities: tuple[tuple[float, ...
 def check_plant(plant: Plant) -> None:
     """Refuse a plant without a schedule, as far as one task alone shows it."""
     if plant.slot_minutes < 1 or MINUTES_PER_DAY % plant.slot_minutes:
-        raise SettingsError(
-            f"plant: expected slots that divide a day of 1440 minutes, got {plant.slot_minutes} minutes"
-        )
+        raise SettingsError(f"plant: expected slots that divide a day of 1440 minutes, got {plant.slot_minutes}")
     if not plant.tasks or not plant.capacities:
         raise SettingsError("plant: expected at least one task and one machine")
     if len({len(part) for part in (*plant.capacities, *plant.column("usage"))}) != 1:
@@ -172,13 +170,10 @@ class SchedulingOracle(Oracle):
     def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
         return schedule_solver(self.plant).reaches(points)
 
-    def instance(self, given: Any) -> Instance:
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
         if given is not None:
             raise SettingsError("scheduling: the plant is the same in every round, expected no instance")
         return None
-
-    def instances(self, given: Any, rows: int) -> Instance:
-        return self.instance(given)
 
     def aux_form(self) -> Any:
         return jax.ShapeDtypeStruct((len(self.plant.tasks),), jnp.int32)
@@ -277,14 +272,12 @@ def assignable(plant: Plant, tasks: Sequence[int], runs: np.ndarray) -> bool | N
     needs = {task: np.outer(runs[task], plant.tasks[task].usage) for task in tasks}
     order = sorted(tasks, key=lambda task: -float(np.sum(needs[task])))
     used = np.zeros((len(capacities), runs.shape[1], capacities.shape[1]))
-    nodes = 0
+    nodes = itertools.count()
 
     def place(depth: int) -> bool | None:
-        nonlocal nodes
         if depth == len(order):
             return True
-        nodes += 1
-        if nodes > MAX_SEARCH_NODES:
+        if next(nodes) >= MAX_SEARCH_NODES:
             return None
         need, tried = needs[order[depth]], set()
         for machine, capacity in enumerate(capacities):
@@ -334,9 +327,8 @@ class ScheduleModel(NamedTuple):
         """Return ``starts[b, n]`` and ``status[b]`` for ``prices[b, d]``."""
         x, status = self.solver.solve_batch(prices @ self.load.T)
         starts = np.zeros((len(x), len(plant.tasks)), np.int32)
-        for row, chosen in enumerate(x):
-            task, start = self.choices[chosen > 0].T
-            starts[row, task] = start
+        rows, chosen = np.nonzero(x)
+        starts[rows, self.choices[chosen, 0]] = self.choices[chosen, 1]
         return starts, status
 
 
@@ -350,12 +342,31 @@ class ScheduleSolver:
 
     def __init__(self, plant: Plant):
         self.plant = plant
-        self.full = _full_model(plant)
+
+    @functools.cached_property
+    def full(self) -> ScheduleModel:
+        """The program with machines."""
+        plant = self.plant
+        machines = len(plant.capacities)
+        choices, running = (np.repeat(part, machines, axis=axis) for axis, part in enumerate(_choices(plant)))
+        on = np.arange(len(choices)) % machines == np.arange(machines)[:, None]
+        use = running[:, None] * plant.usage[choices[:, 0]].T  # [slots, resources, choices]
+        rows = use[None] * on[:, None, None, :]
+        room = np.broadcast_to(np.array(plant.capacities)[:, None, :], rows.shape[:3])
+        return _make_model(plant, choices, running, rows.reshape(-1, len(choices)), room.reshape(-1))
 
     @functools.cached_property
     def relaxed(self) -> ScheduleModel:
         """The program without machines."""
-        return _relaxed_model(self.plant)
+        plant = self.plant
+        choices, running = _choices(plant)
+        use = running[:, None] * plant.usage[choices[:, 0]].T
+        sets = overfull_sets(plant)
+        cuts = [running & np.isin(choices[:, 0], tasks) for tasks in sets]
+        rows = np.concatenate([use.reshape(-1, len(choices)), *cuts])
+        room = np.tile(np.sum(plant.capacities, axis=0), plant.slots)
+        room = np.append(room, np.repeat([len(tasks) - 1.0 for tasks in sets], plant.slots))
+        return _make_model(plant, choices, running, rows, room)
 
     def solve(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``starts[b, n]`` and ``status[b]``: of the relaxed problem if that fits, else of the full one."""
@@ -411,24 +422,3 @@ def _make_model(
         rows[binding], room[binding], once, np.ones(len(once)), np.zeros(size), np.ones(size), np.ones(size, bool)
     )
     return ScheduleModel(highs.BatchSolver(program, TIME_LIMIT), choices, (plant.energy[task] * running).T.copy())
-
-
-def _full_model(plant: Plant) -> ScheduleModel:
-    machines = len(plant.capacities)
-    choices, running = (np.repeat(part, machines, axis=axis) for axis, part in enumerate(_choices(plant)))
-    on = np.arange(len(choices)) % machines == np.arange(machines)[:, None]
-    use = running[:, None] * plant.usage[choices[:, 0]].T  # [slots, resources, choices]
-    rows = use[None] * on[:, None, None, :]
-    room = np.broadcast_to(np.array(plant.capacities)[:, None, :], rows.shape[:3])
-    return _make_model(plant, choices, running, rows.reshape(-1, len(choices)), room.reshape(-1))
-
-
-def _relaxed_model(plant: Plant) -> ScheduleModel:
-    choices, running = _choices(plant)
-    use = running[:, None] * plant.usage[choices[:, 0]].T
-    sets = overfull_sets(plant)
-    cuts = [running & np.isin(choices[:, 0], tasks) for tasks in sets]
-    rows = np.concatenate([use.reshape(-1, len(choices)), *cuts])
-    room = np.tile(np.sum(plant.capacities, axis=0), plant.slots)
-    room = np.append(room, np.repeat([len(tasks) - 1.0 for tasks in sets], plant.slots))
-    return _make_model(plant, choices, running, rows, room)

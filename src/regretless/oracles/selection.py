@@ -136,17 +136,13 @@ class PricingOracle(TraceableOracle):
         w = (level[None, :] == chosen[:, None]).astype(cost.dtype).reshape(-1)
         return Solution(w, jnp.where(jnp.sum(promoted) > budget, INFEASIBLE, SOLVED))
 
-    def instance(self, given: Any) -> Instance:
-        return None if given is None else self._budget("instance", given, ())
-
-    def instances(self, given: Any, rows: int) -> Instance:
-        return None if given is None else self._budget("instances", given, (rows,))
-
     def example_instance(self) -> Instance:
         return np.asarray(self.budget, np.int32)
 
-    def _budget(self, name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-        budget = check_finite(name, given, shape)
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
+        if given is None:
+            return None
+        budget = check_finite(name, given, lead)
         if np.any((budget != np.round(budget)) | (budget < 0)):
             raise SettingsError(f"{name}: expected the promotion budget as an integer of at least 0, got {given!r}")
         return np.minimum(budget, self.products).astype(np.int32)

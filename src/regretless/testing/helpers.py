@@ -98,20 +98,20 @@ def form_difference(got: Any, expected: Any) -> str:
     "['a'] has shape (2,) instead of (3,)"
     """
     flatten: Any = jax.tree_util.tree_flatten_with_path
-    (leaves, structure), (expected_leaves, expected_structure) = flatten(got), flatten(expected)
+    (leaves, structure), (others, expected_structure) = flatten(got), flatten(expected)
+    forms, expected_forms = (
+        {jax.tree_util.keystr(path) or "it": (np.shape(leaf), _type_name(leaf)) for path, leaf in part}
+        for part in (leaves, others)
+    )
     if structure != expected_structure:
-        names, expected_names = ({jax.tree_util.keystr(p) for p, _ in each} for each in (leaves, expected_leaves))
-        extra, missing = sorted(names - expected_names), sorted(expected_names - names)
-        if not extra and not missing:
-            return f"its structure is {structure} instead of {expected_structure}"
+        extra, missing = sorted(forms.keys() - expected_forms.keys()), sorted(expected_forms.keys() - forms.keys())
         sentences = [f"it has {', '.join(extra)}, which is not expected"] if extra else []
-        return " and ".join([*sentences, *([f"it lacks {', '.join(missing)}"] if missing else [])])
-    for (path, leaf), (_, other) in zip(leaves, expected_leaves, strict=True):
-        place = jax.tree_util.keystr(path) or "it"
-        if np.shape(leaf) != np.shape(other):
-            return f"{place} has shape {np.shape(leaf)} instead of {np.shape(other)}"
-        if _type_name(leaf) != _type_name(other):
-            return f"{place} has type {_type_name(leaf)} instead of {_type_name(other)}"
+        sentences += [f"it lacks {', '.join(missing)}"] if missing else []
+        return " and ".join(sentences) or f"its structure is {structure} instead of {expected_structure}"
+    for place, form in forms.items():
+        for name, found, wanted in zip(("shape", "type"), form, expected_forms[place], strict=True):
+            if found != wanted:
+                return f"{place} has {name} {found} instead of {wanted}"
     return ""
 
 
@@ -127,20 +127,16 @@ def check_hyperparameters(
 
     ``unused`` names settings that have no effect here; a name that ends in ``.`` stands for a whole part.
     """
-    structure: Any
-    other_structure: Any
-    leaves, structure = jax.tree.flatten(build(spec))
+    flatten: Any = jax.tree.flatten
+    leaves, structure = flatten(build(spec))
     for name, value in spec.names().items():
         if not isinstance(value, float):
             continue
         other = _with_another_value(spec, name, value)
-        other_leaves, other_structure = jax.tree.flatten(build(other))
+        other_leaves, other_structure = flatten(build(other))
         change = f"changing the setting {name!r} from {value} to {other.names()[name]} changes"
-        check(
-            structure == other_structure,
-            f"{change} what would be compiled; keep it as an array leaf (regretless.spec.number, or "
-            "Spec.hyperparameters), not as a static field or a Python float",
-        )
+        advice = "keep it as an array leaf (Spec.hyperparameters), not as a static field or a Python float"
+        check(structure == other_structure, f"{change} what would be compiled; {advice}")
         if not any(name == idle or (idle.endswith(".") and name.startswith(idle)) for idle in unused):
             same = all(np.array_equal(a, b) for a, b in zip(leaves, other_leaves, strict=True))
             check(not same, f"{change} nothing; use it, or name it in unused")

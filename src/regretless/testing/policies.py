@@ -104,9 +104,7 @@ class Player:
     @property
     def instance(self) -> Any:
         """One that allows everything."""
-        if not self.problem.has_instances:
-            return None
-        example = self.problem.oracle.example_instance()
+        example = self.problem.oracle.example_instance() if self.problem.has_instances else None
         return self.problem.example_instance() if example is None else jax.tree.map(jnp.asarray, example)
 
     def decide(self, key: Any, state: Any, context: Any) -> Decision:
@@ -156,7 +154,10 @@ def _check_built(check: Checker, policy: Any, problem: Problem) -> None:
         first = rounds[0]
         again = player.decide(jax.random.key(10), player.start, first.decision.context)
         check.equal(again, first.decision, "the same key, state and context must give the same decision")
-        _check_decide(check, player, first)
+        decided = policy.decide(jax.random.key(10), player.start, first.decision.context, player.instance)
+        sentence = "decide must be sample, solve and Problem.record; leave it to Policy"
+        check.same_form(decided, first.decision, sentence)
+        check.close(decided, first.decision, sentence, 1e-5, 1e-6)
         _check_halves(check, player, first)
         _check_other_decisions(check, player, rounds)
         if problem.may_miss:
@@ -187,14 +188,6 @@ def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) ->
     check(steps == t + 1, f"learn must count its steps in state.version: expected {t + 1}, got {steps}")
     check.finite(played.state, f"its state holds a number that is not finite after round {t + 1}")
     _check_info(Checker(f"{check.part}, round {t + 1}"), played)
-
-
-def _check_decide(check: Checker, player: Player, played: PlayedRound) -> None:
-    """Check that ``decide`` is sample, solve, record."""
-    decision = player.policy.decide(jax.random.key(10), player.start, played.decision.context, player.instance)
-    sentence = "decide must be sample, solve and Problem.record; leave it to Policy"
-    check.same_form(decision, played.decision, sentence)
-    check.close(decision, played.decision, sentence, 1e-5, 1e-6)
 
 
 def _check_info(check: Checker, played: PlayedRound) -> None:

@@ -292,11 +292,9 @@ def _check_mean(check: Checker, benchmark: Benchmark) -> None:
         error = terms.std(axis=0, ddof=1) / len(terms) ** 0.5
         deviation = np.abs(terms.mean(axis=0))
         worst = int(np.argmax(deviation - MEAN_ERRORS * error))
-        check(
-            deviation <= MEAN_ERRORS * error + 1e-9 * scale,
-            f"mean is not the conditional mean of the cost given what is seen: coordinate "
-            f"{worst} is off by {deviation[worst]:.3g} over {len(terms):,} rounds; give E[c|x], or leave mean out",
-        )
+        place = f"coordinate {worst} is off by {deviation[worst]:.3g} over {len(terms):,} rounds"
+        sentence = f"mean is not the conditional mean of the cost E[c|x]: {place}; correct it, or leave mean out"
+        check(deviation <= MEAN_ERRORS * error + 1e-9 * scale, sentence)
 
 
 def _bounded(values: np.ndarray) -> np.ndarray:
