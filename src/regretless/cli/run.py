@@ -163,12 +163,11 @@ def to_record(
         z = published.z(row["mean"], row["standard_error"]) if published is not None and known else None
         mean, error = published or (None, None)
         rows.append({**row, "published_mean": mean, "published_standard_error": error, "z": z})
-    benchmark = runs[0].parts[1]
     return {
         "benchmark": experiment.benchmark_name,
         "feedback": experiment.feedback,
         "degree": getattr(runs[0].benchmark, "degree", None),
-        "data": benchmark.data,
+        "data": runs[0].parts[1].data,
         "model": experiment.model,
         "horizon": runs[0].horizon,
         "seeds": len(runs[0].seeds),

@@ -172,9 +172,8 @@ def examine(store: "ResultStore", remove_old: bool) -> dict[str, Any]:
         }
         for entry in outdated
     ]
-    if remove_old:
-        for entry in outdated:
-            store.remove(entry)
+    for entry in outdated if remove_old else ():
+        store.remove(entry)
     size = sum(entry.size for entry in outdated)
     return {
         "code": code_version(),

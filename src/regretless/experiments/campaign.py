@@ -477,9 +477,7 @@ class RayCluster:
             except self.ray.exceptions.RayError as error:  # a full disk of a worker, say, is not ours
                 raise RegretlessError(f"{type(error).__name__}: {error}") from None
             if version != code_version():
-                raise RegretlessError(
-                    f"a worker runs regretless {version}, this process {code_version()}: install one version"
-                )
+                raise RegretlessError(f"a worker runs regretless {version}, not {code_version()}: install one version")
             return results
 
         single = [[task] for batch in batches for task in batch]

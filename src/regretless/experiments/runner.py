@@ -138,10 +138,8 @@ class Run:
         description, oracle = benchmark.describe(), benchmark.oracle.fingerprint()
         settings = self.benchmark.names() if isinstance(self.benchmark, BenchmarkSpec) else {}
         if isinstance(self.benchmark, Benchmark) and description == {"name": benchmark.name}:
-            raise SettingsError(
-                f"benchmark {benchmark.name!r} is an object that describes itself by its name only, which a store "
-                "cannot recognise: give its specification or name, or return its data from describe()"
-            )
+            what = f"benchmark {benchmark.name!r} is an object that describes itself by its name only"
+            raise SettingsError(f"{what}, which a store cannot recognise: give its name, or its data in describe()")
         settings.pop(DATA_DIR, None)
         return {
             "policy": {"name": self.policy.registered_name, "settings": {**self.policy.names(), SCALING: self.scaling}},

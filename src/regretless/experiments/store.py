@@ -307,9 +307,8 @@ class ResultStore:
 
     def _require_address(self, extra: Mapping[str, Any], path: Path, address: str) -> None:
         if extra.get("address") != address:
-            raise DamagedError(
-                f"{path} is the file of another result: expected the address {address}, got {extra.get('address')}"
-            )
+            wrong = f"expected the address {address}, got {extra.get('address')}"
+            raise DamagedError(f"{path} is the file of another result: {wrong}")
 
 
 _FAILURE: TypeAdapter[Failure] = TypeAdapter(Failure)

@@ -27,8 +27,6 @@ Work = Annotated[
 KINDS = ("table", "curves", "bars", "lines", "heatmap", "models", "arena")
 """How the report shows panels; packages may add kinds."""
 
-QUICK_SEEDS, QUICK_HORIZON = 3, 200
-
 
 class Scale(NamedTuple):
     """How much to compute: replications, the seed of the first one, and rounds; None leaves it to the study.
@@ -55,7 +53,7 @@ class Scale(NamedTuple):
         return experiment.replace(**changes) if changes else experiment
 
 
-QUICK = Scale(QUICK_SEEDS, 0, QUICK_HORIZON)
+QUICK = Scale(seeds=3, horizon=200)
 """Few replications of few rounds: ``reproduce --quick``."""
 
 
