@@ -45,13 +45,7 @@ class ArraysBenchmark(Benchmark):
 
 
 def from_arrays(
-    contexts: Any,
-    costs: Any,
-    oracle: Oracle,
-    *,
-    means: Any = None,
-    instances: Instance = None,
-    name: str = "history",
+    contexts: Any, costs: Any, oracle: Oracle, *, means: Any = None, instances: Instance = None, name: str = "history"
 ) -> ArraysBenchmark:
     """Return a benchmark of recorded rounds.
 

@@ -17,25 +17,15 @@ from regretless.oracles.callback import TimeLimitError, call_with_limit
 from regretless.startup import cache_directory, named_data_directory
 
 SLOTS = 48
-FEATURES = (
-    "HolidayFlag",
-    "DayOfWeek",
-    "WeekOfYear",
-    "Month",
-    "ForecastWindProduction",
-    "SystemLoadEA",
-    "SMPEA",
-    "CO2Intensity",
-)
+CALENDAR = ("HolidayFlag", "DayOfWeek", "WeekOfYear", "Month")
+FEATURES = (*CALENDAR, "ForecastWindProduction", "SystemLoadEA", "SMPEA", "CO2Intensity")
 TARGET = "SMPEP2"
 FORECAST = FEATURES.index("SMPEA")
 INTENSITY = FEATURES.index("CO2Intensity")
 EXPERIMENT_DAYS = 395
 
 
-SYNTHETIC_DAYS = 792
 SYNTHETIC_FIRST_DAY = datetime.date(2011, 11, 1)
-SYNTHETIC_SEED = 20111101
 
 PRICES = "prices2013.dat"
 MAX_DOWNLOAD_SECONDS = 600.0
@@ -112,7 +102,7 @@ def least_squares(days: Days) -> np.ndarray:
     return np.linalg.lstsq(rows, days.prices.reshape(-1), rcond=None)[0]
 
 
-def generate_series(days: int = SYNTHETIC_DAYS, seed: int = SYNTHETIC_SEED) -> PriceSeries:
+def generate_series(days: int = 792, seed: int = 20111101) -> PriceSeries:
     """Return synthetic prices of the same shape as the real ones, the same every time for the same seed.
 
     Load follows daily, weekly and yearly cycles, wind varies over days, the price follows load minus wind, with rare

@@ -266,10 +266,9 @@ class TopKWorld(WorldSpec):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        if self.k > self.available_items:
-            raise ValueError(
-                f"expected k ≤ the {self.available_items} items that are available at a time, got k = {self.k}"
-            )
+        available = self.available_items
+        if self.k > available:
+            raise ValueError(f"expected k ≤ the {available} items that are available at a time, got k = {self.k}")
         return self
 
     @property

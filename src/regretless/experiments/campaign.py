@@ -35,7 +35,7 @@ from regretless.experiments.study import Cell, Scale, Study
 from regretless.extras import require
 from regretless.policies.base import Policy
 from regretless.results import Result
-from regretless.simulation.simulator import no_progress
+from regretless.simulation.programs import no_progress
 from regretless.startup import Device, configure, usable_cores
 
 PATIENCE_SECONDS = 0.5

@@ -34,8 +34,8 @@ from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.scaling import Unscaled, build_policy, owners
 from regretless.registry import have, require_known
 from regretless.results import Result, Results
-from regretless.simulation.programs import make_room
-from regretless.simulation.simulator import Execution, Monitor, Recording, independent_chunk, no_progress, simulate
+from regretless.simulation.programs import make_room, no_progress
+from regretless.simulation.simulator import Execution, Monitor, Recording, independent_chunk, simulate
 from regretless.spec import Spec, merge_names
 
 SCALING = "scaling"

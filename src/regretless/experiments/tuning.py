@@ -31,8 +31,8 @@ from regretless.experiments.runner import SCALING, WORLD, resolve
 from regretless.experiments.store import Claim
 from regretless.extras import require
 from regretless.policies import Policy, PolicySpec
-from regretless.simulation.programs import make_room
-from regretless.simulation.simulator import Execution, Monitor, no_progress, simulate
+from regretless.simulation.programs import make_room, no_progress
+from regretless.simulation.simulator import Execution, Monitor, simulate
 from regretless.spec import Spec, merge_names
 
 if TYPE_CHECKING:

@@ -38,6 +38,11 @@ Call = tuple[Body, Any, Any]
 Progress = Callable[[str, int, int], None]
 """Callback (task, done, total): what is being done, how much of it is finished, how much there is."""
 
+
+def no_progress(task: str, done: int, total: int) -> None:
+    """Ignore progress."""
+
+
 AXIS = "replications"
 MAX_PROGRAMS = 256
 MAX_MAPS_SHARE = 0.5
@@ -79,11 +84,12 @@ class Replicas:
             return mapped
         return jax.device_put(mapped, NamedSharding(self.mesh, PartitionSpec(AXIS)))
 
-    def wrap(self, fn: Body) -> Body:
-        """Return ``fn`` over all replications."""
+    def _of_arrays(self, fn: Body, static: Any) -> Body:
+        """Return ``fn`` over all replications as a function of those parts of its arguments that are arrays."""
+        body: Body = lambda shared, mapped: fn(eqx.combine(shared, static[0]), eqx.combine(mapped, static[1]))  # noqa: E731
         if not self.vectorized:
-            return fn
-        body = jax.vmap(fn, in_axes=(None, 0))
+            return body
+        body = jax.vmap(body, in_axes=(None, 0))
         if self.width == 1:
             return body
         spec = PartitionSpec(AXIS)
@@ -95,7 +101,7 @@ class Replicas:
         arrays, static = eqx.partition((shared, mapped), _is_array)
         return _cache[self._cache_key(fn, arrays, static)](*arrays)
 
-    def prepare(self, calls: Sequence[Call], progress: Progress = lambda task, done, total: None) -> None:
+    def prepare(self, calls: Sequence[Call], progress: Progress = no_progress) -> None:
         """Compile what these calls need and does not exist yet, in parallel; Ctrl-C is noticed meanwhile."""
         parts = [(fn, *eqx.partition((shared, mapped), _is_array)) for fn, shared, mapped in calls]
         needed = {self._cache_key(*part): part for part in reversed(parts)}  # rounds, the longest, first; each once
@@ -139,11 +145,6 @@ class Replicas:
         shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
         return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed), shapes)
 
-    def _of_arrays(self, fn: Body, static: Any) -> Body:
-        """Return ``fn`` over all replications as a function of those parts of its arguments that are arrays."""
-        static_shared, static_mapped = static
-        return self.wrap(lambda s, o: fn(eqx.combine(s, static_shared), eqx.combine(o, static_mapped)))
-
     def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
         return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
 
@@ -172,19 +173,15 @@ def make_room() -> None:
 
     A program takes hundreds of maps, Linux allows a process 65,530, and a compilation that gets none ends the process.
     """
-    if _maps_in_use() > MAX_MAPS_SHARE:
-        forget()
-        gc.collect()
-
-
-def _maps_in_use() -> float:
-    """Return the share of the allowed memory maps that this process has; 0 if the system does not report it."""
     try:
         limit = int(Path("/proc/sys/vm/max_map_count").read_text(encoding="ascii"))
         with Path("/proc/self/maps").open("rb") as file:
-            return sum(1 for _ in file) / limit
-    except (OSError, ValueError):
-        return 0.0
+            used = sum(1 for _ in file)
+    except (OSError, ValueError):  # the system does not report it
+        return
+    if used > MAX_MAPS_SHARE * limit:
+        forget()
+        gc.collect()
 
 
 PendingStep = tuple[stream.FeedbackArrival, Question]

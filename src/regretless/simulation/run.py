@@ -31,6 +31,7 @@ from regretless.simulation.programs import (
     Progress,
     Replicas,
     leaf_bytes,
+    no_progress,
     play_on_host,
     solve_stream,
 )
@@ -195,19 +196,7 @@ class Saving:
             raise CheckpointError(
                 f"{self.path}: expected a saved simulation, got another file of this program: choose another file"
             )
-        try:
-            self._require_same(record["request"])
-            chunks = [Chunk(tuple(seeds)) for seeds in record["seeds"]]
-            for place, (chunk, content) in enumerate(zip(chunks, record["contents"], strict=True)):
-                if content[0]:
-                    _restore(chunk, place, content, names, arrays, carries)
-            return chunks, int(record["last"])
-        except SettingsError:
-            raise
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{self.path}: the saved simulation cannot be understood: {error!r}") from None
-
-    def _require_same(self, saved: dict[str, Any]) -> None:
+        saved = record["request"]
         differ = [name for name in self.request if canonical(self.request[name]) != canonical(saved.get(name))]
         if differ:
             now, then = shorten(str(self.request[differ[0]])), shorten(str(saved.get(differ[0])))
@@ -215,6 +204,14 @@ class Saving:
                 f"{self.path} holds another run: {', '.join(differ)} differ ({differ[0]}: {now} now, {then} in the "
                 "file); choose another file, or remove this one to begin again"
             )
+        try:
+            chunks = [Chunk(tuple(seeds)) for seeds in record["seeds"]]
+            for place, (chunk, content) in enumerate(zip(chunks, record["contents"], strict=True)):
+                if content[0]:
+                    _restore(chunk, place, content, names, arrays, carries)
+            return chunks, int(record["last"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"{self.path}: the saved simulation cannot be understood: {error!r}") from None
 
 
 def _restore(
@@ -326,10 +323,10 @@ class SimulationRun:
         groups: list[PolicyGroup],
         lengths: list[int],
         replications: int,
+        progress: Progress = no_progress,
         *,
-        vectorized: bool,
-        chunk: int | None,
-        progress: Progress,
+        vectorized: bool = True,
+        chunk: int | None = None,
     ):
         self.began = time.perf_counter()
         self.spec, self.groups, self.lengths, self.progress = spec, groups, lengths, progress

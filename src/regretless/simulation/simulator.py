@@ -27,7 +27,7 @@ from regretless.policies.scaling import build_policy
 from regretless.problem import Problem
 from regretless.results import DIAGNOSTICS_EVERY, Result, Results, describe_environment, without_nan
 from regretless.simulation import stream
-from regretless.simulation.programs import Progress
+from regretless.simulation.programs import Progress, no_progress
 from regretless.simulation.run import PLAY, Callback, Saving, SimulationRun, group_policies
 from regretless.simulation.stream import SimulationSpec, summarise_references
 from regretless.spec import Spec
@@ -38,10 +38,6 @@ SEGMENT_ROUNDS = 250
 MAX_SEEDS, SEED_LIMIT, MAX_ROUNDS = 10**6, 2**32, 10**8
 MAX_LISTED = 16
 """Numbers of an array that are listed in a configuration; longer arrays are given by their hash."""
-
-
-def no_progress(task: str, done: int, total: int) -> None:
-    """Ignore progress."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,14 +206,10 @@ def simulate(
             name: part if isinstance(part, Policy) else build_policy(part, problem) for name, part in specs.items()
         }
         _check_problems(named, spec, feedback)
+        groups = group_policies(named, merge=execution.vectorized and execution.merge)
+        lengths = segment_lengths(rounds, monitor.every if monitor.callback else None)
         run = SimulationRun(
-            spec,
-            group_policies(named, merge=execution.vectorized and execution.merge),
-            segment_lengths(rounds, monitor.every if monitor.callback else None),
-            len(chosen),
-            vectorized=execution.vectorized,
-            chunk=execution.chunk,
-            progress=monitor.progress,
+            spec, groups, lengths, len(chosen), monitor.progress, vectorized=execution.vectorized, chunk=execution.chunk
         )
         request = {"seeds": list(chosen), "horizon": rounds, "precision": execution.precision}
         saving = None if execution.save is None else Saving(execution.save, {**request, **run.describe()})
@@ -234,22 +226,23 @@ def simulate(
     results = []
     for name, member in named.items():
         record = outcome.records[name]
-        arm = {"policy": describe_part(specs[name]), "feedback": _describe_feedback(member.problem.feedback)}
-        results.append(
-            Result(
-                label=name,
-                regret=record.regret,
-                diverged_at=outcome.diverged_at[name],
-                seeds=chosen,
-                config={**without_nan(arm), **without_nan(world)},
-                diagnostics=record.info,
-                diagnostics_every=recording.diagnostics_every,
-                decisions=record.w,
-                references=lines,
-                seconds=run.seconds,
-                environment=describe_environment(),
-            )
+        rule = member.problem.feedback
+        shown = rule.name if rule in feedbacks.REGISTRY.values() else {"name": rule.name, **describe_part(rule)}
+        arm = {"policy": describe_part(specs[name]), "feedback": shown}
+        result = Result(
+            label=name,
+            regret=record.regret,
+            diverged_at=outcome.diverged_at[name],
+            seeds=chosen,
+            config={**without_nan(arm), **without_nan(world)},
+            diagnostics=record.info,
+            diagnostics_every=recording.diagnostics_every,
+            decisions=record.w,
+            references=lines,
+            seconds=run.seconds,
+            environment=describe_environment(),
         )
+        results.append(result)
     if isinstance(policy, Mapping):
         return Results(results, seconds=run.seconds, programs=run.replicas.compiled[PLAY])
     return results[0]
@@ -261,9 +254,7 @@ def independent_chunk(
     """Return how many replications run together if a policy is simulated alone."""
     with jax.enable_x64(True):
         spec, groups = SimulationSpec(benchmark, delay, missing), group_policies({"policy": policy}, merge=False)
-        lengths = segment_lengths(horizon)
-        run = SimulationRun(spec, groups, lengths, replications, vectorized=True, chunk=None, progress=no_progress)
-        return run.size
+        return SimulationRun(spec, groups, segment_lengths(horizon), replications).size
 
 
 def describe_part(part: Any) -> Any:
@@ -292,10 +283,6 @@ def describe_part(part: Any) -> Any:
     if part is None or isinstance(part, bool | int | float | str):
         return part
     return getattr(part, "__qualname__", type(part).__qualname__)
-
-
-def _describe_feedback(rule: Measurement) -> Any:
-    return rule.name if rule in feedbacks.REGISTRY.values() else {"name": rule.name, **describe_part(rule)}
 
 
 def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -339,21 +326,16 @@ def _check(named: Mapping[str, Any], benchmark: Benchmark, horizon: int, delay: 
 
 
 def _check_problems(named: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None) -> None:
-    """Refuse policies that were built for another problem, and measurements from which no total follows."""
+    """Refuse policies that were built for another problem, and feedback from which no total follows."""
     stream.check_shapes(spec)
     for name, policy in named.items():
         rule = policy.problem.feedback if feedback is None else feedback
         policy.problem.require_played_on(spec.benchmark.problem(rule, may_miss=spec.missing > 0), f"policy {name!r}")
     for rule in {policy.problem.feedback for policy in named.values()}:
         if rule not in feedbacks.REGISTRY.values():
-            _check_linkage(spec, rule)
-
-
-def _check_linkage(spec: SimulationSpec, rule: Measurement) -> None:
-    """Refuse a measurement from which the total cannot be recovered, on decisions of this benchmark."""
-    first = stream.draw(spec, jax.random.key(0), jnp.int32(0), 8).rounds
-    costs, instances = jax.tree.map(np.asarray, (first.cost, first.instance))
-    check_linkage(rule, jax.tree.map(jnp.asarray, spec.benchmark.oracle.answer(costs, instances)))
+            first = stream.draw(spec, jax.random.key(0), jnp.int32(0), 8).rounds
+            costs, instances = jax.tree.map(np.asarray, (first.cost, first.instance))
+            check_linkage(rule, jax.tree.map(jnp.asarray, spec.benchmark.oracle.answer(costs, instances)))
 
 
 def segment_lengths(horizon: int, stops: int | None = None) -> list[int]:
