@@ -226,7 +226,8 @@ def require_options(rollout: Any, pending: Any, on_failure: Any, seed: Any) -> N
             raise SettingsError(f"learner: expected {name} to be rg.{kind.__name__}(…), got {short_repr(given)}")
     if on_failure not in ("raise", "last"):
         raise SettingsError(f"learner: expected on_failure 'raise' or 'last', got {short_repr(on_failure)}")
-    parse_integer("learner: seed", seed, 0, 2**32 - 1)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        raise SettingsError(f"learner: expected a seed from 0 to {2**32 - 1}, got {short_repr(seed)}")
 
 
 def parse_policy(policy: Any, rollout: Rollout | None) -> PolicySpec | Policy:
