@@ -71,6 +71,21 @@ def test_a_learner_its_health_and_its_choices_show_themselves():
     assert "learner, exploring" in repr(choice)
     assert "1 decisions: 0 learned from, 1 waiting, 0 expired" in repr(learner)
     assert "too early to tell" in str(learner.health())
+    assert "costs that were solved" in repr(choice)
+
+
+def test_decisions_of_the_incumbent_are_not_shown_as_solved_or_explored():
+    rollout = rg.Rollout([1.0, 1.0, 0.0, 0.0], budget=0.05)
+    learner = rg.Learner(rg.oracles.top_k(4, 2), context=3, policy="linear_thompson", rollout=rollout)
+    choice = learner.decide([1.0, 2.0, 3.0])
+    assert choice.by == "incumbent"
+    assert "costs that were solved" not in repr(choice)
+    explanation = repr(learner.explain(choice))
+    assert "costs that were solved: none, the policy did not decide" in explanation
+    assert "exploration" not in explanation.partition("figures of the policy")[0]
+    assert "rollout with a budget of 5.0%, mode 'act'" in repr(learner)
+    learner.pause()
+    assert "mode 'act', paused: the incumbent decides" in repr(learner)
 
 
 def test_nothing_that_draws_is_imported_before_it_is_needed():

@@ -27,7 +27,7 @@ from regretless.live.feedback_parser import TOLERANCE, Arrival, RawFeedback, kno
 from regretless.live.health import Health, compute_health
 from regretless.live.history import History, HistoryRound, require_fitting
 from regretless.live.options import Incumbent, Pending, Rollout, Store
-from regretless.live.records import Choice, Explanation, Receipt, text_card
+from regretless.live.records import Choice, Explanation, Receipt, percent, text_card
 from regretless.live.state import LearnedDecision, LearnerState, MadeDecision
 from regretless.live.store import Record, RecordStore, Snapshot, write_copy
 from regretless.oracles.base import Oracle
@@ -196,8 +196,9 @@ class Learner:
             f"{shape if problem.columns is None else f'named columns, as {shape}'}",
             f"policy {name}, feedback {problem.feedback.name}",
         ]
-        if state.mode != "act" or state.paused:
-            lines.append("paused: the incumbent decides" if state.paused else f"mode {state.mode}")
+        if self._incumbent is not None:
+            paused = ", paused: the incumbent decides" if state.paused else ""
+            lines.append(f"rollout with a budget of {percent(state.engine.setup[2])}, mode {state.mode!r}{paused}")
         if self._store is not None:
             lines.append(f"kept in {self._store.path}, {state.number:,} records")
         return text_card("Learner", [*lines, "health() reports how it is doing"])

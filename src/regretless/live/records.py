@@ -75,7 +75,7 @@ class Choice:
             f"decision: {format_vector(self.w)}",
             f"not zero: {len(chosen)} of {np.size(self.w)} coordinates ({format_vector(chosen)})",
             f"decided by the {self.by}{''.join(notes)}, for context {format_context(self.context)}",
-            f"costs that were solved: {format_vector(self.cost_sample)}",
+            *([f"costs that were solved: {format_vector(self.cost_sample)}"] if self.by == "learner" else []),
             f"report its cost with learn({self.id}, …)",
         ]
         return text_card(f"Choice {self.id}", lines)
@@ -144,23 +144,23 @@ class Explanation:
         return {field.name: plain_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __repr__(self) -> str:
+        solved = format_vector(self.cost_sample) if np.any(self.cost_sample) else "none, the policy did not decide"
         if self.differs:
-            reason = (
-                f"differs from the greedy decision in {self.differs} coordinates, by exploration; it is expected to "
-                f"cost {format_amount(self.gap)} more"
-            )
+            reason = f"differs in {self.differs} coordinates from the best one for the predicted costs, which has"
+            reason += f" {format_amount(self.gap)} less of them"
         else:
-            reason = "is the greedy decision: the best for the predicted costs"
+            reason = "is the best one for the predicted costs"
         lines = [
             f"The decision {reason}",
             f"context: {format_context(self.context)}",
             f"predicted costs: {format_vector(self.mean)}",
-            f"costs that were solved: {format_vector(self.cost_sample)}",
+            f"costs that were solved: {solved}",
         ]
         if self.residual is not None:
             lines.append(f"prediction error of its total: {self.residual:+.3g}")
         if self.details:
-            lines.append(", ".join(f"{name} {format_amount(value)}" for name, value in self.details.items()))
+            figures = ", ".join(f"{name} {format_amount(value)}" for name, value in self.details.items())
+            lines.append(f"figures of the policy: {figures}")
         return text_card("Explanation", lines)
 
 
