@@ -24,7 +24,13 @@ from regretless.types import Cost, Decision, Feedback, Operator, Solution
 
 
 class Total(Operator):
-    """``H = wᵀ``: one row, the total cost."""
+    """``H = wᵀ``: one row, the total cost.
+
+    Parameters
+    ----------
+    w : array of shape (d,)
+        The decision.
+    """
 
     w: Float[Array, " d"]
 
@@ -42,7 +48,13 @@ class Total(Operator):
 
 
 class Diagonal(Operator):
-    """``H = diag(w)``: a row per coordinate, zero where nothing was chosen."""
+    """``H = diag(w)``: a row per coordinate, zero where nothing was chosen.
+
+    Parameters
+    ----------
+    w : array of shape (d,)
+        The decision, or other weights of the coordinates.
+    """
 
     w: Float[Array, " d"]
 
@@ -63,7 +75,13 @@ class Diagonal(Operator):
 
 
 class Rows(Operator):
-    """``H`` given row by row."""
+    """``H`` given row by row.
+
+    Parameters
+    ----------
+    matrix : array of shape (m, d)
+        ``H``.
+    """
 
     matrix: Float[Array, "m d"]
 
@@ -224,6 +242,11 @@ REGISTRY: Registry[Measurement] = Registry(
 
 def regime(name: str) -> Measurement:
     """Return the feedback regime called ``name``.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``REGISTRY``.
 
     Raises
     ------

@@ -107,11 +107,23 @@ class Problem(eqx.Module):
         return self._changed(sense="min", offset=None, context=self.context_shape)
 
     def with_instance(self, instance: Instance) -> "Problem":
-        """Return the same problem with instances of this form."""
+        """Return the same problem with instances of this form.
+
+        Parameters
+        ----------
+        instance : pytree of arrays
+            An example of what changes in the feasible set.
+        """
         return self._changed(instance=instance)
 
     def with_missing(self, may_miss: bool) -> "Problem":
-        """Return the same problem with feedback whose rows may be missing, or never are."""
+        """Return the same problem with feedback whose rows may be missing, or never are.
+
+        Parameters
+        ----------
+        may_miss : bool
+            Whether rows of the feedback may fail to arrive.
+        """
         return self._changed(may_miss=may_miss)
 
     def _changed(self, **changes: Any) -> "Problem":
@@ -186,7 +198,21 @@ class Problem(eqx.Module):
     def record(
         self, sample: Sample, solution: Solution, context: Context, instance: Instance, id: Any = None
     ) -> Decision:
-        """Return the decision that a policy's sample and its solution make."""
+        """Return the decision that a policy's sample and its solution make.
+
+        Parameters
+        ----------
+        sample : Sample
+            What the policy drew.
+        solution : Solution
+            What the oracle returned for ``sample.cost``.
+        context : array of shape ``context_shape``
+            What was known.
+        instance : pytree or None
+            What changed in the feasible set.
+        id : int, optional
+            The decision's number; by default the policy's learning steps.
+        """
         dtype = jnp.result_type(float)
         filled: Any = sample.filled()
         return Decision(
@@ -204,11 +230,34 @@ class Problem(eqx.Module):
         )
 
     def observe(self, decision: Decision, cost: Cost, seen: Bool[Array, " m"] | None = None) -> Feedback:
-        """Return what ``decision`` reveals if the cost is ``cost``; ``seen`` marks the rows that arrive (None: all)."""
+        """Return what ``decision`` reveals if the cost is ``cost``; ``seen`` marks the rows that arrive (None: all).
+
+        Parameters
+        ----------
+        decision : Decision
+            What was done.
+        cost : array of shape (d,)
+            The whole cost vector.
+        seen : boolean array of shape (m,), optional
+            The rows that arrive.
+        """
         return self.with_seen(observe(self.feedback, decision, cost), seen)
 
     def with_seen(self, feedback: Feedback, seen: Bool[Array, " m"] | None) -> Feedback:
-        """Return the feedback with this problem's mask of rows: an array if rows may be missing, otherwise None."""
+        """Return the feedback with this problem's mask of rows: an array if rows may be missing, otherwise None.
+
+        Parameters
+        ----------
+        feedback : Feedback
+            What was observed.
+        seen : boolean array of shape (m,) or None
+            The rows that arrived; None: all.
+
+        Raises
+        ------
+        SettingsError
+            If rows are missing that may not be.
+        """
         if self.may_miss and seen is None:
             seen = jnp.ones(feedback.values.shape, bool)
         if not self.may_miss and seen is not None:
@@ -216,12 +265,29 @@ class Problem(eqx.Module):
         return Feedback(feedback.operator, feedback.linkage, feedback.values, seen)
 
     def require(self, context: Context) -> None:
-        """Refuse a context of another shape."""
+        """Refuse a context of another shape.
+
+        Parameters
+        ----------
+        context : array
+            The context to check.
+
+        Raises
+        ------
+        SettingsError
+            If its shape is not ``context_shape``.
+        """
         if context.shape != self.context_shape:
             raise SettingsError(f"context: expected shape {self.context_shape}, got {context.shape}")
 
     def difference(self, other: "Problem") -> str:
-        """Describe what differs between this problem and another one; empty if nothing does."""
+        """Describe what differs between this problem and another one; empty if nothing does.
+
+        Parameters
+        ----------
+        other : Problem
+            The problem to compare with.
+        """
         differences = []
         if self.oracle is not other.oracle:
             here, there = self.oracle.fingerprint(), other.oracle.fingerprint()
@@ -245,7 +311,20 @@ class Problem(eqx.Module):
         return "; ".join(differences)
 
     def require_played_on(self, world: "Problem", who: str) -> None:
-        """Refuse a world with another problem than this one; feedback that may be missing may also always arrive."""
+        """Refuse a world with another problem than this one; feedback that may be missing may also always arrive.
+
+        Parameters
+        ----------
+        world : Problem
+            The problem of the world.
+        who : str
+            What was built for this problem, for the message.
+
+        Raises
+        ------
+        SettingsError
+            If the problems differ; the message names the differences.
+        """
         expected = world if world.may_miss else world.with_missing(bool(self.may_miss))
         difference = self.for_policy().difference(expected.for_policy())
         if difference:

@@ -38,7 +38,17 @@ ARM_ONLY = ("policy", "model")
 
 
 class Reference(NamedTuple):
-    """A reference line: mean final regret over the replications of a decision maker with other knowledge."""
+    """A reference line: mean final regret over the replications of a decision maker with other knowledge.
+
+    Parameters
+    ----------
+    name : str
+        Its name, such as ``"random"``.
+    mean : float
+        Mean final regret.
+    standard_error : float
+        Its standard error.
+    """
 
     name: str
     mean: float
@@ -46,11 +56,23 @@ class Reference(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """Mean difference of final regret, first minus second, over the replications that both finished."""
+    """Mean difference of final regret, first minus second, over the replications that both finished.
+
+    Parameters
+    ----------
+    mean : float
+        Mean difference.
+    standard_error : float
+        Its standard error.
+    low, high : float
+        The ends of a 95 % confidence interval.
+    pairs : int
+        Number of replications.
+    """
 
     mean: float
     standard_error: float
-    low: float  # 95 % confidence interval
+    low: float
     high: float
     pairs: int
 
@@ -199,7 +221,13 @@ class Result:
         return pandas.DataFrame(table)
 
     def plot(self, ax: "Axes | None" = None, *, quantity: str = "average", log: bool | None = None) -> Any:
-        """Draw the mean over replications with ±1 standard error; the parameters are those of ``Results.plot``."""
+        """Draw the mean over replications with ±1 standard error; the parameters are those of ``Results.plot``.
+
+        Parameters
+        ----------
+        ax, quantity, log
+            As in ``Results.plot``.
+        """
         return Results([self]).plot(ax, quantity=quantity, references=False, log=log)
 
     def digest(self) -> str:
@@ -235,6 +263,11 @@ class Result:
     def load(cls, path: str | os.PathLike[str]) -> "Result":
         """Read a result that ``save`` wrote, bit by bit.
 
+        Parameters
+        ----------
+        path : path
+            A file that ``save`` wrote.
+
         Raises
         ------
         SettingsError
@@ -267,6 +300,11 @@ class Result:
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the record of a result's file (``label``, ``config``, ``summary``, …) without reading the numbers.
+
+    Parameters
+    ----------
+    path : path
+        A file that ``Result.save`` wrote.
 
     Raises
     ------
@@ -343,6 +381,11 @@ class Results(Mapping[str, Result]):
     def compare(self, first: str, second: str) -> PairedDifference:
         """Return the difference in final regret, first minus second, paired by seed.
 
+        Parameters
+        ----------
+        first, second : str
+            Labels of two results.
+
         Raises
         ------
         SettingsError
@@ -374,7 +417,13 @@ class Results(Mapping[str, Result]):
         return rows
 
     def table(self, against: str | None = None) -> str:
-        """Return the rows and reference lines as text."""
+        """Return the rows and reference lines as text.
+
+        Parameters
+        ----------
+        against : str, optional
+            As in ``rows``.
+        """
         rows = self.rows(against)
         base = rows[0]["against"] if rows else None
         lines = [["policy", "final regret", "median", f"minus {base}", "95 % interval", "diverged"]]
@@ -396,7 +445,13 @@ class Results(Mapping[str, Result]):
         return {"results": self.rows(), "references": references, "seconds": self.seconds}
 
     def to_frame(self, against: str | None = None) -> "pd.DataFrame":
-        """Return the rows as a table, indexed by policy."""
+        """Return the rows as a table, indexed by policy.
+
+        Parameters
+        ----------
+        against : str, optional
+            As in ``rows``.
+        """
         pandas = require("pandas", extra="data")
         return pandas.DataFrame(self.rows(against)).set_index("policy").drop(columns="diverged_rounds")
 

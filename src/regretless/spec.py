@@ -105,7 +105,13 @@ class Spec(BaseModel):
 
     @classmethod
     def from_text(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the specification with settings by dotted name, in which numbers may be text such as ``"0.3"``."""
+        """Return the specification with settings by dotted name, in which numbers may be text such as ``"0.3"``.
+
+        Parameters
+        ----------
+        settings : mapping of str to object
+            Values by dotted name.
+        """
         token = ACCEPTS_TEXT.set(True)
         try:
             return cls(**settings)
@@ -177,6 +183,13 @@ class Spec(BaseModel):
     def replace(self, /, **changes: Any) -> Self:
         """Return a copy with some settings replaced, by dotted name, checked again.
 
+        Parameters
+        ----------
+        **changes : object
+            Values by dotted name.
+
+        Examples
+        --------
         >>> import regretless as rg
         >>> rg.policies.DFHPG().replace(**{"alpha.max": 0.5}).alpha.max
         0.5
@@ -214,7 +227,18 @@ class Spec(BaseModel):
 
     @classmethod
     def coerce(cls, value: Any) -> Any:
-        """Return a specification of this family from an object of it, its name, or a mapping of its settings."""
+        """Return a specification of this family from an object of it, its name, or a mapping of its settings.
+
+        Parameters
+        ----------
+        value : object
+            What is to become a specification.
+
+        Raises
+        ------
+        SettingsError
+            If it is none of these; the message lists the names.
+        """
         registry = cls.registry
         assert registry is not None
         spec, settings = value, {}

@@ -30,7 +30,17 @@ score terms, so that only the other parts learn from it."""
 
 
 class Solution(eqx.Module):
-    """Answers of an oracle, one row per cost vector; ``aux`` has what ``w`` lacks, such as start times."""
+    """Answers of an oracle, one row per cost vector; ``aux`` has what ``w`` lacks, such as start times.
+
+    Parameters
+    ----------
+    w : array of shape (b, d)
+        The decisions.
+    status : integer array of shape (b,)
+        ``SOLVED`` (0), or why a row has no solution.
+    aux : pytree, optional
+        What ``w`` lacks, with a leading axis of ``b``.
+    """
 
     w: Float[Array, "*b d"]
     status: Int[Array, "*b"]
@@ -38,13 +48,27 @@ class Solution(eqx.Module):
 
 
 class Sample(eqx.Module):
-    """What a policy drew for a context: the cost vector to solve, and what ``learn`` needs to know about the draw."""
+    """What a policy drew for a context: the cost vector to solve, and what ``learn`` needs to know about the draw.
 
-    cost: Cost  # ĉ
-    version: Int[Array, ""]  # learning steps of the policy so far
-    noise: Cost | None = None  # ε, with ĉ = μ_θ(x, ε); None: zeros
-    log_density: Float[Array, ""] | None = None  # log p_θ(ĉ|x); None: unknown, stored as NaN
-    member: Int[Array, ""] | None = None  # which policy of a mixture drew; None: the only one, 0
+    Parameters
+    ----------
+    cost : array of shape (d,)
+        ``ĉ``, the cost vector to solve.
+    version : integer array
+        Learning steps of the policy so far.
+    noise : array of shape (d,), optional
+        ``ε``, with ``ĉ = μ_θ(x, ε)``; by default zeros.
+    log_density : array, optional
+        ``log p_θ(ĉ|x)``; by default unknown, stored as NaN.
+    member : integer array, optional
+        Which policy of a mixture drew; by default the only one, 0.
+    """
+
+    cost: Cost
+    version: Int[Array, ""]
+    noise: Cost | None = None
+    log_density: Float[Array, ""] | None = None
+    member: Int[Array, ""] | None = None
 
     def filled(self) -> "Sample":
         """Return the sample with an array in place of each None, in the types of a Decision."""
@@ -63,19 +87,44 @@ class Decision(eqx.Module):
 
     The Problem fixes its structure, shapes and types. A decision that no policy sampled (a person's, an incumbent's,
     one from an old log) has the version NOT_SAMPLED, no density (NaN) and zeros for ``cost_sample`` and ``noise``.
+
+    Parameters
+    ----------
+    id : integer array
+        The decision's number.
+    context : array
+        What was known before deciding.
+    instance : pytree or None
+        What changed in the feasible set in this round.
+    cost_sample : array of shape (d,)
+        ``ĉ``, the cost vector that was solved.
+    noise : array of shape (d,)
+        ``ε``, with ``ĉ = μ_θ(x, ε)``.
+    w : array of shape (d,)
+        What was done.
+    aux : pytree or None
+        What the oracle returned next to ``w``.
+    status : integer array
+        ``SOLVED``, or why there is no solution.
+    log_density : array
+        ``log p_θ(ĉ|x)`` when deciding; NaN if there is none.
+    version : integer array
+        Learning steps of ``θ`` when deciding.
+    member : integer array
+        Which policy of a mixture decided; 0 if there is only one.
     """
 
     id: Int[Array, ""]
     context: Context
     instance: Instance
-    cost_sample: Cost  # ĉ, the cost vector that was solved
-    noise: Cost  # ε, with ĉ = μ_θ(x, ε)
+    cost_sample: Cost
+    noise: Cost
     w: Float[Array, " d"]
     aux: PyTree
     status: Int[Array, ""]
-    log_density: Float[Array, ""]  # log p_θ(ĉ|x) when deciding; NaN if there is none
-    version: Int[Array, ""]  # learning steps of θ when deciding
-    member: Int[Array, ""]  # which policy of a mixture decided; 0 if there is only one
+    log_density: Float[Array, ""]
+    version: Int[Array, ""]
+    member: Int[Array, ""]
 
     def sampled(self) -> Bool[Array, ""]:
         """Return whether a policy drew this decision from its distribution."""
@@ -91,12 +140,26 @@ class State(Protocol):
 
 
 class Info(eqx.Module):
-    """Scalar diagnostics of one learning step: four that every policy reports, and more by name."""
+    """Scalar diagnostics of one learning step: four that every policy reports, and more by name.
 
-    residual: Float[Array, ""]  # total minus its prediction before learning; meaningless unless complete
-    total: Float[Array, ""]  # the cost of what was done
-    complete: Bool[Array, ""]  # whether the total is known
-    finite: Bool[Array, ""]  # False once the state holds a non-finite number
+    Parameters
+    ----------
+    residual : array
+        Total minus its prediction before learning; meaningless unless ``complete``.
+    total : array
+        The cost of what was done.
+    complete : boolean array
+        Whether the total is known.
+    finite : boolean array
+        False once the state holds a number that is not finite.
+    more : dict of str to array, optional
+        Further diagnostics by name.
+    """
+
+    residual: Float[Array, ""]
+    total: Float[Array, ""]
+    complete: Bool[Array, ""]
+    finite: Bool[Array, ""]
     more: dict[str, Array] = eqx.field(default_factory=dict)
 
     def scalars(self) -> dict[str, Array]:
@@ -110,11 +173,23 @@ class Operator(eqx.Module):
 
     @abc.abstractmethod
     def matvec(self, cost: Float[Array, " d"]) -> Float[Array, " m"]:
-        """Return ``H c``, what this measurement shows of the cost ``c``."""
+        """Return ``H c``, what this measurement shows of the cost ``c``.
+
+        Parameters
+        ----------
+        cost : array of shape (d,)
+            ``c``.
+        """
 
     @abc.abstractmethod
     def rmatvec(self, rows: Float[Array, " m"]) -> Float[Array, " d"]:
-        """Return ``Hᵀ u``, weights of the measurement rows carried back to the cost coordinates."""
+        """Return ``Hᵀ u``, weights of the measurement rows carried back to the cost coordinates.
+
+        Parameters
+        ----------
+        rows : array of shape (m,)
+            ``u``.
+        """
 
     @abc.abstractmethod
     def informative(self) -> Bool[Array, " m"]:
@@ -125,7 +200,17 @@ class Operator(eqx.Module):
         """Return ``‖h‖²`` of each row."""
 
     def overwrite(self, prediction: Cost, values: Float[Array, " m"], seen: Bool[Array, " m"]) -> Cost:
-        """Return the prediction with single observed coordinates in place; other measurements leave it unchanged."""
+        """Return the prediction with single observed coordinates in place; other measurements leave it unchanged.
+
+        Parameters
+        ----------
+        prediction : array of shape (d,)
+            The predicted costs.
+        values : array of shape (m,)
+            What was measured.
+        seen : boolean array of shape (m,)
+            Which rows were measured.
+        """
         return prediction
 
 
@@ -133,6 +218,17 @@ class Feedback(eqx.Module):
     """What was observed after acting: ``v = H(w) c`` with its linkage ``e(w)``, so that ``y = c·w = e(w)·v``.
 
     ``seen`` marks the rows that arrived; None: all rows arrived, no mask is compiled.
+
+    Parameters
+    ----------
+    operator : Operator
+        ``H(w)``.
+    linkage : array of shape (m,)
+        ``e(w)``.
+    values : array of shape (m,)
+        ``v``; what it has in rows that did not arrive is not used.
+    seen : boolean array of shape (m,), optional
+        Which rows arrived.
     """
 
     operator: Operator
@@ -157,15 +253,33 @@ class Feedback(eqx.Module):
         return jnp.sum(jnp.where(seen, self.linkage * self.values, 0.0))
 
     def loss_gradient(self, prediction: Cost) -> Cost:
-        """Return the gradient in ``f`` of ``½ · mean over used rows of (H f − v)²``, the loss of the nuisance."""
+        """Return the gradient in ``f`` of ``½ · mean over used rows of (H f − v)²``, the loss of the nuisance.
+
+        Parameters
+        ----------
+        prediction : array of shape (d,)
+            ``f``, the predicted costs.
+        """
         used = self.used()
         error = jnp.where(used, self.operator.matvec(prediction) - self.values, 0.0)
         return self.operator.rmatvec(error) / jnp.maximum(jnp.sum(used), 1)
 
     def sum_gradient(self, prediction: Cost) -> Cost:
-        """Return the gradient in ``f`` of ``‖H f − v‖²`` over the used rows, the loss of the paper."""
+        """Return the gradient in ``f`` of ``‖H f − v‖²`` over the used rows, the loss of the paper.
+
+        Parameters
+        ----------
+        prediction : array of shape (d,)
+            ``f``, the predicted costs.
+        """
         return 2.0 * jnp.sum(self.used()) * self.loss_gradient(prediction)
 
     def overwrite(self, prediction: Cost) -> Cost:
-        """Return the prediction with observed cost coordinates in place."""
+        """Return the prediction with observed cost coordinates in place.
+
+        Parameters
+        ----------
+        prediction : array of shape (d,)
+            The predicted costs.
+        """
         return self.operator.overwrite(prediction, self.values, self.used())

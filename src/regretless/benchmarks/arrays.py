@@ -15,19 +15,39 @@ from regretless.types import Context, Instance, Key
 
 
 class ArraysBenchmark(Benchmark):
-    """Round ``t`` is row ``t`` of the arrays in every replication; only the policies' draws differ."""
+    """Round ``t`` is row ``t`` of the arrays in every replication; only the policies' draws differ.
 
-    contexts: np.ndarray  # [rounds, p] or [rounds, d, p]
-    costs: np.ndarray  # [rounds, d]
-    means: np.ndarray | None  # [rounds, d]
-    instances: Instance  # with a leading axis of rounds
+    Parameters
+    ----------
+    name, oracle, context_shape, horizon, regret_on_mean
+        As in ``Benchmark``.
+    contexts : array of shape (rounds, p) or (rounds, d, p)
+        What was known in each round.
+    costs : array of shape (rounds, d)
+        All costs of each round.
+    means : array of shape (rounds, d) or None
+        Conditional means, if they are known.
+    instances : pytree or None
+        What changes in the feasible set, with a leading axis of rounds.
+    """
+
+    contexts: np.ndarray
+    costs: np.ndarray
+    means: np.ndarray | None
+    instances: Instance
 
     @property
     def data(self) -> str:
         return "recorded"
 
     def environment(self, key: Key) -> None:
-        """Return None: every replication meets the same rounds."""
+        """Return None: every replication meets the same rounds.
+
+        Parameters
+        ----------
+        key : Key
+            Not used.
+        """
 
     def round(self, key: Key, environment: None, t: Int[Array, ""]) -> Round:
         row = lambda array: _as_float(jnp.asarray(array)[t - 1])  # noqa: E731

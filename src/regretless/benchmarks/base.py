@@ -17,11 +17,23 @@ from regretless.types import Context, Cost, Instance, Key
 
 
 class Round(eqx.Module):
-    """One round of the stream; ``Benchmark.context`` makes the context from ``observation``."""
+    """One round of the stream; ``Benchmark.context`` makes the context from ``observation``.
+
+    Parameters
+    ----------
+    observation : pytree
+        What the context is made from.
+    cost : array of shape (d,)
+        The realised costs.
+    mean : array of shape (d,), optional
+        ``E[c|x]``, where it is known.
+    instance : pytree, optional
+        What changes in the feasible set.
+    """
 
     observation: PyTree
-    cost: Cost  # realised
-    mean: Cost | None = None  # E[c|x], where it is known
+    cost: Cost
+    mean: Cost | None = None
     instance: Instance = None
 
 
@@ -50,18 +62,48 @@ class Benchmark(eqx.Module):
 
     @abc.abstractmethod
     def environment(self, key: Key) -> PyTree:
-        """Return what a replication draws once and keeps."""
+        """Return what a replication draws once and keeps.
+
+        Parameters
+        ----------
+        key : Key
+            For its random draws.
+        """
 
     @abc.abstractmethod
     def round(self, key: Key, environment: PyTree, t: Int[Array, ""]) -> Round:
-        """Return round ``t = 1, 2, …``; every round has its own ``key``."""
+        """Return round ``t = 1, 2, …``; every round has its own ``key``.
+
+        Parameters
+        ----------
+        key : Key
+            For the random draws of this round.
+        environment : pytree
+            What ``environment`` returned.
+        t : integer array
+            The round, from 1.
+        """
 
     @abc.abstractmethod
     def context(self, environment: PyTree, observation: PyTree) -> Context:
-        """Return the context that policies see."""
+        """Return the context that policies see.
+
+        Parameters
+        ----------
+        environment : pytree
+            What ``environment`` returned.
+        observation : pytree
+            That of the round.
+        """
 
     def measurement(self, name: str) -> Measurement:
-        """Return the feedback regime called ``name`` on this benchmark."""
+        """Return the feedback regime called ``name`` on this benchmark.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"bandit"``.
+        """
         return regime(name)
 
     def problem(self, feedback: str | Measurement = "bandit", *, may_miss: bool | None = None) -> Problem:
@@ -80,14 +122,28 @@ class Benchmark(eqx.Module):
         return Problem(self.oracle, self.context_shape, rule, may_miss=may_miss, instance=instance)
 
     def judged(self, played: Round) -> Cost:
-        """Return the cost that regret is counted on."""
+        """Return the cost that regret is counted on.
+
+        Parameters
+        ----------
+        played : Round
+            A round of the stream.
+        """
         if self.regret_on_mean:
             assert played.mean is not None
             return played.mean
         return played.cost
 
     def predictions(self, environment: PyTree, played: Round) -> dict[str, Cost]:
-        """Return predicted costs of further reference lines by name; they may depend on the round, not on policies."""
+        """Return predicted costs of further reference lines by name; they may depend on the round, not on policies.
+
+        Parameters
+        ----------
+        environment : pytree
+            What ``environment`` returned.
+        played : Round
+            A round of the stream.
+        """
         return {}
 
     @property

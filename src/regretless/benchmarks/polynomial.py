@@ -30,7 +30,19 @@ class PolynomialSpec(BenchmarkSpec):
     noise_radius: float = Field(default=0.5, ge=0, le=1)
 
     def on(self, name: str, oracle: Oracle, features: int, sign: float = 1.0) -> "PolynomialBenchmark":
-        """Return the benchmark with this feasible set."""
+        """Return the benchmark with this feasible set.
+
+        Parameters
+        ----------
+        name : str
+            Its name in tables.
+        oracle : Oracle
+            The feasible set.
+        features : int
+            Length of the context.
+        sign : float, default 1
+            Factor of all costs.
+        """
         return PolynomialBenchmark(name, oracle, (features,), 2000, False, self.degree, self.noise_radius, sign)
 
 

@@ -129,7 +129,13 @@ class Plan:
         return hashlib.sha256(canonical([[study.name for study in self.studies], list(self.scale)])).hexdigest()[:12]
 
     def keep_earlier(self, store: ResultStore) -> None:
-        """Add what an earlier campaign of the same id left and a report should still show; nothing by default."""
+        """Add what an earlier campaign of the same id left and a report should still show; nothing by default.
+
+        Parameters
+        ----------
+        store : ResultStore
+            The store that the campaign is written to.
+        """
 
     def campaign(self) -> Campaign:
         """Return the campaign as it is left in a store."""
@@ -141,7 +147,13 @@ class Plan:
         )
 
     def follow_ups(self, store: ResultStore) -> list[Task]:
-        """Return the second range of seeds of every arm that is too far from its published value."""
+        """Return the second range of seeds of every arm that is too far from its published value.
+
+        Parameters
+        ----------
+        store : ResultStore
+            The store with the results of the first range.
+        """
         return [task for first, task in self.second.items() if _is_far(self.tasks[first], store.record(first))]
 
 
@@ -511,7 +523,21 @@ def _compute_on_cluster(payload: bytes, device: Device, imports: tuple[str, ...]
 def choose_engine(
     name: str = "local", jobs: int = 1, device: Device = "auto", address: str | None = None, imports: Sequence[str] = ()
 ) -> ExecutionEngine:
-    """Return the engine called ``name``: "local", with one process or more, or "ray"."""
+    """Return the engine called ``name``: "local", with one process or more, or "ray".
+
+    Parameters
+    ----------
+    name : str, default "local"
+        Where to compute.
+    jobs : int, default 1
+        Number of processes, with ``"local"``.
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        What workers compute on.
+    address : str, optional
+        The Ray cluster; by default one is started on this machine.
+    imports : sequence of str, optional
+        Modules that workers import first.
+    """
     if name == "ray":
         return RayCluster(address, device, imports)
     return InProcess() if jobs == 1 else LocalProcesses(jobs, device, imports)

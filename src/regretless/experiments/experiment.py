@@ -221,7 +221,13 @@ class Experiment:
         return self.replace(policies=tuple(arms))
 
     def replace(self, **changes: Any) -> "Experiment":
-        """Return the experiment with some of its arguments replaced."""
+        """Return the experiment with some of its arguments replaced.
+
+        Parameters
+        ----------
+        **changes : object
+            Arguments by name.
+        """
         return dataclasses.replace(self, **changes)
 
 

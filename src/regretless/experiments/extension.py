@@ -57,7 +57,13 @@ class Task(Protocol):
         """64 hexadecimal digits under which the result is stored."""
 
     def compute(self, progress: Progress) -> "Result":
-        """Compute the result."""
+        """Compute the result.
+
+        Parameters
+        ----------
+        progress : callable
+            Called with what is being done, how much of it is finished and how much there is.
+        """
 
 
 class Listener:
@@ -77,32 +83,70 @@ class Listener:
 
 
 class Preset(NamedTuple):
-    """Tuned settings by dotted name."""
+    """Tuned settings by dotted name.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Settings by dotted name.
+    degree : int or None
+        The degree they were tuned at; None if the benchmark has no degrees.
+    """
 
     values: Mapping[str, Any]
-    degree: int | None  # the degree they were tuned at; None: the benchmark has no degrees
+    degree: int | None
 
 
 class Published(NamedTuple):
-    """A published mean final regret."""
+    """A published mean final regret.
+
+    Parameters
+    ----------
+    mean : float
+        The published mean.
+    standard_error : float
+        Its published standard error.
+    """
 
     mean: float
     standard_error: float
 
     def z(self, mean: float, standard_error: float) -> float:
-        """Return how many standard errors of the difference ``mean`` is above the published one."""
+        """Return how many standard errors of the difference ``mean`` is above the published one.
+
+        Parameters
+        ----------
+        mean, standard_error : float
+            A mean that was computed here, with its standard error.
+        """
         return float((mean - self.mean) / (standard_error**2 + self.standard_error**2) ** 0.5)
 
 
 class TuningProtocol(NamedTuple):
-    """How ``regretless tune`` ranks candidates, and what it searches."""
+    """How ``regretless tune`` ranks candidates, and what it searches.
 
-    horizon: int | None = None  # rounds; None: the benchmark's own
+    Parameters
+    ----------
+    horizon : int, optional
+        Rounds; by default the benchmark's own.
+    seeds : int, default 10
+        Number of validation seeds.
+    settings : mapping of str to object, optional
+        Settings of the experiment.
+    fixed : mapping of str to object, optional
+        Settings of the policy that are not searched.
+    space : mapping of str to tuple, optional
+        Ranges by dotted name; by default what the policy declares.
+    finalists : int, default 0
+        How many of the best on few seeds are played on all; 0 for one stage.
+    """
+
+    horizon: int | None = None
     seeds: int = 10
-    settings: Mapping[str, Any] = {}  # of the experiment
-    fixed: Mapping[str, Any] = {}  # settings of the policy that are not searched
-    space: Mapping[str, tuple[Any, ...]] | None = None  # ranges by dotted name; None: what the policy declares
-    finalists: int = 0  # how many of the best on few seeds are played on all; 0: one stage
+    settings: Mapping[str, Any] = {}
+    fixed: Mapping[str, Any] = {}
+    space: Mapping[str, tuple[Any, ...]] | None = None
+    finalists: int = 0
 
 
 class PresetSource(Protocol):
@@ -112,10 +156,28 @@ class PresetSource(Protocol):
     """
 
     def preset(self, benchmark: str, degree: int | None, model: str, feedback: str) -> Preset | None:
-        """Return the tuned settings for this benchmark, those of the nearest degree; None without any."""
+        """Return the tuned settings for this benchmark, those of the nearest degree; None without any.
+
+        Parameters
+        ----------
+        benchmark : str
+            A registered benchmark.
+        degree : int or None
+            Its degree, if it has one.
+        model : str
+            A registered model.
+        feedback : str
+            A registered regime.
+        """
 
     def published(self, benchmark: str, feedback: str, policy: str) -> Published | None:
-        """Return the published value of a policy with its preset on the benchmark as it is; None without one."""
+        """Return the published value of a policy with its preset on the benchmark as it is; None without one.
+
+        Parameters
+        ----------
+        benchmark, feedback, policy : str
+            Registered names.
+        """
 
 
 STUDIES: Registry[Callable[["Scale"], "Study"]] = Registry(

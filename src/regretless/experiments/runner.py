@@ -112,7 +112,13 @@ class Run:
         return *self.world, *self.conditions.values()
 
     def build_policy(self, benchmark: Benchmark) -> Policy:
-        """Return the policy for a benchmark; refuse one that cannot be played on it."""
+        """Return the policy for a benchmark; refuse one that cannot be played on it.
+
+        Parameters
+        ----------
+        benchmark : Benchmark
+            What it is played on.
+        """
         problem = benchmark.problem(self.feedback, may_miss=self.missing > 0)
         if isinstance(self.policy, Policy):
             self.policy.problem.require_played_on(problem, f"policy {self.label!r}")
@@ -160,7 +166,13 @@ class Run:
         return address_of(self.configuration, self.modules)
 
     def compute(self, progress: Progress) -> Result:
-        """Play this run by itself."""
+        """Play this run by itself.
+
+        Parameters
+        ----------
+        progress : callable
+            Called with what is being done, how much of it is finished and how much there is.
+        """
         return play([self], progress)[0]
 
     def __getstate__(self) -> dict[str, Any]:

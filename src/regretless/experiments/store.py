@@ -166,15 +166,33 @@ class ResultStore:
             raise SettingsError(f"cannot write to the store {self.folder}: {reason}; choose another folder") from None
 
     def path(self, address: str) -> Path:
-        """Return where the result with this address is, or will be."""
+        """Return where the result with this address is, or will be.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         return self.arms / address[:2] / f"{address}{SUFFIX}"
 
     def claim(self, address: str) -> Claim:
-        """Return the claim on a result, not taken yet."""
+        """Return the claim on a result, not taken yet.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         return Claim(self.claims / address)
 
     def running(self, address: str) -> dict[str, Any] | None:
-        """Return how far a living process is with this result; None if none computes it."""
+        """Return how far a living process is with this result; None if none computes it.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         try:
             file = os.open(self.claims / address, os.O_RDONLY)
         except FileNotFoundError:
@@ -191,11 +209,23 @@ class ResultStore:
         return None
 
     def has(self, address: str) -> bool:
-        """Return whether the result is there and its record is intact; ``load`` checks the numbers, too."""
+        """Return whether the result is there and its record is intact; ``load`` checks the numbers, too.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         return self.record(address) is not None
 
     def record(self, address: str) -> dict[str, Any] | None:
-        """Return the record of a result; None if there is none, or it is damaged or cannot be read at the moment."""
+        """Return the record of a result; None if there is none, or it is damaged or cannot be read at the moment.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         try:
             return self._read_record(self.path(address), address)
         except (OSError, DamagedError):
@@ -203,6 +233,11 @@ class ResultStore:
 
     def load(self, address: str) -> Result:
         """Return the result with this address.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
 
         Raises
         ------
@@ -224,7 +259,13 @@ class ResultStore:
         return result
 
     def is_sound(self, address: str) -> bool:
-        """Return whether the result is there and every number of it is as it was written."""
+        """Return whether the result is there and every number of it is as it was written.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         try:
             self.load(address)
         except (FileNotFoundError, DamagedError):
@@ -232,7 +273,19 @@ class ResultStore:
         return True
 
     def put(self, address: str, result: Result, name: str, code: Mapping[str, str] | None = None) -> None:
-        """Store a result and forget earlier failures; the caller holds the claim, or is alone."""
+        """Store a result and forget earlier failures; the caller holds the claim, or is alone.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        result : Result
+            What was computed.
+        name : str
+            What it is, for people.
+        code : mapping of str to str, optional
+            Versions of the code that computed it, by module.
+        """
         known = result.extra.get("address", address)
         if known != address:
             raise SettingsError(f"expected a result without an address or with {address}, got the result {known}")
@@ -247,20 +300,48 @@ class ResultStore:
         (self.failures / f"{address}.json").unlink(missing_ok=True)
 
     def fail(self, address: str, name: str, error: str) -> None:
-        """Write down why a task failed."""
+        """Write down why a task failed.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        name : str
+            What the task is, for people.
+        error : str
+            The traceback.
+        """
         failure = {"name": name, "error": error, "id": secrets.token_hex(8)}
         files.write_text(self.failures / f"{address}.json", json.dumps(failure, indent=1))
 
     def failure(self, address: str) -> Failure | None:
-        """Return why a task failed when it was last tried; None if it did not."""
+        """Return why a task failed when it was last tried; None if it did not.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         return _read_form(self.failures / f"{address}.json", _FAILURE)
 
     def write_campaign(self, campaign: Campaign) -> None:
-        """Leave a campaign in the store."""
+        """Leave a campaign in the store.
+
+        Parameters
+        ----------
+        campaign : Campaign
+            Replaces one with the same id.
+        """
         files.write_text(self.campaigns / f"{campaign.id}.json", json.dumps(_CAMPAIGN.dump_python(campaign), indent=1))
 
     def read_campaign(self, id: str) -> Campaign | None:
-        """Return a campaign by its id; None if it is not there, or cannot be understood."""
+        """Return a campaign by its id; None if it is not there, or cannot be understood.
+
+        Parameters
+        ----------
+        id : str
+            That of the campaign.
+        """
         return _read_form(self.campaigns / f"{id}.json", _CAMPAIGN)
 
     def read_campaigns(self) -> list[Campaign]:
@@ -296,7 +377,13 @@ class ResultStore:
         return old
 
     def remove(self, entry: StoredEntry) -> None:
-        """Delete one result."""
+        """Delete one result.
+
+        Parameters
+        ----------
+        entry : StoredEntry
+            One of ``entries`` or ``outdated``.
+        """
         entry.path.unlink(missing_ok=True)
 
     def _read_record(self, path: Path, address: str) -> dict[str, Any]:

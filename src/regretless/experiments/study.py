@@ -31,6 +31,17 @@ KINDS = ("table", "curves", "bars", "lines", "heatmap", "models", "arena")
 class Scale(NamedTuple):
     """How much to compute: replications, the seed of the first one, and rounds; None leaves it to the study.
 
+    Parameters
+    ----------
+    seeds : int, optional
+        Number of replications.
+    first_seed : int, default 0
+        Seed of the first replication.
+    horizon : int, optional
+        Largest number of rounds.
+
+    Examples
+    --------
     >>> Scale(first_seed=5).seeds_or(3)
     range(5, 8)
     """
@@ -40,11 +51,23 @@ class Scale(NamedTuple):
     horizon: int | None = None
 
     def seeds_or(self, count: int) -> range:
-        """Return the seeds to use, ``count`` of them unless the scale has a number of its own."""
+        """Return the seeds to use, ``count`` of them unless the scale has a number of its own.
+
+        Parameters
+        ----------
+        count : int
+            Number of seeds of the study.
+        """
         return range(self.first_seed, self.first_seed + (self.seeds or count))
 
     def apply(self, experiment: Experiment) -> Experiment:
-        """Return the experiment with the seeds and at most the rounds of this scale."""
+        """Return the experiment with the seeds and at most the rounds of this scale.
+
+        Parameters
+        ----------
+        experiment : Experiment
+            An experiment at its own scale.
+        """
         changes: dict[str, object] = {}
         if self.seeds is not None or self.first_seed:
             changes["seeds"] = self.seeds_or(len(experiment.seed_list))
@@ -153,7 +176,13 @@ class Study:
             yield from panel.companions
 
     def replace_cells(self, change: Callable[[Cell], Cell]) -> "Study":
-        """Return the study with every cell, companions included, replaced by what a function makes of it."""
+        """Return the study with every cell, companions included, replaced by what a function makes of it.
+
+        Parameters
+        ----------
+        change : callable
+            Receives a Cell and returns a Cell.
+        """
         panels = (
             dataclasses.replace(panel, cells=(*map(change, panel.cells),), companions=(*map(change, panel.companions),))
             for panel in self.panels

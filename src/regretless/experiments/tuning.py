@@ -130,7 +130,13 @@ class TuningResult:
         return f"TuningResult: best of {len(trials)} trials has mean final regret {best['value']:.4g}: {self.preset}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the preset as a JSON file."""
+        """Write the preset as a JSON file.
+
+        Parameters
+        ----------
+        path : path
+            The file, as ``run --preset`` reads it.
+        """
         files.write_text(path, json.dumps(self.preset, indent=2) + "\n")
 
 

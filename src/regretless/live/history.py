@@ -165,7 +165,13 @@ class History:
         return {name: table for name in names if (table := getattr(self, name)) is not None}
 
     def instance(self, row: int) -> Any:
-        """Return what had changed in the feasible set in a round, None if there are no instances."""
+        """Return what had changed in the feasible set in a round, None if there are no instances.
+
+        Parameters
+        ----------
+        row : int
+            The round, from 0.
+        """
         return None if self.instances is None else self.instances[row]
 
     def seen(self) -> np.ndarray:

@@ -197,8 +197,8 @@ class Learner:
             f"policy {name}, feedback {problem.feedback.name}",
         ]
         if self._incumbent is not None:
-            paused = ", paused: the incumbent decides" if state.paused else ""
-            lines.append(f"rollout with a budget of {percent(state.engine.setup[2])}, mode {state.mode!r}{paused}")
+            budget, paused = state.engine.setup[2] or 0.0, ", paused: the incumbent decides" if state.paused else ""
+            lines.append(f"rollout with a budget of {percent(budget)}, mode {state.mode!r}{paused}")
         if self._store is not None:
             lines.append(f"kept in {self._store.path}, {state.number:,} records")
         return text_card("Learner", [*lines, "health() reports how it is doing"])

@@ -74,6 +74,13 @@ __getattr__, __dir__ = lazy_exports(
 def is_generative(name: str) -> bool:
     """Return whether a model is known by its samples; the others are around a point prediction.
 
+    Parameters
+    ----------
+    name : str
+        A name of ``REGISTRY``.
+
+    Examples
+    --------
     >>> [name for name in ("gaussian_linear", "gaussian_nn", "flow", "diffusion") if is_generative(name)]
     ['flow', 'diffusion']
     """

@@ -24,25 +24,65 @@ Pullback = Callable[[Float[Array, "k d"]], Params]
 
 
 class Model(eqx.Module):
-    """``p_θ(·|x)``; the parameters ``θ`` are passed separately, as a pytree."""
+    """``p_θ(·|x)``; the parameters ``θ`` are passed separately, as a pytree.
 
-    dim: int = eqx.field(static=True)  # number of cost coordinates
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
+    context_shape : tuple of int
+        ``(p,)``, or ``(d, p)`` for a row per coordinate.
+    """
+
+    dim: int = eqx.field(static=True)
     context_shape: tuple[int, ...] = eqx.field(static=True)
 
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
-        """Return fresh parameters."""
+        """Return fresh parameters.
+
+        Parameters
+        ----------
+        key : Key
+            For random initial values.
+        """
 
     def draw(self, key: Key) -> Noise:
-        """Draw ``ε ~ ν``, which does not depend on ``θ``: a standard normal vector unless a model overrides it."""
+        """Draw ``ε ~ ν``, which does not depend on ``θ``: a standard normal vector unless a model overrides it.
+
+        Parameters
+        ----------
+        key : Key
+            For the draw.
+        """
         return draws.normal(key, (self.dim,))
 
     @abc.abstractmethod
     def sample(self, params: Params, context: Context, noise: Noise) -> Cost:
-        """Return ``ĉ = μ_θ(x, ε)``."""
+        """Return ``ĉ = μ_θ(x, ε)``.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        noise : array of shape (d,)
+            ``ε``, as ``draw`` returns it.
+        """
 
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""] | None:
-        """Return ``log p_θ(ĉ|x)``, or None for a model without a density."""
+        """Return ``log p_θ(ĉ|x)``, or None for a model without a density.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        cost : array of shape (d,)
+            ``ĉ``.
+        """
         return None
 
 
@@ -50,21 +90,62 @@ class PointModel(Model):
     """A model around a point prediction, whose mean is a known function of ``θ``.
 
     ``scale`` is the exploration scale σ, which belongs to the policy that samples from the model.
+
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
+    context_shape : tuple of int
+        ``(p,)``, or ``(d, p)`` for a row per coordinate.
+    scale : array
+        σ.
     """
 
     scale: Float[Array, ""]
 
     @abc.abstractmethod
     def mean(self, params: Params, context: Context) -> Cost:
-        """Return ``E ĉ``."""
+        """Return ``E ĉ``.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        """
 
     @abc.abstractmethod
     def pullback(self, params: Params, context: Context, cotangent: Cost) -> Params:
-        """Return ``(∇_θ mean)ᵀ · cotangent``: a gradient with respect to the mean carried back to the parameters."""
+        """Return ``(∇_θ mean)ᵀ · cotangent``: a gradient with respect to the mean carried back to the parameters.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        cotangent : array of shape (d,)
+            A gradient with respect to the mean.
+        """
 
     @abc.abstractmethod
     def score(self, params: Params, context: Context, cost: Cost, noise: Noise, fresh: Bool[Array, ""]) -> Params:
-        """Return ``∇_θ log p_θ(ĉ|x)``; ``fresh`` says that ``noise`` led to ``cost`` under these very parameters."""
+        """Return ``∇_θ log p_θ(ĉ|x)``; ``fresh`` says that ``noise`` led to ``cost`` under these very parameters.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        cost : array of shape (d,)
+            ``ĉ``.
+        noise : array of shape (d,)
+            ``ε`` of the draw.
+        fresh : boolean array
+            Whether ``θ`` is still that of the draw.
+        """
 
 
 class GenerativeModel(Model):
@@ -72,28 +153,77 @@ class GenerativeModel(Model):
 
     It computes in the precision of its parameters, which ``init`` makes single, as in the published runs. The loss sums
     over the coordinates for a context vector, and is a mean over the rows for feature rows.
+
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
+    context_shape : tuple of int
+        ``(p,)``, or ``(d, p)`` for a row per coordinate.
     """
 
     @abc.abstractmethod
     def scenarios(
         self, params: Params, context: Context, noise: Float[Array, "k d"]
     ) -> tuple[Float[Array, "k d"], Pullback]:
-        """Return ``ĉ_k = μ_θ(x, ε_k)`` for each row of noise, and the pullback of cotangents to ``θ``."""
+        """Return ``ĉ_k = μ_θ(x, ε_k)`` for each row of noise, and the pullback of cotangents to ``θ``.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        noise : array of shape (k, d)
+            ``ε_1, …, ε_k``.
+        """
 
     def draw_loss(self, key: Key) -> Any:
-        """Draw what the loss is random in; None for a loss that is not random."""
+        """Draw what the loss is random in; None for a loss that is not random.
+
+        Parameters
+        ----------
+        key : Key
+            For the draw.
+        """
         return None
 
     @abc.abstractmethod
     def loss(self, params: Params, context: Context, cost: Cost, drawn: Any) -> Float[Array, ""]:
-        """Return ``−log p_θ(c|x)``, or its substitute."""
+        """Return ``−log p_θ(c|x)``, or its substitute.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        context : array of shape ``context_shape``
+            ``x``.
+        cost : array of shape (d,)
+            ``c``.
+        drawn : pytree
+            What ``draw_loss`` returned.
+        """
 
     def loss_gradient(self, params: Params, context: Context, cost: Cost, drawn: Any) -> Params:
-        """Return ``∇_θ loss``: minus the score at a sample."""
+        """Return ``∇_θ loss``: minus the score at a sample.
+
+        Parameters
+        ----------
+        params, context, cost, drawn
+            As in ``loss``.
+        """
         return jax.grad(self.loss)(params, context, cost, drawn)
 
     def regulariser_gradient(self, params: Params, context: Context, cost: Cost, key: Key) -> Params:
-        """Return ``g^reg``, which makes a target likely: ``∇_θ loss`` of fresh draws, unless a model overrides it."""
+        """Return ``g^reg``, which makes a target likely: ``∇_θ loss`` of fresh draws, unless a model overrides it.
+
+        Parameters
+        ----------
+        params, context, cost
+            As in ``loss``.
+        key : Key
+            For the draws.
+        """
         return self.loss_gradient(params, context, cost, self.draw_loss(key))
 
 
@@ -119,7 +249,15 @@ class ModelSpec(Spec):
 
     @abc.abstractmethod
     def build(self, dim: int, context_shape: tuple[int, ...]) -> Model:
-        """Return the model for ``dim`` costs and contexts of this shape."""
+        """Return the model for ``dim`` costs and contexts of this shape.
+
+        Parameters
+        ----------
+        dim : int
+            Number of cost coordinates.
+        context_shape : tuple of int
+            ``(p,)``, or ``(d, p)`` for a row per coordinate.
+        """
 
 
 class PointModelSpec(ModelSpec):
@@ -127,7 +265,17 @@ class PointModelSpec(ModelSpec):
 
     @abc.abstractmethod
     def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> PointModel:
-        """Return the model for ``dim`` costs and contexts of this shape, with exploration scale σ."""
+        """Return the model for ``dim`` costs and contexts of this shape, with exploration scale σ.
+
+        Parameters
+        ----------
+        dim : int
+            Number of cost coordinates.
+        context_shape : tuple of int
+            ``(p,)``, or ``(d, p)`` for a row per coordinate.
+        scale : float, default 1
+            σ.
+        """
 
 
 class GenerativeModelSpec(ModelSpec):
@@ -135,7 +283,15 @@ class GenerativeModelSpec(ModelSpec):
 
     @abc.abstractmethod
     def build(self, dim: int, context_shape: tuple[int, ...]) -> GenerativeModel:
-        """Return the model for ``dim`` costs and contexts of this shape."""
+        """Return the model for ``dim`` costs and contexts of this shape.
+
+        Parameters
+        ----------
+        dim : int
+            Number of cost coordinates.
+        context_shape : tuple of int
+            ``(p,)``, or ``(d, p)`` for a row per coordinate.
+        """
 
 
 def single(tree: Any) -> Any:

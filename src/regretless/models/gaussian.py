@@ -19,7 +19,17 @@ from regretless.types import Context, Cost, Key
 
 
 class GaussianModel(PointModel):
-    """Base class of the Gaussian models, which differ in ``init`` and ``mean``."""
+    """Base class of the Gaussian models, which differ in ``init`` and ``mean``.
+
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
+    context_shape : tuple of int
+        ``(p,)``, or ``(d, p)`` for a row per coordinate.
+    scale : array
+        σ, the standard deviation of each coordinate.
+    """
 
     def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
         return self.mean(params, context) + self.scale * noise

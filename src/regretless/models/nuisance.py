@@ -21,29 +21,73 @@ from regretless.types import Context, Cost, Feedback, Key
 
 
 class Nuisance(eqx.Module):
-    """A regression of the cost with its own optimiser; ``state`` holds both."""
+    """A regression of the cost with its own optimiser; ``state`` holds both.
 
-    lr: Float[Array, ""]  # η_0
+    Parameters
+    ----------
+    lr : array
+        η_0, the initial learning rate.
+    dim : int
+        Number of cost coordinates.
+    context_shape : tuple of int
+        ``(p,)``, or ``(d, p)`` for a row per coordinate.
+    support : int or None
+        A promise: the loss depends on no more coordinates than this.
+    """
+
+    lr: Float[Array, ""]
     dim: int = eqx.field(static=True)
     context_shape: tuple[int, ...] = eqx.field(static=True)
-    support: int | None = eqx.field(static=True)  # a promise: the loss depends on no more coordinates than this
+    support: int | None = eqx.field(static=True)
 
     @abc.abstractmethod
     def init(self, key: Key) -> Any:
-        """Return fresh parameters and optimiser state."""
+        """Return fresh parameters and optimiser state.
+
+        Parameters
+        ----------
+        key : Key
+            For random initial values.
+        """
 
     @abc.abstractmethod
     def predict(self, state: Any, context: Context) -> Cost:
-        """Return ``f_φ(x)``."""
+        """Return ``f_φ(x)``.
+
+        Parameters
+        ----------
+        state : pytree
+            Parameters and optimiser state.
+        context : array of shape ``context_shape``
+            ``x``.
+        """
 
     @abc.abstractmethod
     def step(self, state: Any, context: Context, feedback: Feedback) -> tuple[Any, Float[Array, ""]]:
-        """Take one step on this round's loss; return the new state and the norm of the gradient (before clipping)."""
+        """Take one step on this round's loss; return the new state and the norm of the gradient (before clipping).
+
+        Parameters
+        ----------
+        state : pytree
+            Parameters and optimiser state.
+        context : array of shape ``context_shape``
+            The context of the decision.
+        feedback : Feedback
+            What was seen of its cost.
+        """
 
     def predict_and_step(
         self, state: Any, context: Context, feedback: Feedback, whole: Bool[Array, ""]
     ) -> tuple[Cost, Any, Float[Array, ""]]:
-        """Return ``f_φ(x)`` before the step, and take the step; unless ``whole``, only chosen coordinates count."""
+        """Return ``f_φ(x)`` before the step, and take the step; unless ``whole``, only chosen coordinates count.
+
+        Parameters
+        ----------
+        state, context, feedback
+            As in ``step``.
+        whole : boolean array
+            Whether all coordinates of the prediction are needed.
+        """
         return self.predict(state, context), *self.step(state, context, feedback)
 
 
@@ -168,7 +212,13 @@ class NuisanceSpec(Spec):
 
     @abc.abstractmethod
     def build(self, problem: Problem) -> Nuisance:
-        """Return the regression for a problem."""
+        """Return the regression for a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        """
 
     def _shape(self, problem: Problem) -> dict[str, Any]:
         """Return the fields of the running regression that depend on the problem."""

@@ -158,9 +158,14 @@ class Oracle(eqx.Module):
     ``solve`` takes and returns JAX arrays; inside a compiled program it works for oracles in pure JAX only. A solver
     that runs ``on_host`` stays outside: a program that waits for Python can hang, because Python may wait for the
     program's threads.
+
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
     """
 
-    dim: int = eqx.field(static=True)  # number of cost coordinates
+    dim: int = eqx.field(static=True)
 
     @abc.abstractmethod
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
@@ -176,7 +181,15 @@ class Oracle(eqx.Module):
 
     @abc.abstractmethod
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        """Return whether ``w`` is in ``S`` under ``instance``."""
+        """Return whether ``w`` is in ``S`` under ``instance``.
+
+        Parameters
+        ----------
+        w : array of shape (d,)
+            A decision.
+        instance : pytree, optional
+            What changed in the feasible set.
+        """
 
     @property
     def kind(self) -> str:
@@ -201,6 +214,13 @@ class Oracle(eqx.Module):
     def answer(self, costs: Any, instances: Instance = None) -> Solution:
         """Return ``w*(c)`` for each row of ``costs[b, d]``, as NumPy arrays in float64.
 
+        Parameters
+        ----------
+        costs : array of shape (b, d)
+            Cost vectors.
+        instances : pytree, optional
+            What changes in the feasible set, with a leading axis of ``b`` in every leaf.
+
         Raises
         ------
         OracleError
@@ -220,7 +240,15 @@ class Oracle(eqx.Module):
         return solution
 
     def contained(self, points: Any, instances: Instance = None) -> np.ndarray:
-        """Return whether each row of ``points[n, d]`` is in ``S`` under its instance, as NumPy booleans."""
+        """Return whether each row of ``points[n, d]`` is in ``S`` under its instance, as NumPy booleans.
+
+        Parameters
+        ----------
+        points : array of shape (n, d)
+            Decisions.
+        instances : pytree, optional
+            What changes in the feasible set, with a leading axis of ``n`` in every leaf.
+        """
         rows = check_rows("points", points, self.dim)
         return self._contained(rows, self.instances(instances, len(rows)))
 
@@ -230,11 +258,35 @@ class Oracle(eqx.Module):
             return np.array(_feasible(self, points, instances))
 
     def instance(self, given: Any) -> Instance:
-        """Return a user's instance, checked and in the form that programs expect; None if nothing changes."""
+        """Return a user's instance, checked and in the form that programs expect; None if nothing changes.
+
+        Parameters
+        ----------
+        given : object
+            What a user passes as ``instance``.
+
+        Raises
+        ------
+        SettingsError
+            If it is not an instance of this oracle.
+        """
         return self._check_instance("instance", given, ())
 
     def instances(self, given: Any, rows: int) -> Instance:
-        """Return a batch of instances, checked: every array has a leading axis of ``rows``."""
+        """Return a batch of instances, checked: every array has a leading axis of ``rows``.
+
+        Parameters
+        ----------
+        given : object
+            What a user passes as ``instances``.
+        rows : int
+            Number of rows of the batch.
+
+        Raises
+        ------
+        SettingsError
+            If these are not ``rows`` instances of this oracle.
+        """
         return self._check_instance("instances", given, (rows,))
 
     def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
@@ -255,11 +307,27 @@ class Oracle(eqx.Module):
         return {"kind": self.kind, **{name: value for name, value in fields.items() if value is not None}}
 
     def solve_one(self, cost: Cost, instance: Instance = None) -> Solution:
-        """Return ``w*(c)`` of one cost vector."""
+        """Return ``w*(c)`` of one cost vector.
+
+        Parameters
+        ----------
+        cost : array of shape (d,)
+            The costs.
+        instance : pytree, optional
+            What changed in the feasible set.
+        """
         return jax.tree.map(lambda leaf: leaf[0], self.solve_round(jnp.asarray(cost)[None], instance))
 
     def solve_round(self, costs: Float[Array, "b d"], instance: Instance = None) -> Solution:
-        """Return ``w*(c)`` of several cost vectors with the same instance."""
+        """Return ``w*(c)`` of several cost vectors with the same instance.
+
+        Parameters
+        ----------
+        costs : array of shape (b, d)
+            Cost vectors.
+        instance : pytree, optional
+            What changed in the feasible set.
+        """
         rows, checked = len(costs), self._converted(instance)
         return self.solve(costs, jax.tree.map(lambda leaf: _repeated(leaf, rows), checked))
 
@@ -269,11 +337,25 @@ class Oracle(eqx.Module):
 
 
 class TraceableOracle(Oracle):
-    """An oracle in pure JAX: written for one cost vector, batched by ``vmap``."""
+    """An oracle in pure JAX: written for one cost vector, batched by ``vmap``.
+
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
+    """
 
     @abc.abstractmethod
     def minimise(self, cost: Cost, instance: Instance) -> Solution:
-        """Return ``w*(c)`` of one cost vector."""
+        """Return ``w*(c)`` of one cost vector.
+
+        Parameters
+        ----------
+        cost : array of shape (d,)
+            The costs.
+        instance : pytree or None
+            What changed in the feasible set.
+        """
 
     def aux_form(self) -> PyTree:
         aux = lambda cost: self.minimise(cost, self.example_instance()).aux  # noqa: E731
@@ -285,7 +367,13 @@ class TraceableOracle(Oracle):
 
 
 class MaskedOracle(TraceableOracle):
-    """A pure JAX oracle whose instances mark the coordinates that may be used: booleans, or exactly 0 and 1."""
+    """A pure JAX oracle whose instances mark the coordinates that may be used: booleans, or exactly 0 and 1.
+
+    Parameters
+    ----------
+    dim : int
+        Number of cost coordinates.
+    """
 
     def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
         return None if given is None else check_mask(name, given, (*lead, self.dim))

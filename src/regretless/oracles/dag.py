@@ -29,6 +29,13 @@ def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
 
     Node ``(r, c)`` has the number ``r · columns + c``.
 
+    Parameters
+    ----------
+    rows, columns : int
+        Number of nodes from top to bottom and from left to right.
+
+    Examples
+    --------
     >>> grid_edges(2, 2)
     [(0, 1), (0, 2), (1, 3), (2, 3)]
     """

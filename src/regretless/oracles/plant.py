@@ -33,13 +33,27 @@ MAX_TASK_SETS = 1_000
 
 
 class PlantTask(NamedTuple):
-    """A task that runs for ``duration`` slots without a break, starting in ``[earliest, latest − duration]``."""
+    """A task that runs for ``duration`` slots without a break, starting in ``[earliest, latest − duration]``.
+
+    Parameters
+    ----------
+    duration : int
+        Slots that it runs for.
+    earliest : int
+        The first slot in which it may start.
+    latest : int
+        The slot by which it must have ended.
+    power : float
+        Power that it takes while it runs.
+    usage : tuple of float
+        What it uses of each resource while it runs.
+    """
 
     duration: int
     earliest: int
-    latest: int  # the slot by which it must have ended
+    latest: int
     power: float
-    usage: tuple[float, ...]  # of each resource, while it runs
+    usage: tuple[float, ...]
 
     @property
     def starts(self) -> int:
@@ -48,7 +62,17 @@ class PlantTask(NamedTuple):
 
 
 class Plant(NamedTuple):
-    """A day of ``slots`` slots; a task runs on one machine; ``capacities[machine]`` has a number per resource."""
+    """A day of ``slots`` slots; a task runs on one machine; ``capacities[machine]`` has a number per resource.
+
+    Parameters
+    ----------
+    slot_minutes : int
+        Length of a slot; a divisor of a day of 1440 minutes.
+    capacities : tuple of tuple of float
+        For each machine its capacity of each resource.
+    tasks : tuple of PlantTask
+        What has to run once a day.
+    """
 
     slot_minutes: int
     capacities: tuple[tuple[float, ...], ...]
@@ -70,16 +94,36 @@ class Plant(NamedTuple):
         return np.array([task.usage for task in self.tasks]).reshape(len(self.tasks), -1)
 
     def column(self, name: str) -> Any:
-        """Return one property of all tasks."""
+        """Return one property of all tasks.
+
+        Parameters
+        ----------
+        name : str
+            A field of ``PlantTask``.
+        """
         return np.array([getattr(task, name) for task in self.tasks])
 
     def runs(self, task: int, start: int) -> np.ndarray:
-        """Mark the slots in which a task runs that starts in ``start``."""
+        """Mark the slots in which a task runs that starts in ``start``.
+
+        Parameters
+        ----------
+        task : int
+            Its place in ``tasks``.
+        start : int
+            The slot in which it starts.
+        """
         slot = np.arange(self.slots)
         return (slot >= start) & (slot < start + self.tasks[task].duration)
 
     def load(self, starts: np.ndarray) -> np.ndarray:
-        """Return the load of each slot, ``[b, d]``, for the start of each task, ``[b, n]``."""
+        """Return the load of each slot, ``[b, d]``, for the start of each task, ``[b, n]``.
+
+        Parameters
+        ----------
+        starts : array of shape (b, n)
+            The slot in which each task starts.
+        """
         slot, first = np.arange(self.slots), starts[..., None]
         running = (slot >= first) & (slot < first + self.column("duration")[:, None])
         return np.sum(running * self.energy[:, None], axis=1)
@@ -182,7 +226,15 @@ class SchedulingOracle(Oracle):
         return {"kind": "Scheduling", "dim": self.dim, "plant": as_data(self.plant)}
 
     def task_loads(self, starts: Int[Array, " n"], dtype: Any = None) -> Float[Array, "n d"]:
-        """Return the load of each task that starts in these slots; they sum to ``w``."""
+        """Return the load of each task that starts in these slots; they sum to ``w``.
+
+        Parameters
+        ----------
+        starts : array of shape (n,)
+            The slot in which each task starts.
+        dtype : dtype, optional
+            Of the loads; by default the program's floating-point type.
+        """
         slot = jnp.arange(self.dim)
         first = starts[..., None]
         running = (slot >= first) & (slot < first + jnp.asarray(self.plant.column("duration"))[:, None])

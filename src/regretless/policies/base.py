@@ -26,6 +26,11 @@ class Policy(eqx.Module):
     """A learning algorithm for one problem, as pure functions: ``init``, ``sample`` and ``learn``.
 
     Numbers are array leaves and choices are static fields, so that a sweep over numbers is a ``vmap``.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the policy was built for.
     """
 
     problem: Problem
@@ -100,19 +105,45 @@ class Policy(eqx.Module):
         """
 
     def decide(self, key: Key, state: State, context: Context, instance: Instance = None) -> Decision:
-        """Return a decision: sample, solve, record."""
+        """Return a decision: sample, solve, record.
+
+        Parameters
+        ----------
+        key : Key
+            For exploration.
+        state : pytree
+            The present state.
+        context : array of shape ``problem.context_shape``
+            What is known before deciding.
+        instance : pytree, optional
+            What changed in the feasible set.
+        """
         self.problem.require(context)
         sample = self.sample(key, state, context, instance)
         return self.problem.record(sample, self.oracle.solve_one(sample.cost, instance), context, instance)
 
     def mean(self, state: Any, context: Context) -> Cost:
-        """Return the expected cost in a context; greedy decisions and explanations need it."""
+        """Return the expected cost in a context; greedy decisions and explanations need it.
+
+        Parameters
+        ----------
+        state : pytree
+            The present state.
+        context : array of shape ``problem.context_shape``
+            What is known before deciding.
+        """
         raise NotImplementedError(
             f"{type(self).__name__} has no mean prediction: write its method mean(state, context)"
         )
 
     def describe(self, state: Any) -> dict[str, Array]:
-        """Return numbers of the state that explain a decision, by name."""
+        """Return numbers of the state that explain a decision, by name.
+
+        Parameters
+        ----------
+        state : pytree
+            The present state.
+        """
         return {}
 
 
@@ -162,7 +193,13 @@ class PolicySpec(Spec):
 
     @abc.abstractmethod
     def build(self, problem: Problem) -> Policy:
-        """Return the policy for a problem."""
+        """Return the policy for a problem.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        """
 
 
 class Question(NamedTuple):
@@ -170,6 +207,17 @@ class Question(NamedTuple):
 
     Solutions of ``costs`` and whether ``points`` are feasible, under the decision's ``instance``; ``rest`` is passed
     on to ``answer``.
+
+    Parameters
+    ----------
+    costs : array of shape (q, d)
+        Cost vectors to solve.
+    points : array of shape (n, d)
+        Decisions to check.
+    instance : pytree or None
+        What changed in the feasible set when the decision was made.
+    rest : pytree
+        What ``answer`` needs to finish the step.
     """
 
     costs: Float[Array, "q d"]
@@ -179,22 +227,57 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The solutions of a question's costs, and which of its points are feasible."""
+    """The solutions of a question's costs, and which of its points are feasible.
+
+    Parameters
+    ----------
+    w : array of shape (q, d)
+        ``w*(c)`` of each cost vector.
+    feasible : boolean array of shape (n,)
+        Whether each point is feasible.
+    """
 
     w: Float[Array, "q d"]
     feasible: Bool[Array, " n"]
 
 
 class AskingPolicy(Policy):
-    """A policy whose ``learn`` needs solves: ``ask``, solve, ``answer``."""
+    """A policy whose ``learn`` needs solves: ``ask``, solve, ``answer``.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the policy was built for.
+    """
 
     @abc.abstractmethod
     def ask(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> Question:
-        """Return what the learning step needs solved: its first part."""
+        """Return what the learning step needs solved: its first part.
+
+        Parameters
+        ----------
+        key, state, decision, feedback
+            As in ``Policy.learn``.
+        """
 
     @abc.abstractmethod
     def answer(self, question: Question, answer: Answer) -> tuple[Any, Info]:
-        """Finish the learning step with the solutions: its second part."""
+        """Finish the learning step with the solutions: its second part.
+
+        Parameters
+        ----------
+        question : Question
+            What ``ask`` returned.
+        answer : Answer
+            Its solutions.
+
+        Returns
+        -------
+        state : pytree
+            The new state.
+        info : Info
+            Scalar diagnostics.
+        """
 
     def learn(self, key: Key, state: State, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
         question = self.ask(key, state, decision, feedback)

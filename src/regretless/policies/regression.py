@@ -114,7 +114,19 @@ class RegressionSpec(PolicySpec, RateSpec):
         return {"loss": "only the total is seen, and its squared error is one row"} if total_only else {}
 
     def assemble(self, problem: Problem, scale: float, epsilon: float, likelihood: bool = False) -> RegressionPolicy:
-        """Return the regression that explores by σ (``scale``) and ``epsilon``."""
+        """Return the regression that explores by σ (``scale``) and ``epsilon``.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        scale : float
+            σ of the sampled cost; 0 for the prediction itself.
+        epsilon : float
+            Probability of a random decision.
+        likelihood : bool, default False
+            Whether the loss is −log density of the total.
+        """
         model, loss = self.model.build(problem.dim, problem.context_shape), "likelihood" if likelihood else self.loss
         rates = {name: number(getattr(self, name)) for name in ("policy_lr", "rate_offset", "rate_start", "clip")}
         return RegressionPolicy(problem, model, **rates, scale=number(scale), epsilon=number(epsilon), loss=loss)

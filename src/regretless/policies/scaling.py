@@ -191,7 +191,15 @@ class Scaled(AskingPolicy):
         return state.costs.unit[0]
 
     def scale_context(self, state: ScaledState, context: Context) -> Context:
-        """Return the context in spreads from its centre; zeros while there is no spread."""
+        """Return the context in spreads from its centre; zeros while there is no spread.
+
+        Parameters
+        ----------
+        state : ScaledState
+            The present state.
+        context : array of shape ``problem.context_shape``
+            The context in the user's units.
+        """
         scale = state.contexts
         centre, unit = _of_rows(scale) if self._by_means else (scale.centre, scale.unit)
         z = (context - centre) / unit

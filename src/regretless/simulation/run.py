@@ -63,6 +63,25 @@ MIN_INTERVAL_RATIO = 20.0
 class Metrics(NamedTuple):
     """A run after some rounds, as means over the replications that run together and are finite so far.
 
+    Parameters
+    ----------
+    round : int
+        Rounds played so far.
+    horizon : int
+        Rounds to play.
+    seeds : tuple of int
+        The replications that this describes; if memory is short, others follow.
+    regret : dict of str to float
+        Mean cumulative regret by policy.
+    standard_error : dict of str to float
+        Its standard error by policy.
+    diagnostics : dict of str to dict
+        By policy, the last ones that were kept.
+    seconds : float
+        Since the start.
+
+    Examples
+    --------
     >>> metrics = Metrics(50, 200, (0, 1), {"dfhpg": 12.0}, {"dfhpg": 1.5}, {"dfhpg": {"alpha": 0.25}}, 0.1)
     >>> metrics.flat()
     {'dfhpg/regret': 12.0, 'dfhpg/regret_standard_error': 1.5, 'dfhpg/alpha': 0.25}
@@ -70,11 +89,11 @@ class Metrics(NamedTuple):
 
     round: int
     horizon: int
-    seeds: tuple[int, ...]  # the replications that this describes; if memory is short, others follow
-    regret: dict[str, float]  # by policy: mean cumulative regret
+    seeds: tuple[int, ...]
+    regret: dict[str, float]
     standard_error: dict[str, float]
-    diagnostics: dict[str, dict[str, float]]  # by policy: the last ones that were kept
-    seconds: float  # since the start
+    diagnostics: dict[str, dict[str, float]]
+    seconds: float
 
     def flat(self) -> dict[str, float]:
         """Return every finite number under one name, for loggers."""

@@ -108,7 +108,13 @@ class LinearPosterior(eqx.Module):
         return jnp.sum(jnp.square(self.factor), axis=2)
 
     def draw(self, noise: Float[Array, "b n"]) -> Float[Array, "b n"]:
-        """Return deviations from the mean, ``L noise``, for standard normal noise."""
+        """Return deviations from the mean, ``L noise``, for standard normal noise.
+
+        Parameters
+        ----------
+        noise : array of shape ``[blocks, n]``
+            Standard normal numbers.
+        """
         return jnp.einsum("bnk,bk->bn", self.factor, noise)
 
     def condition(
@@ -145,7 +151,13 @@ class LinearPosterior(eqx.Module):
     def project(
         self, rows: Float[Array, "b m n"], loads: Float[Array, "b m n"] | None = None, inflation: Array | float = 1.0
     ) -> Projection:
-        """Return how rows load on the posterior, which is what ``update`` needs besides the errors."""
+        """Return how rows load on the posterior, which is what ``update`` needs besides the errors.
+
+        Parameters
+        ----------
+        rows, loads, inflation
+            As in ``condition``.
+        """
         m = rows.shape[1]  # products of a matrix and a vector are quicker than those of matrices, if there are few rows
         if loads is None:
             loads = jnp.stack([jnp.einsum("bn,bnk->bk", rows[:, i], self.factor) for i in range(m)], axis=1)
@@ -161,6 +173,11 @@ class LinearPosterior(eqx.Module):
         """Return the predicted standard deviation of the error of each projected row, in units of the noise's.
 
         It is exact for a single row, and an upper bound for several.
+
+        Parameters
+        ----------
+        projection : Projection
+            What ``project`` returned for the rows.
         """
         variance = projection.variances
         if projection.vectors is not None:
@@ -170,7 +187,15 @@ class LinearPosterior(eqx.Module):
         return jnp.sqrt(variance)
 
     def update(self, projection: Projection, errors: Float[Array, "b m"]) -> "LinearPosterior":
-        """Return the posterior after projected rows showed ``errors``, values minus predictions."""
+        """Return the posterior after projected rows showed ``errors``, values minus predictions.
+
+        Parameters
+        ----------
+        projection : Projection
+            What ``project`` returned for the rows.
+        errors : array of shape ``[blocks, m]``
+            Values minus predictions.
+        """
         F, G, S, a = projection.loads, projection.gains, projection.variances, projection.level
         mean, level = self.mean, self.level
         shift: Array | float = 0.0
@@ -223,7 +248,17 @@ class ErrorScale(eqx.Module):
     def update(
         self, sizes: Float[Array, "..."], used: Bool[Array, "..."], first_rows: int = MIN_SCALE_ROWS
     ) -> "ErrorScale":
-        """Return the scale after errors of these sizes: the largest of the ``first_rows``, then a running median."""
+        """Return the scale after errors of these sizes: the largest of the ``first_rows``, then a running median.
+
+        Parameters
+        ----------
+        sizes : array
+            Absolute errors.
+        used : boolean array
+            Which of them count.
+        first_rows : int, optional
+            Rows from which the largest error, not the running median, is taken.
+        """
         count = jnp.sum(used)
         largest = jnp.maximum(jnp.max(jnp.where(used, sizes, 0.0)), self.median)
         above = jnp.sum(jnp.where(used, jnp.sign(sizes - self.median), 0.0)) / jnp.maximum(count, 1)
@@ -304,19 +339,44 @@ class DualPosterior(NamedTuple):
     With prior covariance ``K`` of the noiseless values and noise ``σ²``, a functional with prior covariances ``k`` to
     the values has the mean ``k·weights`` and the variance ``scale · (k₀ − kᵀ (K + σ²)⁻¹ k)``, ``k₀`` its own prior
     variance.
+
+    Parameters
+    ----------
+    weights : array of shape ``[n]``
+        ``(K + σ²)⁻¹ values``.
+    variances : array of shape ``[n]``
+        Eigenvalues of ``K + σ²``.
+    vectors : array of shape ``[n, n]``
+        Its eigenvectors, column by column.
+    scale : float
+        Variance of the values in units of the covariances.
     """
 
-    weights: np.ndarray  # (K + σ²)⁻¹ values
-    variances: np.ndarray  # eigenvalues of K + σ²
+    weights: np.ndarray
+    variances: np.ndarray
     vectors: np.ndarray
-    scale: float  # variance of the values in units of the covariances
+    scale: float
 
     def predict(self, cross: np.ndarray) -> np.ndarray:
-        """Return the means of functionals from their covariances ``[m, n]`` to the observed values."""
+        """Return the means of functionals from their covariances ``[m, n]`` to the observed values.
+
+        Parameters
+        ----------
+        cross : array of shape ``[m, n]``
+            Prior covariances of the functionals to the observed values.
+        """
         return np.asarray(cross @ self.weights)
 
     def deviation(self, cross: np.ndarray, prior: float) -> float:
-        """Return the standard deviation of one functional with covariances ``[n]`` and its own prior variance."""
+        """Return the standard deviation of one functional with covariances ``[n]`` and its own prior variance.
+
+        Parameters
+        ----------
+        cross : array of shape ``[n]``
+            Prior covariances of the functional to the observed values.
+        prior : float
+            Its own prior variance.
+        """
         known = np.square(self.vectors.T @ cross) / self.variances
         return float(np.sqrt(max(self.scale * (prior - known.sum()), 0.0)))
 

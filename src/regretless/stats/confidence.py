@@ -17,14 +17,28 @@ BATCH_ROUNDS = 10
 
 
 class Interval(NamedTuple):
-    """A mean and the ends of its 95 % interval."""
+    """A mean and the ends of its 95 % interval.
+
+    Parameters
+    ----------
+    mean : float
+        The estimate.
+    low, high : float
+        The ends of the interval.
+    """
 
     mean: float
     low: float
     high: float
 
     def with_sign(self, sign: float) -> "Interval":
-        """Return the interval of the values multiplied by ``sign``, 1 or −1."""
+        """Return the interval of the values multiplied by ``sign``, 1 or −1.
+
+        Parameters
+        ----------
+        sign : float
+            1 or −1.
+        """
         return self if sign > 0 else Interval(-self.mean, -self.high, -self.low)
 
 
@@ -48,6 +62,13 @@ def mean_interval(scores: np.ndarray, effective: float) -> Interval:
 def standard_error(scores: np.ndarray) -> float:
     """Return the standard error of the mean: the larger of that of independent rounds and that of Newey and West.
 
+    Parameters
+    ----------
+    scores : array of shape ``[n]``
+        One value per round, in the order of time.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> float(round(standard_error(np.array([0.0, 2.0] * 50)), 3))
     0.101
@@ -63,7 +84,13 @@ def standard_error(scores: np.ndarray) -> float:
 
 
 def batch_interval(values: np.ndarray) -> Interval:
-    """Return the mean with a normal interval from the means of batches of ``BATCH_ROUNDS`` neighbouring values."""
+    """Return the mean with a normal interval from the means of batches of ``BATCH_ROUNDS`` neighbouring values.
+
+    Parameters
+    ----------
+    values : array of shape ``[n]``
+        One value per round, in the order of time; at least two batches.
+    """
     count = len(values) // BATCH_ROUNDS
     batches = values[len(values) - count * BATCH_ROUNDS :].reshape(count, BATCH_ROUNDS).mean(axis=1)
     mean, half = float(np.mean(values)), NORMAL_QUANTILE * float(np.std(batches, ddof=1)) / count**0.5

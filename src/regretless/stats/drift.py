@@ -7,12 +7,24 @@ import jax.numpy as jnp
 
 
 class DriftState(NamedTuple):
-    """Running means of the errors; arrays of one shape, a detector for each entry."""
+    """Running means of the errors; arrays of one shape, a detector for each entry.
 
-    recent: Any  # mean error over the recent window
-    usual: Any  # mean error over the long window
-    rounds: Any  # errors so far
-    rising: Any  # errors since the recent mean was last less than half way to a change, in logarithms
+    Parameters
+    ----------
+    recent : array
+        Mean error over the recent window.
+    usual : array
+        Mean error over the long window.
+    rounds : integer array
+        Errors so far.
+    rising : integer array
+        Errors since the recent mean was last less than half way to a change, in logarithms.
+    """
+
+    recent: Any
+    usual: Any
+    rounds: Any
+    rising: Any
 
 
 class ChangeDetector(NamedTuple):
@@ -55,7 +67,15 @@ class ChangeDetector(NamedTuple):
     tolerance: float = 0.0
 
     def init(self, shape: tuple[int, ...] = (), xp: ModuleType = jnp) -> DriftState:
-        """Return the state before any error, in arrays of ``xp`` (``jax.numpy`` or ``numpy``)."""
+        """Return the state before any error, in arrays of ``xp`` (``jax.numpy`` or ``numpy``).
+
+        Parameters
+        ----------
+        shape : tuple of int, default ()
+            A detector for each entry.
+        xp : module
+            ``jax.numpy`` in a program, ``numpy`` on the host.
+        """
         zero, count = xp.zeros(shape), xp.zeros(shape, "int32")
         return DriftState(zero, zero, count, count)
 
@@ -85,5 +105,11 @@ class ChangeDetector(NamedTuple):
         return DriftState(recent, usual, rounds, rising)
 
     def changed(self, state: DriftState) -> Any:
-        """Return whether the recent errors are far above the usual ones."""
+        """Return whether the recent errors are far above the usual ones.
+
+        Parameters
+        ----------
+        state : DriftState
+            The present state.
+        """
         return (state.rounds >= self.usual) & (state.recent > self.ratio * (state.usual + self.tolerance))

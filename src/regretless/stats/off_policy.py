@@ -35,16 +35,34 @@ TEST_LEVEL = 0.05
 
 
 class Overlap(NamedTuple):
-    """How well a log covers a candidate's decisions."""
+    """How well a log covers a candidate's decisions.
 
-    weights: np.ndarray  # of the rounds, zero where the log decided otherwise
+    Parameters
+    ----------
+    weights : array of shape ``[n]``
+        Importance weights of the rounds, zero where the log decided otherwise.
+    matches : int
+        Rounds in which the log decided like the candidate.
+    effective : float
+        Effective number of rounds.
+    reason : str
+        Why nothing can be estimated; empty if it can.
+    """
+
+    weights: np.ndarray
     matches: int
-    effective: float  # effective number of rounds
-    reason: str  # why nothing can be estimated; empty if it can
+    effective: float
+    reason: str
 
 
 def match_decisions(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return which rows of two arrays ``[n, d]`` are the same decision."""
+    """Return which rows of two arrays ``[n, d]`` are the same decision.
+
+    Parameters
+    ----------
+    first, second : arrays of shape ``[n, d]``
+        Decisions row by row.
+    """
     return np.all(np.abs(first - second) <= SAME_DECISION * np.maximum(1.0, np.abs(first)), axis=1)
 
 

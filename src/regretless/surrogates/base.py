@@ -39,54 +39,146 @@ class Surrogate(eqx.Module):
 
     Subclasses write ``queries`` and ``gradient``; those that draw noise write ``draw``, those that remember something
     ``init`` and ``remember`` or ``adapt``. Numbers that may be tuned are array fields, choices are static fields.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The feasible set.
     """
 
     oracle: Oracle
 
     @abc.abstractmethod
     def queries(self, memory: Memory, prediction: Cost, target: Cost, noise: Any) -> Rows:
-        """Return the cost vectors whose solutions ``gradient`` needs."""
+        """Return the cost vectors whose solutions ``gradient`` needs.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        prediction, target : arrays of shape (d,)
+            ``ĉ`` and ``c``.
+        noise : pytree or None
+            What ``draw`` returned.
+
+        Returns
+        -------
+        array of shape (q, d)
+            Cost vectors; ``q`` is the same in every call.
+        """
 
     @abc.abstractmethod
     def gradient(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows) -> Cost:
-        """Return ``∇_ĉ ℓ`` from the solutions of ``queries``."""
+        """Return ``∇_ĉ ℓ`` from the solutions of ``queries``.
+
+        Parameters
+        ----------
+        memory, prediction, target, noise
+            As in ``queries``.
+        solutions : array of shape (q, d)
+            ``w*`` of each query.
+        """
 
     def init(self) -> Memory:
         """Return the memory before the first call."""
         return None
 
     def draw(self, key: Key) -> Any:
-        """Return the noise of one call; None for a surrogate without noise."""
+        """Return the noise of one call; None for a surrogate without noise.
+
+        Parameters
+        ----------
+        key : Key
+            For the draw.
+        """
         return None
 
     def remember(self, memory: Memory, solutions: Rows) -> Memory:
-        """Return the memory with this call's solutions, before the gradient is taken."""
+        """Return the memory with this call's solutions, before the gradient is taken.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        solutions : array of shape (q, d)
+            ``w*`` of each query.
+        """
         return memory
 
     def adapt(self, memory: Memory, gradient: Cost) -> Memory:
-        """Return the memory after the gradient is taken."""
+        """Return the memory after the gradient is taken.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        gradient : array of shape (d,)
+            What ``gradient`` returned.
+        """
         return memory
 
     def before_all(self, memory: Memory, solutions: Calls) -> Memory:
-        """Return the memory that the gradients of several predictions see."""
+        """Return the memory that the gradients of several predictions see.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        solutions : array of shape (k, q, d)
+            ``w*`` of each query, for each prediction.
+        """
         return memory
 
     def after_all(self, memory: Memory, gradients: Rows, solutions: Calls) -> Memory:
-        """Return the memory after the gradients of several predictions."""
+        """Return the memory after the gradients of several predictions.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What ``before_all`` returned.
+        gradients : array of shape (k, d)
+            The gradient at each prediction.
+        solutions : array of shape (k, q, d)
+            ``w*`` of each query, for each prediction.
+        """
         return memory
 
     def points(self, memory: Memory) -> Float[Array, "n d"]:
-        """Return the remembered decisions that count only where the round's instance allows them."""
+        """Return the remembered decisions that count only where the round's instance allows them.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        """
         return jnp.zeros((0, self.oracle.dim))
 
     def available(self, memory: Memory, feasible: Bool[Array, " n"]) -> Memory:
-        """Return the memory without those ``points`` that are infeasible."""
+        """Return the memory without those ``points`` that are infeasible.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        feasible : boolean array of shape (n,)
+            Which of the ``points`` are feasible.
+        """
         return memory
 
     def finish(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows, feasible: Feasible = None
     ) -> tuple[Cost, Memory]:
-        """Return the gradient and the memory after this call."""
+        """Return the gradient and the memory after this call.
+
+        Parameters
+        ----------
+        memory, prediction, target, noise
+            As in ``queries``.
+        solutions : array of shape (q, d)
+            ``w*`` of each query.
+        feasible : boolean array of shape (n,), optional
+            Which of the ``points`` are feasible; by default all.
+        """
         after = self.remember(memory, solutions)
         visible = after if feasible is None else self.remember(self.available(memory, feasible), solutions)
         gradient = self.gradient(visible, prediction, target, noise, solutions)
@@ -99,6 +191,19 @@ class Surrogate(eqx.Module):
 
         The gradients see what was remembered before this call, and ``w*(c)``; the solutions that belong to predictions
         are remembered afterwards. ``noise`` has a leading axis of predictions.
+
+        Parameters
+        ----------
+        memory, target
+            As in ``queries``.
+        predictions : array of shape (k, d)
+            ``ĉ_1, …, ĉ_k``.
+        noise : pytree or None
+            What ``draw`` returned for each prediction.
+        solutions : array of shape (k, q, d)
+            ``w*`` of each query, for each prediction.
+        feasible : boolean array of shape (n,), optional
+            Which of the ``points`` are feasible; by default all.
         """
         after = self.before_all(memory, solutions)
         visible = after if feasible is None else self.before_all(self.available(memory, feasible), solutions)
@@ -155,7 +260,13 @@ class SurrogateSpec(Spec):
 
     @abc.abstractmethod
     def build(self, oracle: Oracle) -> Surrogate:
-        """Return the surrogate on the feasible set of an oracle."""
+        """Return the surrogate on the feasible set of an oracle.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            The feasible set.
+        """
 
 
 class FieldSpec(SurrogateSpec):

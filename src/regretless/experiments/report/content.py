@@ -382,6 +382,10 @@ class Page:
         The campaign that is shown for every study, by the study's name.
     studies : list of Study
         The studies, those of a publication first.
+    written : float, optional
+        When the page was made, in seconds since 1970; by default now.
+    palette : Palette, optional
+        The colours of further policies, the same on the whole page.
     """
 
     store: ResultStore
@@ -392,7 +396,13 @@ class Page:
     _known: dict[str, Result | None] = dataclasses.field(default_factory=dict)
 
     def load(self, address: str) -> Result | None:
-        """Return a stored result; None if it is missing or damaged."""
+        """Return a stored result; None if it is missing or damaged.
+
+        Parameters
+        ----------
+        address : str
+            64 hexadecimal digits.
+        """
         if address not in self._known:
             self._known[address] = None
             with contextlib.suppress(FileNotFoundError, DamagedError):
@@ -400,7 +410,13 @@ class Page:
         return self._known[address]
 
     def view(self, cell: Cell) -> CellView | None:
-        """Return a cell with the results that are there; None if there are none."""
+        """Return a cell with the results that are there; None if there are none.
+
+        Parameters
+        ----------
+        cell : Cell
+            A cell of a study.
+        """
         results = {label: result for label, address in cell.arms if (result := self.load(address)) is not None}
         if not results:
             return None
@@ -414,7 +430,13 @@ class Page:
         )
 
     def views(self, panel: Panel) -> list[CellView]:
-        """Return the cells of a panel that have results."""
+        """Return the cells of a panel that have results.
+
+        Parameters
+        ----------
+        panel : Panel
+            A panel of a study.
+        """
         return [view for cell in panel.cells if (view := self.view(cell)) is not None]
 
     def all_views(self) -> Iterator[tuple[Study, Panel, CellView]]:
@@ -430,7 +452,13 @@ class Page:
         return {address: result for address in addresses if (result := self.load(address)) is not None}
 
     def missing(self, study: Study) -> list[str]:
-        """Return the names of results of a study that are not there."""
+        """Return the names of results of a study that are not there.
+
+        Parameters
+        ----------
+        study : Study
+            A study of the page.
+        """
         names = self.campaigns[study.name].names
         addresses = dict.fromkeys(address for cell in study.cells() for _, address in cell.arms)
         return [names.get(address, address[:12]) for address in addresses if self.load(address) is None]

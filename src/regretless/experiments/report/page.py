@@ -28,13 +28,33 @@ class ReportExtension(Protocol):
     """Kinds of panels by name."""
 
     def sections(self, page: Page) -> Sequence[Section]:
-        """Return sections that follow the studies; none if the page has nothing to do with the package."""
+        """Return sections that follow the studies; none if the page has nothing to do with the package.
+
+        Parameters
+        ----------
+        page : Page
+            Everything that the report shows.
+        """
 
     def summary(self, page: Page) -> "Sequence[Sentence]":
-        """Return sentences for the top of the page."""
+        """Return sentences for the top of the page.
+
+        Parameters
+        ----------
+        page : Page
+            Everything that the report shows.
+        """
 
     def write(self, page: Page, folder: Path) -> Sequence[str]:
-        """Write the figures and tables of ``report --paper``; return messages for the terminal."""
+        """Write the figures and tables of ``report --paper``; return messages for the terminal.
+
+        Parameters
+        ----------
+        page : Page
+            Everything that the report shows.
+        folder : Path
+            Where to write; may not exist yet.
+        """
 
 
 Sentence = Sequence[Value]

@@ -74,7 +74,15 @@ class PanelContext:
         return results
 
     def chart(self, plot: Plot | HeatMap, part: str = "") -> list[Block]:
-        """Return a chart with a note on what it leaves out; a note alone if there is nothing to draw."""
+        """Return a chart with a note on what it leaves out; a note alone if there is nothing to draw.
+
+        Parameters
+        ----------
+        plot : Plot or HeatMap
+            What is drawn.
+        part : str, optional
+            A name that distinguishes several charts of the panel.
+        """
         if isinstance(plot, Plot) and not plot.lines:
             return [Note(EMPTY)]
         outside = plot.outside_text() if isinstance(plot, Plot) else ""
@@ -83,7 +91,17 @@ class PanelContext:
         return [Chart(place, title, plot), *([Note(outside)] if outside else [])]
 
     def card(self, blocks: Iterable[Block], title: str = "", wide: bool = False) -> Card:
-        """Return a card with the title of the panel and the notices of its runs."""
+        """Return a card with the title of the panel and the notices of its runs.
+
+        Parameters
+        ----------
+        blocks : iterable of Block
+            Tables, charts and notes.
+        title : str, optional
+            By default that of the panel.
+        wide : bool, default False
+            Whether it takes the whole width of the page.
+        """
         results = [result for view in self.views for result in view.results.values()]
         notices = dict.fromkeys(notice for result in results for notice in result.extra.get("notices", []))
         return Card(title or self.title, (*blocks, *map(Note, notices)), wide)

@@ -114,7 +114,17 @@ class ScoreTermSpec(PolicySpec, RateSpec):
         return idle
 
     def assemble(self, problem: Problem, at: Literal["mean", "sample"], **parts: Any) -> DFHPGPolicy:
-        """Return the algorithm around a model of either kind; ``parts`` are the remaining fields of ``DFHPGPolicy``."""
+        """Return the algorithm around a model of either kind; ``parts`` are the remaining fields of ``DFHPGPolicy``.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        at : {"mean", "sample"}
+            Where a point model takes the gradient of the surrogate.
+        **parts : object
+            Fields by name.
+        """
         fields = {field.name for field in dataclasses.fields(DFHPGPolicy)} - {"model"}
         common = {name: value for name, value in self.hyperparameters().items() if name in fields} | parts
         if isinstance(self.model, PointModelSpec):
@@ -178,7 +188,13 @@ class PlugInTermSpec(ScoreTermSpec):
     plug_in_baseline: bool = True
 
     def predicts(self, problem: Problem) -> bool:
-        """Return whether there is a nuisance: not where the whole cost arrives in every round and replaces it."""
+        """Return whether there is a nuisance: not where the whole cost arrives in every round and replaces it.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        """
         known = problem.feedback.reveals_all and not problem.may_miss
         return not (known and (self.overwrite_seen or self.variant == "plug_in"))
 
@@ -201,7 +217,17 @@ class PlugInTermSpec(ScoreTermSpec):
         return idle
 
     def assemble_hybrid(self, problem: Problem, alpha: MixingWeight, idle_nuisance: bool) -> DFHPGPolicy:
-        """Return the algorithm with a mixing weight; an idle nuisance stays at its initial weights."""
+        """Return the algorithm with a mixing weight; an idle nuisance stays at its initial weights.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        alpha : MixingWeight
+            The mixing weight.
+        idle_nuisance : bool
+            Whether the nuisance does not learn.
+        """
         nuisance = self.nuisance.replace(lr=0.0) if idle_nuisance else self.nuisance
         plug_in = self.variant == "plug_in"
         policy = self.assemble(
