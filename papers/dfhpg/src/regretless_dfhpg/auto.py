@@ -413,17 +413,17 @@ class DFHPGAuto(PolicySpec):
     alpha : MixingWeight
         Weight α of the score term and its schedule.
     baseline : {"moving_average", "nuisance_induced", "none"}, default "nuisance_induced"
-        B of the score term.
+        Baseline b of the score term.
     baseline_momentum : float, default 0.95
-        Ψ of the moving-average baseline.
+        Momentum ψ of the moving-average baseline.
     late_clip : float, default 10.0
         Largest density ratio of a late score term.
     late_limit : float, default 100.0
         Age in learning steps beyond which a score term is left out.
     exploration : float, default 0.3
-        Σ at the start, as a share of the predicted costs' spread; a third of it with feature rows.
+        Scale σ at the start, as a share of the predicted costs' spread; a third of it with feature rows.
     exploration_rounds : float, default 100.0
-        Τ of σ's fall, √(τ / (τ + t)), in rounds.
+        Rounds τ of the decay of σ by √(τ / (τ + t)).
     width : int, default 64
         Units of both hidden layers of every network.
     members : int, default 5
@@ -449,7 +449,7 @@ class DFHPGAuto(PolicySpec):
     rate : float, default 1e-3
         Adam's rate for the nuisance and for the policy's anchor.
     rate_steps : float, default 500.0
-        S of its fall, √(S / (S + steps)), to 0.3 of itself.
+        Steps S of the decay of ``rate`` by √(S / (S + steps)), to 0.3 of its value.
     hybrid_rate : float, default 1e-3
         Adam's rate for the hybrid gradient.
     decay : float, default 0.1
