@@ -65,6 +65,8 @@ def test_declared_by_a_table():
     assert Columns.from_pandas(levels, may_miss=["hour"]).declaration()["fill"] == {"hour": 6.0}
     with pytest.raises(SettingsError, match="column 'day': expected numbers, booleans or text, got datetime64"):
         Columns.from_pandas(pd.DataFrame({"day": pd.date_range("2024-01-01", periods=2)}))
+    with pytest.raises(SettingsError, match="expected each name and each level once, got 'hour' twice"):
+        Columns.from_pandas(pd.DataFrame([[1.0, 2.0]], columns=["hour", "hour"]))
 
 
 def test_a_declaration_is_json_and_its_order_does_not_matter():

@@ -33,6 +33,20 @@ def test_summaries():
     np.testing.assert_allclose(first.cumulative()[:, -1], final)
 
 
+@pytest.mark.parametrize("seeds", [range(8), np.arange(8), list(range(8))], ids=type)
+def test_seeds_in_any_form_are_a_tuple_of_integers(seeds, tmp_path):
+    first = Result("p", FIRST, seeds=seeds)
+    assert first.seeds == tuple(range(8))
+    assert first.compare(result(SECOND)).pairs == 8
+    first.save(tmp_path / "p.npz")
+    assert Result.load(tmp_path / "p.npz").digest() == first.digest() == Result("p", FIRST, seeds=range(8)).digest()
+
+
+def test_a_table_without_finished_replications_compares_with_nothing():
+    lost = Result("p", np.full((2, 3), np.nan), np.ones(2, int), seeds=(0, 1))
+    assert "minus" not in Results([lost]).table()
+
+
 def test_diverged_replications_are_counted_and_not_averaged():
     spoiled = FIRST.copy()
     spoiled[2, 7:] = np.nan
@@ -189,7 +203,7 @@ def test_files_that_are_no_result_are_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"cannot read .*nothing: No such file"):
         Result.load(tmp_path / "nothing")
     (tmp_path / "text").write_text("regret,1,2")
-    with pytest.raises(DamagedError, match="is not such a file, or damaged"):
+    with pytest.raises(DamagedError, match="is damaged, or of another program"):
         Result.load(tmp_path / "text")
     write_arrays(tmp_path / "other", {"regret": FIRST}, {"kind": "simulation"})
     with pytest.raises(DamagedError, match="is not a result, but 'simulation'"):

@@ -41,7 +41,7 @@ def read_arrays(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], di
     OSError
         If the file cannot be read.
     DamagedError
-        If it is damaged, or not such a file.
+        If it is damaged, or not a file that ``write_arrays`` wrote.
     """
     return _read(path, with_arrays=True)
 
@@ -66,13 +66,12 @@ def _read(path: str | os.PathLike[str], with_arrays: bool) -> tuple[dict[str, np
                 kind = content.get("format"), content.get("version")
                 if kind != (FORMAT, VERSION):
                     raise ValueError(f"expected the format {FORMAT!r} {VERSION}, got {kind[0]!r} {kind[1]}")
-                # Read as a whole before it is understood: the CRC is checked, and a header cannot promise more than
-                # there is.
+                # Members are read as a whole first: the CRC is checked, and no header can promise more than there is.
                 members = {name: io.BytesIO(archive.read(f"{name}.npy")) for name in content["arrays"] if with_arrays}
                 arrays = {name: np.load(member, allow_pickle=False) for name, member in members.items()}
                 return arrays, dict(content["record"])
         except Exception as error:  # a damaged file can make the libraries that read it fail in any way
-            raise DamagedError(f"{path} is not such a file, or damaged: {type(error).__name__}: {error}") from error
+            raise DamagedError(f"{path} is damaged, or of another program: {type(error).__name__}: {error}") from error
 
 
 def flatten_tree(prefix: str, tree: Any) -> dict[str, np.ndarray]:
@@ -83,7 +82,7 @@ def flatten_tree(prefix: str, tree: Any) -> dict[str, np.ndarray]:
     return dict(zip(_leaf_names(prefix, structure), map(np.asarray, leaves), strict=True))
 
 
-@functools.lru_cache(maxsize=64)  # a learner asks again and again for few structures
+@functools.lru_cache(maxsize=64)  # a learner asks often, for few structures
 def _leaf_names(prefix: str, structure: Any) -> list[str]:
     import jax
 

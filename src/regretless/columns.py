@@ -144,6 +144,7 @@ class Columns:
             raise SettingsError(f"columns: expected a pandas DataFrame, got a {type(frame).__name__}")
         for name in may_miss:
             require_known("column", name, map(str, frame.columns), " of the table")
+        _require_unique(list(frame.columns))
         parts: dict[str, Any] = {"numbers": [], "booleans": [], "categories": {}, "fill": {}, "may_miss": []}
         for name in frame.columns:
             column, has_gaps = frame[name], name in may_miss or bool(frame[name].isna().any())

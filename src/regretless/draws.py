@@ -1,7 +1,7 @@
 """Random keys by round and purpose, and draws that do not depend on a program's precision.
 
-The environment's keys do not depend on the policy; live and simulated keys agree. Draws have single-precision bits in
-the program's float type.
+The environment's keys do not depend on the policy; live and simulated keys agree. Numbers are drawn in single precision
+and converted to the program's float type.
 """
 
 import jax

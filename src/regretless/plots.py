@@ -198,7 +198,7 @@ def regret_line(label: str, style: Style, result: Any, quantity: str = "average"
     Parameters
     ----------
     label, style : str and Style
-        Of the line.
+        Label and style of the line.
     result : Result
         The outcome of one policy.
     quantity : str, default "average"
@@ -291,7 +291,7 @@ def regret_plot(
     quantity : str, default "average"
         ``"average"``, ``"cumulative"``, or the name of a diagnostic.
     log : bool, optional
-        Whether the y axis is logarithmic; by default as it suits.
+        Whether the y axis is logarithmic; by default for average regret, if all curves end above zero.
     palette : Palette, optional
         Styles of the labels; by default a new one.
     last : int, optional

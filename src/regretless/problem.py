@@ -103,7 +103,7 @@ class Problem(eqx.Module):
         return f"Problem({', '.join([f'{self.oracle.kind}(dim={self.dim})', *described])})"
 
     def for_policy(self) -> "Problem":
-        """Return the problem that a policy solves: costs to minimise, contexts as numbers, no known part."""
+        """Return the problem that a policy solves: costs to minimise, contexts as numbers, no offset."""
         return self._changed(sense="min", offset=None, context=self.context_shape)
 
     def with_instance(self, instance: Instance) -> "Problem":
@@ -186,7 +186,7 @@ class Problem(eqx.Module):
         instance : pytree, optional
             What changed in the feasible set in this round.
         aux : pytree, optional
-            What the oracle returns next to ``w``, if it does; zeros by default.
+            What the oracle returns next to ``w``; zeros by default.
         id : int, default 0
             The decision's number.
         """
@@ -311,7 +311,7 @@ class Problem(eqx.Module):
         return "; ".join(differences)
 
     def require_played_on(self, world: "Problem", who: str) -> None:
-        """Refuse a world with another problem than this one; feedback that may be missing may also always arrive.
+        """Refuse a world with another problem; one built for missing rows may be played where all rows arrive.
 
         Parameters
         ----------

@@ -227,14 +227,14 @@ def have(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last} have" if most else f"{last} has"
 
 
-def require_known(kind: str, name: str, valid: Iterable[str], whose: str = "") -> None:
-    """Raise SettingsError with the nearest valid name unless ``name`` is one of ``valid``."""
+def require_known(kind: str, name: str, valid: Iterable[str], owner: str = "") -> None:
+    """Raise SettingsError with the nearest valid name unless ``name`` is valid; ``owner`` is text like " of topk"."""
     choices = sorted(valid)
     if name in choices:
         return
     near, listed = nearest(name, choices), f"choose from {', '.join(choices)}" if choices else "it has none"
     hint = listed if near is None else f"did you mean {near!r}?"
-    raise SettingsError(f"unknown {kind} {name!r}{whose}; {hint}")
+    raise SettingsError(f"unknown {kind} {name!r}{owner}; {hint}")
 
 
 def nearest(name: Any, valid: Iterable[str]) -> str | None:

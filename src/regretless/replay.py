@@ -1,7 +1,7 @@
 """A bounded memory of past rounds to draw minibatches from: pure functions on a pytree of arrays.
 
-Replay is for regressions whose target does not depend on who decided, such as a cost given what was seen of it: there
-it adds no bias. The latest records are kept.
+Replay is for regressions whose target does not depend on the policy that decided, such as a cost given what was seen
+of it: there it adds no bias. The latest records are kept.
 """
 
 from typing import Any
@@ -57,9 +57,9 @@ def empty(example: Any, capacity: int) -> Replay:
 
 
 class MeasuredRound(eqx.Module):
-    """What a round showed of the cost, without the parts of the context that did not enter.
+    """What a round showed of the cost, without the parts of the context that the values do not depend on.
 
-    ``weights`` is ``w`` for a total, the diagonal of ``H`` where coordinates are seen one by one, and else ``H``
+    ``weights`` is ``w`` for a total, the diagonal of ``H`` where coordinates are seen one by one, and otherwise ``H``
     itself.
     """
 
@@ -95,7 +95,7 @@ def measured_round(rule: Measurement, support: int, decision: Decision, feedback
 def _chosen(
     rule: Measurement, support: int, decision: Decision, weights: Cost, values: Array, used: Array
 ) -> tuple[Context, Cost, Array, Array]:
-    """Return the feature rows of the chosen coordinates and what belongs to them; a context vector stays as it is."""
+    """Return feature rows, weights and values of the chosen coordinates; a context vector is returned unchanged."""
     context, dim = decision.context, len(weights)
     if context.ndim == 1 or not rule.sparse or support >= dim:
         return context, weights, values, used

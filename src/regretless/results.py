@@ -133,6 +133,7 @@ class Result:
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "seeds", tuple(map(int, self.seeds)))
         if self.diverged_at is None:
             object.__setattr__(self, "diverged_at", np.zeros(len(self.regret), np.int32))
         if len(self.regret) != len(self.seeds) or len(self.diverged_at) != len(self.seeds):
@@ -153,7 +154,7 @@ class Result:
 
     @property
     def diverged(self) -> int:
-        """Number of replications that did not."""
+        """Number of replications that diverged."""
         return int(np.sum(~self.finished))
 
     @property
@@ -326,9 +327,9 @@ class Results(Mapping[str, Result]):
     results : iterable of Result
         Results with different labels.
     seconds : dict of float, optional
-        Where the time of all of them went.
+        Where the time went, over all results.
     programs : int, optional
-        How many programs of rounds had to be compiled.
+        Number of programs of rounds that were compiled.
 
     Examples
     --------
@@ -426,7 +427,7 @@ class Results(Mapping[str, Result]):
         """
         rows = self.rows(against)
         base = rows[0]["against"] if rows else None
-        lines = [["policy", "final regret", "median", f"minus {base}", "95 % interval", "diverged"]]
+        lines = [["policy", "final regret", "median", f"minus {base}" if base else "", "95 % interval", "diverged"]]
         for row in rows:
             mean, error, median = (_number(row[name]) for name in ("mean", "standard_error", "median"))
             difference = "" if row["difference"] is None else f"{row['difference']:.4g}"
@@ -469,7 +470,7 @@ class Results(Mapping[str, Result]):
         references : bool, default True
             Whether to draw the reference lines.
         log : bool, optional
-            Whether the vertical axis is logarithmic; by default as it suits.
+            Whether the vertical axis is logarithmic; by default for average regret, if all curves end above zero.
 
         Returns
         -------

@@ -114,7 +114,7 @@ class MixingWeight(Spec):
     target : {"reliability", "minimum"}, default "reliability"
         What α follows: the nuisance's relative error (the published runs), or ``min`` (the paper's text).
     decay : float, default 0.98
-        Of the running squares of residual and total.
+        Decay of the running squares of residual and total.
     rate : float, default 0.05
         η_α, how fast α follows its target.
     """

@@ -291,7 +291,7 @@ def number(value: float) -> Any:
 
 
 def merge_names(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return dotted settings with changes; a change of a part drops the settings of the former one."""
+    """Return dotted settings with changes; where a part is replaced, the settings of the old part are dropped."""
     swapped = [f"{name}." for name in changes if name in base and changes[name] != base[name]]
     kept = {name: value for name, value in base.items() if not name.startswith(tuple(swapped))}
     return {**kept, **changes}

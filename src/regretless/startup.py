@@ -83,7 +83,7 @@ def _keep_in(programs: Path) -> None:
 def remove_half_written(programs: Path) -> None:
     """Remove compiled programs of which only a part was written; JAX would fail on them every time.
 
-    Those that are older than the last check, whose time is that of the file ``checked``, are skipped.
+    Programs older than the last check are skipped; its time is the modification time of the file ``checked``.
     """
     stamp = programs / "checked"
     with contextlib.suppress(OSError):

@@ -56,7 +56,9 @@ def test_feature_rows_and_instances():
         ),
         ({"costs": [[1.0], [1.0, 2.0]]}, "costs: expected numbers, got a list that is no array"),
         ({"means": COSTS[:3]}, r"means: expected shape \(30, 4\), got \(3, 4\)"),
-        ({"instances": np.ones((3, 4), bool)}, "a leading axis of 30 rounds"),
+        ({"instances": np.ones((3, 4), bool)}, r"instances: expected shape \(30, 4\), got \(3, 4\)"),
+        ({"instances": np.ones((30, 3), bool)}, r"instances: expected shape \(30, 4\), got \(30, 3\)"),
+        ({"instances": np.full((30, 4), 0.5)}, "instances: expected True and False, or exactly 1 and 0, got 0.5"),
         ({"oracle": "top_k"}, "expected an oracle"),
     ],
 )

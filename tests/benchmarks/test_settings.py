@@ -17,3 +17,5 @@ def test_refuses_what_it_does_not_know():
         benchmarks.parse("topk", {"items": 3, "k": 4}).build()
     with pytest.raises(SettingsError, match="expected promotions ≤ levels, got 5 promotions among 4 prices"):
         benchmarks.parse("pricing", {"promotions": 5}).build()
+    with pytest.raises(SettingsError, match=r"expected lowest_price ≤ highest_price, got 0\.95 and 0\.9"):
+        benchmarks.parse("pricing", {"lowest_price": 0.95}).build()

@@ -1,9 +1,11 @@
 """First contact: answers without waiting, a page of commands, and a doctor that knows what to do."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 from typer.testing import CliRunner
@@ -138,6 +140,15 @@ def test_doctor_finds_a_solver_that_cannot_be_imported(monkeypatch):
     ((message, is_problem),) = findings(doctor.solver())
     assert is_problem
     assert "pip install --force-reinstall highspy" in message
+
+
+def test_doctor_finds_a_solver_whose_optima_are_wrong(monkeypatch):
+    highspy = pytest.importorskip("highspy")
+    importlib.import_module("regretless.oracles.highs")
+    monkeypatch.setattr(highspy, "Highs", lambda: types.SimpleNamespace(version=lambda: "1.14.2"))
+    ((message, is_problem),) = findings(doctor.solver())
+    assert is_problem
+    assert "got version 1.14.2" in message
 
 
 @pytest.mark.parametrize(("there", "text"), [((), "shows none"), (("/dev/null",), "a GPU is there (/dev/null)")])

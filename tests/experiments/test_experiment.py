@@ -101,6 +101,10 @@ def test_what_cannot_be_an_experiment_is_refused(words, message):
         ({"arms": [{"label": "", "policy": "greedy"}]}, "expected a label for an arm, got ''"),
         ({"arms": [{"label": "a"}]}, "expected a policy for every arm"),
         ({"arms": 3}, "expected arms to be tables, got 3"),
+        (
+            {"policies": 3, "arms": [{"label": "a", "policy": "greedy"}]},
+            "expected policies next to arms to be a list of names, got 3",
+        ),
     ],
 )
 def test_a_table_that_is_no_experiment_is_refused(table, message):
@@ -108,6 +112,12 @@ def test_a_table_that_is_no_experiment_is_refused(table, message):
         parse_experiment({"benchmark": "topk", **table})
     with pytest.raises(SettingsError, match="expected a benchmark for every cell"):
         parse_experiment({})
+
+
+@pytest.mark.parametrize("grid", [{}, {"policy_lr": 0.1}, {"policy_lr": "0.1"}, {"policy_lr": ()}], ids=str)
+def test_a_sweep_needs_values_for_each_setting(grid):
+    with pytest.raises(SettingsError, match="sweep: expected settings with their values"):
+        Experiment("topk", "dfhpg").sweep(grid)
 
 
 def test_a_changed_experiment_is_checked_again():

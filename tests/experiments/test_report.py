@@ -183,6 +183,15 @@ def test_verdicts_on_published_values(z, second, verdict, reproduced):
     assert (comparison.verdict, comparison.reproduced) == (verdict, reproduced)
 
 
+def test_labels_of_cells_are_safe_in_names_of_files(tmp_path):
+    cells = tuple(Cell(label, experiment(settings={"benchmark.k": k})) for label, k in (("50/50", 2), ("../out", 3)))
+    store = ResultStore(tmp_path / "store")
+    fill_store(store, [Study("mine", (Panel("topk", cells),))], command="regretless reproduce mine.toml")
+    write_report(store, tmp_path / "report")
+    tables = {path.name for path in (tmp_path / "report" / "tables").iterdir()}
+    assert {"mine_topk_50_50_paired.csv", "mine_topk_out_paired.csv"} <= tables
+
+
 def test_a_table_in_markdown_and_csv_escapes_text():
     table = Table(
         "t", ("a|b", "low to high"), (row("x|y", Value("1 to 2", (1.0, 2.0))), row("z", Value("–", (None, None))))

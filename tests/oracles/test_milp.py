@@ -190,8 +190,8 @@ def test_infinite_bounds_are_fine_if_the_rows_bound_the_set():
 @pytest.mark.parametrize(
     ("instance", "message"),
     [
-        ({"b_up": np.ones(1)}, "expected an instance to be a dictionary with keys of"),
-        (np.ones(1), "expected an instance to be a dictionary"),
+        ({"b_up": np.ones(1)}, "instance: expected a dictionary with keys of"),
+        (np.ones(1), "instance: expected a dictionary with keys of"),
         ({"b_ub": np.ones(2)}, r"milp: b_ub: expected shape \(1,\), got \(2,\)"),
         ({"b_ub": [np.nan]}, "milp: b_ub: expected finite numbers, got nan"),
         ({"available": [1, 1, 2, 0]}, "milp: available: expected True and False, or exactly 1 and 0, got 2"),

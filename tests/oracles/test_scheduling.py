@@ -169,6 +169,12 @@ def test_the_relaxed_program_is_used_where_it_fits_and_the_full_one_elsewhere():
         ),
         ({"tasks": (PlantTask(1, 0, 2, 1.0, (2.0,)),)}, r"task 0: its usage \[2.0\] fits no machine"),
         ({"tasks": (PlantTask(1, 0, 2, 1.0, (1.0, 1.0)),)}, "expected as many usages of each task as capacities"),
+        (
+            {"tasks": (PlantTask(1, 0, 2, 1.0, (1.0,)), PlantTask(1, 0, 2, 1.0, (1.0, 1.0)))},
+            "expected as many usages of each task as capacities",
+        ),
+        ({"capacities": ((1.0,), (float("nan"),))}, r"expected capacities of at least 0, got \[\[1.0\], \[nan\]\]"),
+        ({"capacities": ((1.0,), (-1.0,))}, r"expected capacities of at least 0, got \[\[1.0\], \[-1.0\]\]"),
         ({"tasks": (PlantTask(1, 0, 2, float("nan"), (1.0,)),)}, "task 0: expected a finite power"),
         ({"tasks": (PlantTask(4, 0, 5, 1.0, (1.0,)),) * 2}, "plant: infeasible"),
     ],

@@ -43,6 +43,25 @@ def test_refuses_an_impossible_k(k):
         oracles.top_k(3, k)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: oracles.top_k(4, 2.0), r"top-k: k: expected an integer, got 2\.0"),
+        (lambda: oracles.top_k(4, True), "top-k: k: expected an integer, got True"),
+        (lambda: oracles.top_k("4", 2), "top-k: dim: expected an integer, got '4'"),
+        (lambda: oracles.pricing(3, 2.0, 1, 1), r"pricing: levels: expected an integer, got 2\.0"),
+    ],
+)
+def test_sizes_are_integers(make, message):
+    with pytest.raises(SettingsError, match=message):
+        make()
+
+
+def test_sizes_may_be_integers_of_numpy():
+    assert oracles.top_k(np.int64(3), np.int32(2)) == oracles.top_k(3, 2)
+    assert oracles.assignment(np.int64(3)) == oracles.assignment(3)
+
+
 @pytest.mark.parametrize("kind", [bool, int, float, np.float32, list])
 def test_a_mask_of_zeros_and_ones_is_a_mask(kind):
     oracle = oracles.top_k(4, 2)

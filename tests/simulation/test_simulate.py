@@ -231,11 +231,29 @@ def test_streams_that_cannot_be_used_are_refused():
         ({"horizon": 0}, "horizon of at least 1"),
         ({"delay": -1}, "delay ≥ 0"),
         ({"missing": 1.0}, "missing < 1"),
+        ({"horizon": 1e2}, r"horizon: expected an integer, got 100\.0"),
+        ({"delay": 1.0}, r"delay: expected an integer, got 1\.0"),
+        ({"delay": True}, "delay: expected an integer, got True"),
+        ({"benchmark": 3}, "expected a benchmark of regretless.benchmarks, or the name of one .*, got 3"),
+        ({"policy": {"p": 3}}, "expected a policy of regretless.policies, or the name of one .*, got 3"),
     ],
 )
 def test_bad_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        simulate(make("greedy", TOY), TOY, **options)
+    with pytest.raises(SettingsError, match=message):
+        simulate(**{"policy": make("greedy", TOY), "benchmark": TOY, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "double"}, "expected precision 'mixed' or 'single', got 'double'"),
+        ({"chunk": 0}, "expected a chunk of at least 1 replication, got 0"),
+        ({"chunk": 1.5}, "chunk: expected an integer, got 1.5"),
+    ],
+)
+def test_bad_ways_to_compute_are_refused(options, message):
+    with pytest.raises(SettingsError, match=message):
+        Execution(**options)
 
 
 def test_precision_changes_rounding_and_not_the_stream():

@@ -82,7 +82,7 @@ def from_arrays(
     instances : pytree, optional
         What changes in the feasible set, with a leading axis of rounds in every leaf.
     name : str, default "history"
-        Its name in tables.
+        Name of the benchmark in tables.
 
     Examples
     --------
@@ -106,10 +106,7 @@ def from_arrays(
             f"oracle, got {c.shape}"
         )
     mean = None if means is None else check_finite("means", means, c.shape).astype(np.float64)
-    recorded = jax.tree.map(np.asarray, instances)
-    for leaf in jax.tree.leaves(recorded):
-        if leaf.shape[:1] != (len(x),):
-            raise SettingsError(f"history: expected instances with a leading axis of {len(x)} rounds, got {leaf.shape}")
+    recorded = oracle.instances(instances, len(x))
     return ArraysBenchmark(name, oracle, x.shape[1:], len(x), False, x, c, mean, recorded)
 
 

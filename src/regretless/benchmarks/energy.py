@@ -168,7 +168,7 @@ class _PlantFile:
     def integer(self, name: str, least: int) -> int:
         """Return the next line, which must hold one integer."""
         (value,) = self.numbers(name, 1)
-        if value != int(value) or value < least:
+        if not value.is_integer() or value < least:
             raise self.error(f"expected {name}, an integer of at least {least}, got {value:g}")
         return int(value)
 
@@ -190,7 +190,7 @@ def read_plant(path: Path | Traversable) -> Plant:
     tasks = []
     for index in range(file.integer("the number of tasks", 1)):
         _, duration, earliest, latest, power = file.numbers(f"task {index}: id duration earliest latest power", 5)
-        if any(value != int(value) for value in (duration, earliest, latest)):
+        if not all(value.is_integer() for value in (duration, earliest, latest)):
             raise file.error(f"task {index}: expected duration, earliest and latest as integers")
         usage = tuple(file.numbers(f"the usages of task {index}", resources))
         tasks.append(PlantTask(int(duration), int(earliest), int(latest), power, usage))

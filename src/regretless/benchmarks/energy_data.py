@@ -29,7 +29,7 @@ SYNTHETIC_FIRST_DAY = datetime.date(2011, 11, 1)
 
 PRICES = "prices2013.dat"
 MAX_DOWNLOAD_SECONDS = 600.0
-"""For each file."""
+"""Time limit for each file."""
 
 INSTANCES = {
     "load1": "770617778a56cf167d5ef389462e7ede95ac4a456eaa2cc6d3f68b60f62593d8",

@@ -73,6 +73,9 @@ class PricingBenchmark(Benchmark):
             raise SettingsError(
                 f"expected promotions ≤ levels, got {settings.promotions} promotions among {settings.levels} prices"
             )
+        if settings.lowest_price > settings.highest_price:
+            prices = f"{settings.lowest_price} and {settings.highest_price}"
+            raise SettingsError(f"expected lowest_price ≤ highest_price, got {prices}")
         rows, columns = settings.products * settings.levels, 2 * settings.features + 6 + settings.levels
         self.name, self.horizon, self.regret_on_mean = "pricing", 2000, settings.regret == "mean"
         self.settings = settings

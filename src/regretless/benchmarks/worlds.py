@@ -31,7 +31,7 @@ LOW_BASE, HIGH_BASE = 2.0, 6.0
 """Base costs are uniform between these."""
 
 DEGREES_OF_FREEDOM = 3
-"""Of Student's t noise."""
+"""Degrees of freedom of Student's t noise."""
 
 HUGE, CONSTANT = 1e6, 7.0
 """Scale of the huge odd column, and the value of the constant one."""
@@ -132,7 +132,8 @@ class WorldSpec(BenchmarkSpec):
     outliers, outlier_factor : float
         Share of the rounds whose costs are recorded multiplied by the factor; no regret is counted on that.
     drift : {"none", "abrupt", "slow", "seasons"}
-        Other coefficients from half of the rounds on, gradually, or in every other eighth of the rounds.
+        How coefficients change: abruptly after half of the rounds, slowly over all of them, or to other coefficients
+        and back in every second eighth of the rounds.
     contexts : {"normal", "coins"}
         Normal numbers, or ±1.
     odd_columns : bool, default False

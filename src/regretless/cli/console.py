@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from regretless.experiments.extension import Task
 
 LOG_SECONDS = 10.0
-"""Between two lines of progress where no bar can be drawn."""
+"""Seconds between two lines of progress where no bar can be drawn."""
 
 TRACEBACK = "REGRETLESS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""

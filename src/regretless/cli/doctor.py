@@ -115,9 +115,13 @@ def solver() -> Iterator[Finding]:
     try:
         import highspy
 
-        highspy.Highs()
+        from regretless.oracles import highs
+
+        highs.refuse_faulty(highspy.Highs().version())
     except ImportError as error:
         yield Finding(f"mixed-integer feasible sets: {error}; 'pip install --force-reinstall highspy' repairs them")
+    except RegretlessError as error:
+        yield Finding(f"mixed-integer feasible sets: {error}")
 
 
 def card(device: Device, platforms: list[str]) -> Iterator[Finding]:

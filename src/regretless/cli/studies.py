@@ -159,7 +159,7 @@ def status(
 
 
 def examine(store: "ResultStore", remove_old: bool) -> dict[str, Any]:
-    """Return the state of every campaign, and of what is left from other versions; delete the latter if asked to."""
+    """Return the state of every campaign, and of results of other versions; delete these if ``remove_old``."""
     from regretless.experiments.runner import code_version
 
     outdated = store.outdated()

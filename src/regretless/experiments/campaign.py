@@ -1,4 +1,4 @@
-"""A campaign: the tasks of some studies, computed once each, whoever else works on the same store.
+"""A campaign: the tasks of some studies, each computed once even if several processes use the same store.
 
 Its engine is this process, several local processes (loky, of joblib) or a Ray cluster. The process that starts them
 claims the tasks and stores their results; the others compute and need no shared folder.
@@ -39,13 +39,13 @@ from regretless.simulation.programs import no_progress
 from regretless.startup import Device, configure, usable_cores
 
 PATIENCE_SECONDS = 0.5
-"""Between looks at tasks that another process computes."""
+"""Seconds between looks at tasks that another process computes."""
 
 Z_LIMIT = 3.0
 """Standard errors beyond which an arm differs from its published value."""
 
 MAX_BATCH = 8
-"""Arms that are computed together, at most: so much work is lost at a kill."""
+"""Arms that are computed together, at most: a kill loses the work on all of them."""
 
 RETRIES = 5
 """How often a task of a cluster is started again after its worker or machine died."""
@@ -138,7 +138,7 @@ class Plan:
         """
 
     def campaign(self) -> Campaign:
-        """Return the campaign as it is left in a store."""
+        """Return the campaign in the form in which it is stored."""
         cells = (cell for study in self.studies for cell in study.cells())
         names = {address: f"{cell.label}: {label}" for cell in cells for label, address in cell.arms}
         names |= {task.address: task.name for task in (*self.tasks.values(), *self.second.values())}
@@ -193,7 +193,7 @@ def carry_out(
     listener : Listener, optional
         Receives the progress.
     largest_batch : int, default 8
-        Arms that are computed together at most; 1 times each of them alone.
+        Arms that are computed together at most; with 1 each arm is computed, and timed, alone.
 
     Returns
     -------
@@ -486,7 +486,7 @@ class RayCluster:
             references.append(remote.remote(_pickled(tasks), self.device, self.imports))
             try:
                 version, results = self.ray.get(references[-1])
-            except self.ray.exceptions.RayError as error:  # a full disk of a worker, say, is not ours
+            except self.ray.exceptions.RayError as error:  # such as a full disk of a worker
                 raise RegretlessError(f"{type(error).__name__}: {error}") from None
             if version != code_version():
                 raise RegretlessError(f"a worker runs regretless {version}, not {code_version()}: install one version")

@@ -207,7 +207,8 @@ class Experiment:
         >>> [arm.label for arm in experiment.arms]
         ['dfhpg, policy_lr 0.01, alpha.max 0.5', 'dfhpg, policy_lr 0.1, alpha.max 0.5']
         """
-        values = {name: tuple(points) for name, points in grid.items() if not isinstance(points, str)}
+        listed = [name for name in grid if isinstance(grid[name], Iterable) and not isinstance(grid[name], str)]
+        values = {name: tuple(grid[name]) for name in listed}
         if not grid or not all(values.get(name) for name in grid):
             raise SettingsError(
                 f"sweep: expected settings with their values, such as {{'policy_lr': (0.01, 0.1)}}, got {grid!r}"
@@ -244,6 +245,7 @@ def parse_experiment(values: Mapping[str, Any]) -> Experiment:
         raise SettingsError(f"expected arms to be tables, got {arms!r}")
     if arms:
         named = given.get("policies", ())
+        _check_type(named, Sequence, "expected policies next to arms to be a list of names")
         given["policies"] = (*((named,) if isinstance(named, str) else named), *map(_parse_arm, arms))
     return Experiment(**given)
 

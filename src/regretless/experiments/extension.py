@@ -1,7 +1,7 @@
 """What other packages add to experiments: studies, presets with published values, report sections and other tasks.
 
 A distribution registers them as entry points of the groups ``regretless.studies``, ``regretless.presets`` and
-``regretless.report``. They are imported when they are used; a broken one harms no one who does not need it.
+``regretless.report``. They are imported when they are used; a broken one affects only those who use it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -171,7 +171,7 @@ class PresetSource(Protocol):
         """
 
     def published(self, benchmark: str, feedback: str, policy: str) -> Published | None:
-        """Return the published value of a policy with its preset on the benchmark as it is; None without one.
+        """Return the published value of a policy with its preset on the unchanged benchmark; None without one.
 
         Parameters
         ----------
@@ -194,8 +194,8 @@ REPORT: Registry[Any] = Registry("part of the report", "report", {}, (), "see re
 """Parts that other packages add to the report by name. Entry points ``regretless.report``."""
 
 STUDIES_HINT = (
-    "the studies of the paper are a package of their own: pip install regretless-dfhpg "
-    "(in this repository: pip install ./papers/dfhpg)"
+    "the studies of the paper are in a separate package: pip install regretless-dfhpg (in this repository: "
+    "pip install ./papers/dfhpg)"
 )
 
 

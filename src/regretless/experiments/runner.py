@@ -40,7 +40,7 @@ from regretless.spec import Spec, merge_names
 
 SCALING = "scaling"
 WORLD = "benchmark."
-"""How the settings of a benchmark begin."""
+"""Prefix of the settings of a benchmark."""
 
 DATA_DIR = "data_dir"
 """The setting of a benchmark that says where its data are stored, which does not change a result."""
@@ -69,11 +69,11 @@ class Run:
     tuned : bool
         Whether a tuned preset is used.
     standard : bool
-        Whether this is the benchmark as it is and the policy with its tuned preset, which published values are about.
+        Whether the benchmark is unchanged and the policy has its tuned preset, so that published values apply.
     notices : tuple of str
         What the user should know.
     where : str
-        The experiment without its arms, for people.
+        A description of the experiment without its arms.
     """
 
     label: str
@@ -97,7 +97,7 @@ class Run:
 
     @property
     def world(self) -> tuple[Any, ...]:
-        """What runs on the same benchmark have in common; an object is the same as itself only."""
+        """A key that is equal for runs on the same benchmark; a benchmark object equals only itself."""
         spec = self.benchmark
         return (spec.registered_name, canonical(spec.names())) if isinstance(spec, BenchmarkSpec) else (id(spec),)
 
@@ -108,7 +108,7 @@ class Run:
 
     @property
     def stream(self) -> tuple[Any, ...]:
-        """What runs have in common that meet the same contexts and costs."""
+        """A key that is equal for runs with the same contexts and costs."""
         return *self.world, *self.conditions.values()
 
     def build_policy(self, benchmark: Benchmark) -> Policy:
@@ -156,13 +156,13 @@ class Run:
 
     @functools.cached_property
     def modules(self) -> tuple[str, ...]:
-        """The packages of other people that take part."""
+        """The packages outside the library whose code the result depends on."""
         parts = _parts_within([self.parts, self.policy, self.benchmark])
         return tuple(sorted({package for part in parts if (package := _package_of(part)) is not None}))
 
     @functools.cached_property
     def address(self) -> str:
-        """Under which the result is stored."""
+        """The address under which the result is stored."""
         return address_of(self.configuration, self.modules)
 
     def compute(self, progress: Progress) -> Result:
@@ -264,7 +264,7 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
     preset, tuned = _find_preset(experiment, arm, benchmark, model)
     asked = _asked(spec, arm, experiment)
     values = {name: value for name, value in preset.values.items() if name != SCALING and _has_field(spec, name)}
-    unscaled = tuned and bool(values)  # tuned presets were tuned without
+    unscaled = tuned and bool(values)  # presets were tuned without scaling
     scaling = _parse_flag(changes.get(SCALING, preset.values.get(SCALING, not unscaled)))
     notices: tuple[str, ...] = ()
     degree = getattr(benchmark, "degree", None)
@@ -313,7 +313,7 @@ def _parse_policy(
 def _resolve_benchmark(
     experiment: Experiment, arm: Arm, changes: Mapping[str, Any]
 ) -> tuple[BenchmarkSpec | Benchmark, bool]:
-    """Return the benchmark of an arm, and whether it is a benchmark of the library as it is."""
+    """Return the benchmark of an arm, and whether it is an unchanged benchmark of the library."""
     benchmark = arm.benchmark or experiment.benchmark
     settings = {name.removeprefix(WORLD): value for name, value in changes.items() if name.startswith(WORLD)}
     if isinstance(benchmark, Benchmark):
@@ -416,7 +416,7 @@ def data_notices(benchmark: Benchmark) -> tuple[str, ...]:
     if benchmark.data != "synthetic":
         return ()
     return (
-        "no real data found: playing on synthetic data, which no published value is about; "
+        "no real data found: playing on synthetic data, to which no published value applies; "
         f"'regretless data fetch {benchmark.name}' downloads it, --data-dir or REGRETLESS_DATA names a folder",
     )
 
@@ -443,11 +443,10 @@ def run(
     recording : Recording
         What is kept in addition to the regret; not together with ``store``.
     monitor : Monitor
-        Callbacks. Where arms have worlds of their own, these are played one after another and the callback receives
-        each.
+        Callbacks. Arms on different worlds are played one after another, and the callback receives each.
     save : path, optional
-        A file that the run is kept in, to continue after a kill; further ones for further worlds get a number. Not
-        together with ``store``.
+        A file in which the run is kept, so that it can continue after a kill; the files of further worlds end in a
+        number. Not together with ``store``.
 
     Returns
     -------
@@ -508,8 +507,8 @@ def play(
 ) -> list[Result]:
     """Return the results of runs, in their order; ``seconds`` are the share of the runs that were played together.
 
-    Numbers of a run do not depend on the others: every policy runs in a program of its own, with as many replications
-    together as would run if it were alone.
+    Numbers of a run do not depend on the others: every policy runs in a separate program, with as many replications
+    together as if it were alone.
     """
     make_room()
     groups: dict[Any, list[int]] = {}

@@ -72,7 +72,7 @@ class Campaign:
     studies : tuple of Study
         Their cells have addresses and no work.
     names : dict of str to str
-        What is stored under each address, for people.
+        A readable name of the result under each address.
     imports : tuple of str
         Modules that were imported for it.
     """
@@ -405,7 +405,7 @@ _CAMPAIGN: TypeAdapter[Campaign] = TypeAdapter(Campaign)
 def _read_form(path: Path, form: "TypeAdapter[Any]") -> Any:
     """Return what a JSON file of this form holds; None if it is not there, cannot be read or has another form.
 
-    Half a character, as in a path that is not UTF-8, is read as a question mark.
+    A lone surrogate, as in a path that is not UTF-8, is read as a question mark.
     """
     try:
         text = json.dumps(json.loads(path.read_text(encoding="utf-8")), ensure_ascii=False)

@@ -51,7 +51,7 @@ class Scale(NamedTuple):
     horizon: int | None = None
 
     def seeds_or(self, count: int) -> range:
-        """Return the seeds to use, ``count`` of them unless the scale has a number of its own.
+        """Return the seeds to use, ``count`` of them unless the scale sets the number.
 
         Parameters
         ----------

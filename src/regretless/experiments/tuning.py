@@ -54,10 +54,10 @@ RANDOM_BLOCK, ADAPTIVE_BLOCK = 256, 16
 
 SCREEN_SEEDS = 3
 PATIENCE_SECONDS = 1.0
-"""Between looks at trials of other workers."""
+"""Seconds between looks at trials of other workers."""
 
 CLAIM = ".worker-"
-"""Before the name of a worker, in the name of its claim next to a storage."""
+"""What the name of a claim has between the name of the storage and that of the worker."""
 
 LOST_SECONDS = 3600.0
 """After this time a running trial counts as lost in a storage that has no file of this machine."""
@@ -228,7 +228,7 @@ class _Search:
             raise SettingsError("tune: expected an experiment with one policy, by name")
         for used in experiment.seed_list:
             if any(used in reported for reported in REPORTED_SEEDS):
-                raise SettingsError(f"validation seeds overlap the reported runs', which use {used}: choose others")
+                raise SettingsError(f"validation seeds overlap the reported runs, which use seed {used}: choose others")
         self.experiment, self.seed, self.policy = experiment, seed, experiment.arms[0].policy
         (self.run,) = resolve(experiment)
         self.benchmark = self.run.parts[1]
@@ -537,7 +537,7 @@ class _Trials:
         except Exception as error:
             cause = error.__cause__ or error
             message = f"cannot use the storage {self.storage}: {(str(cause) or type(cause).__name__).splitlines()[0]}"
-            if type(cause).__name__ == "OperationalError":  # SQLite's name for what is not the fault of the file
+            if type(cause).__name__ == "OperationalError":  # of SQLite, such as a full disk: the file itself is sound
                 raise WriteError(f"{message}; finished trials are kept") from None
             raise SettingsError(message) from None
 

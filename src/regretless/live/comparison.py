@@ -73,7 +73,7 @@ class MeanCost(NamedTuple):
     rounds : int
         Rounds decided by the learner, over which the mean is taken.
     all_rounds : int
-        Rounds of the same period, whoever decided.
+        All rounds of the same period.
     """
 
     mean: float
@@ -98,7 +98,7 @@ class CostComparison(NamedTuple):
     rounds : int
         Rounds decided by the learner, which are compared.
     all_rounds : int
-        Rounds of the same period, whoever decided.
+        All rounds of the same period.
     estimated : bool
         Whether a model estimated what the others would have cost; False if it was observed.
     """

@@ -113,7 +113,7 @@ class Engine:
             shared = jax.tree.map(_without_solver, running, is_leaf=lambda node: isinstance(node, Oracle))
             self.policy_numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
-        # without their tree, which would be taken apart in every call
+        # a flat list: a tree would be flattened in every call
         self.numbers, structure = jax.tree.flatten(self.policy_numbers)
         self.static = StaticPolicy.of(static, structure)
 
@@ -134,7 +134,7 @@ class Engine:
     def draft(
         self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
     ) -> list[Decision]:
-        """Return what the policy proposes, by the mean unless ``explore``; ``solve`` makes decisions of it."""
+        """Return the policy's proposals, by the mean unless ``explore``; ``solve`` turns them into decisions."""
         proposal: Any = self._run_draft(state, ids, contexts, instances, explore)
         if not np.all(np.isfinite(proposal.cost_sample)):
             raise SettingsError(
@@ -335,8 +335,8 @@ class Engine:
         if cost @ best > cost @ worst + 1e-6 * np.sum(np.abs(cost)):
             raise SettingsError(
                 f"oracle: expected a solver that minimises, got a decision of cost {cost @ best:.4g} where "
-                f"{cost @ worst:.4g} "
-                "is possible; a solver that maximises gets the negative costs (rewards are sense='max' of the Problem)"
+                f"{cost @ worst:.4g} is possible; a solver that maximises gets the negative costs (rewards are "
+                "sense='max' of the Problem)"
             )
 
     def _learn_arguments(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ LOGGED = "logged"
 """Label of the decisions of the history itself."""
 
 Candidate = str | PolicySpec | Policy | Learner | Callable[..., Any]
-"""A policy, which learns from earlier rounds; a learner as it is; or a function of the context."""
+"""A policy, which learns from earlier rounds; a learner, which does not learn; or a function of the context."""
 
 Method = Literal["logged", "seen", "doubly_robust", "matching"]
 
@@ -195,9 +195,9 @@ def evaluate(
     Parameters
     ----------
     candidates : candidate, list of candidates, or mapping of labels to candidates
-        A policy (a specification or its name, which need ``oracle``, or a built policy), which learns from the rounds
-        before those that it is judged by and decides greedily; a Learner as it is now; or a function of the context
-        (and of the instance, if there are instances) that returns a decision.
+        A policy (a built one; or, with ``oracle``, a specification or its name) learns from the rounds before those
+        that it is judged by, and decides greedily. A Learner decides by what it knows now. A function of the context
+        (and of the instance, if there are instances) returns a decision.
     history : History
         Logged rounds with known costs.
     oracle : Oracle, optional
@@ -295,7 +295,7 @@ class _Judge:
 
 
 def _paid(history: History, w: np.ndarray) -> np.ndarray:
-    """Return what decisions cost in each round by the single costs, NaN where one that they need is not known."""
+    """Return the cost of decisions in each round from single costs, NaN where a cost that it needs is not known."""
     if history.costs is None:
         return np.full(len(w), np.nan)
     return np.asarray(np.sum(np.where(w != 0, history.costs * w, 0.0), axis=1))

@@ -182,7 +182,7 @@ class RawFeedback(NamedTuple):
     values: Sequence[float] | None = None
 
     def form(self) -> str:
-        """Return the form that contains most."""
+        """Return the form that was given; the total may be given next to another form."""
         forms = [name for name in ("components", "costs", "linear", "values") if getattr(self, name) is not None]
         if len(forms) > 1 or (not forms and self.total is None):
             raise FeedbackError(
@@ -442,4 +442,4 @@ def _recover_linkage(matrix: np.ndarray, w: np.ndarray) -> np.ndarray | None:
 
 def _require_at_most(rows: int, most: int) -> None:
     if rows > most:
-        raise FeedbackError(f"feedback: expected at most {most} rows, got {rows}; raise the measurement's number")
+        raise FeedbackError(f"feedback: expected at most {most} rows, got {rows}; raise the limit of ReportedRows")

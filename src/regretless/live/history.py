@@ -1,4 +1,4 @@
-"""Rounds that were decided before, by anyone: contexts, decisions, and what was observed of their cost."""
+"""Past rounds of any decision maker: contexts, decisions, and what was observed of their cost."""
 
 import dataclasses
 import difflib
@@ -51,17 +51,17 @@ class HistoryRound(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class History:
-    """Immutable table of rounds, whoever decided them.
+    """Immutable table of past rounds of any decision maker.
 
     Parameters
     ----------
     contexts : array of shape ``[n, p]`` or ``[n, d, p]``
-        What was known before deciding. With ``columns``, a DataFrame or dictionaries by name, or the array that these
-        are encoded to.
+        What was known before deciding. With ``columns``, a DataFrame or dictionaries by name, or an array of encoded
+        columns.
     decisions : array of shape ``[n, d]``
         What was decided.
     totals : array of shape ``[n]``, optional
-        Total cost of each round, NaN if not known. So are the following.
+        Total cost of each round. NaN means not known, here and in the following parts.
     costs : array of shape ``[n, d]``, optional
         Costs of single coordinates.
     values : array of shape ``[n, m]``, optional

@@ -51,7 +51,7 @@ _Result = TypeVar("_Result")
 def exclusive(
     method: Callable[Concatenate["Learner", _Arguments], _Result],
 ) -> Callable[Concatenate["Learner", _Arguments], _Result]:
-    """Let one call at a time run a method, after an interrupted call before it was completed or undone."""
+    """Run a method while no other call runs; first complete or undo a call that an interrupt cut short."""
 
     @functools.wraps(method)
     def call(learner: "Learner", *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
@@ -160,7 +160,7 @@ class Learner:
         return Engine(problem, policy, budget=None if rollout is None else rollout.budget, seed=seed)
 
     def _publish(self, state: LearnerState) -> None:
-        """Replace the state, at once."""
+        """Replace the state by one assignment."""
         self._state = state
 
     @property
@@ -348,7 +348,7 @@ class Learner:
         """Return decisions of the learner where the guard allows it, of the incumbent elsewhere and in shadow mode."""
         shadow = self._state.mode == "shadow"
         replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
-        # What the learner would have done is solved where that is free, or all that is asked for.
+        # Proposals that are not played are solved only in shadow mode, or by an oracle in pure JAX.
         wanted = [place for place, by in enumerate(replaced) if shadow or not engine.oracle.on_host or not by]
         solved: dict[int, MadeDecision] = {}
         try:
@@ -770,7 +770,7 @@ class Learner:
 
     @exclusive
     def pause(self) -> None:
-        """Give every decision to the incumbent, from the next one on; their feedback is learned all the same."""
+        """Give every decision to the incumbent, from the next one on; their feedback is still learned."""
         self._set_paused(True)
 
     @exclusive
@@ -1088,8 +1088,8 @@ def _require_finite(name: str, info: dict[str, float]) -> dict[str, float]:
     """Return the diagnostics of a step whose state is finite; a total that is not known is NaN in them."""
     if not info["finite"]:
         raise FeedbackError(
-            f"{name}: learning from this feedback would make the state infinite, so it was left out; a learning rate "
-            "is too large or the numbers are (scaling helps)"
+            f"{name}: learning from this feedback would give numbers that are not finite, so nothing was learned; "
+            "lower the learning rate, or scale contexts and costs"
         )
     return info if info["complete"] else {**info, "residual": np.nan, "total": np.nan}
 

@@ -32,7 +32,7 @@ Mode = Literal["act", "shadow"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rollout:
-    """Roll a learner out next to an incumbent: whoever or whatever decides today.
+    """Roll a learner out next to an incumbent: the person, rule or program that decides today.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Rollout:
         The share, above 0 and below 1, by which the total cost may exceed the incumbent's, with 95 % confidence at all
         times. The learner decides only while that is certain.
     mode : {"act", "shadow"}, default "act"
-        In the ``"shadow"`` the incumbent always decides, and ``Choice.proposed`` is what the learner would have done.
+        With ``"shadow"`` the incumbent always decides, and ``Choice.proposed`` is what the learner would have done.
 
     Examples
     --------
@@ -240,8 +240,8 @@ def parse_policy(policy: Any, rollout: Rollout | None) -> PolicySpec | Policy:
         return policy
     if not isinstance(policy, str | PolicySpec):
         raise SettingsError(
-            f"learner: expected policy to be a specification such as rg.policies.Adaptive(), its name or a policy, got "
-            f"{short_repr(policy)}"
+            "learner: expected policy to be a specification such as rg.policies.Adaptive(), its name or a policy, "
+            f"got {short_repr(policy)}"
         )
     spec: PolicySpec = PolicySpec.coerce(policy)
     return spec
@@ -327,7 +327,7 @@ def restore_rollout(stored: Mapping[str, Any] | None, given: Rollout | None) -> 
 
 
 def describe_problem(problem: Problem) -> dict[str, Any]:
-    """Return a problem as JSON data, without the form of its instances; a measurement of one's own only by its type."""
+    """Return a problem as JSON data, without the form of its instances; a measurement of the user only by its type."""
     rule = problem.feedback
     feedback: Any = {"object": f"{type(rule).__module__}.{type(rule).__qualname__}"}
     if rule.max_rows is not None:

@@ -15,7 +15,7 @@ MAX_CARD_TEXT = 300
 By = Literal["learner", "incumbent", "person"]
 
 
-@dataclasses.dataclass(eq=False, repr=False)  # not frozen: three times as fast to make, which batches feel
+@dataclasses.dataclass(eq=False, repr=False)  # not frozen: that takes three times as long
 class Choice:
     """A decision, with the id that its feedback is reported with.
 

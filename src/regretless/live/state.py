@@ -78,9 +78,7 @@ class LearnerState:
     policy: Any = None  # the policy's state, None until it is needed
     waiting: dict[int, Decision] = dataclasses.field(default_factory=dict)
     times: dict[int, float] = dataclasses.field(default_factory=dict)  # when they were made, if age in seconds matters
-    pieces: dict[int, np.ndarray] = dataclasses.field(
-        default_factory=dict
-    )  # rows that have come so far, NaN for others
+    pieces: dict[int, np.ndarray] = dataclasses.field(default_factory=dict)  # rows so far, NaN for the others
     learned: dict[int, LearnedDecision] = dataclasses.field(default_factory=dict)
     keyed: dict[int, MadeDecision] = dataclasses.field(default_factory=dict)
     key_ids: dict[str, int] = dataclasses.field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 Every call that changes a learner is one row of ``records``, committed before the call returns; ``snapshots`` holds
 whole states now and then, so that opening needs the last of them and the records after it. SQLite (WAL) makes a commit
-atomic and durable and lets other processes read meanwhile. The rest is done here: a checksum that continues from row to
+atomic and durable while other processes read. The rest is done here: a checksum that continues from row to
 row, ownership by one writer, and noticing that the file was removed or replaced. Nothing in the file is a pickle.
 """
 
@@ -317,7 +317,7 @@ class RecordStore:
             raise
 
     def _lock_owner_file(self, take_over: bool) -> int:
-        """Lock the side file that says who owns the store; return the number of records that it knows of."""
+        """Lock the side file that says who owns the store; return the number of records that it notes."""
         path = self._owner_path
         while True:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

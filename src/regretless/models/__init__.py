@@ -72,7 +72,7 @@ __getattr__, __dir__ = lazy_exports(
 
 
 def is_generative(name: str) -> bool:
-    """Return whether a model is known by its samples; the others are around a point prediction.
+    """Return whether a model of this name is generative; the other models add noise to a point prediction.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ class GenerativeModel(Model):
         """
 
     def draw_loss(self, key: Key) -> Any:
-        """Draw what the loss is random in; None for a loss that is not random.
+        """Draw the random numbers of the loss; None for a loss without any.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ def single(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), tree)
 
 
-def alike(params: Params, array: Array) -> Array:
+def cast(params: Params, array: Array) -> Array:
     """Return an array in the precision of the parameters."""
     return array.astype(jax.tree.leaves(params)[0].dtype)
 
@@ -308,10 +308,10 @@ def with_pullback(
     sampler: Callable[[Params, Context, Array], Array], params: Params, context: Context, noise: Float[Array, "k d"]
 ) -> tuple[Float[Array, "k d"], Pullback]:
     """Return ``sampler(θ, x, noise)`` in the precision of the parameters, and the pullback of its cotangents to θ."""
-    x, z = alike(params, context), alike(params, noise)
+    x, z = cast(params, context), cast(params, noise)
     costs, pullback = jax.vjp(lambda theta: sampler(theta, x, z), params)
     return costs, Partial(_pull_back, pullback, params)
 
 
 def _pull_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:
-    return pullback(alike(params, cotangents))[0]
+    return pullback(cast(params, cotangents))[0]

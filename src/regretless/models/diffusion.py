@@ -17,7 +17,7 @@ from pydantic import Field
 
 from regretless import draws
 from regretless.models import networks
-from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single, with_pullback
+from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, cast, single, with_pullback
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
@@ -119,7 +119,7 @@ class DiffusionModel(GenerativeModel):
         )
 
     def sample(self, params: Denoiser, context: Context, noise: Cost) -> Cost:
-        costs = self._denoise(params, alike(params, context), alike(params, noise)[None])
+        costs = self._denoise(params, cast(params, context), cast(params, noise)[None])
         return costs[0].astype(jnp.result_type(float))
 
     def scenarios(
@@ -135,7 +135,7 @@ class DiffusionModel(GenerativeModel):
 
     def regulariser_gradient(self, params: Denoiser, context: Context, cost: Cost, key: Key) -> Params:
         first = 0 if self.weights == "root" else jnp.asarray(self.weighted, jnp.int32)
-        table = alike(params, jnp.asarray(getattr(schedule(self.train_steps), self.weights)))
+        table = cast(params, jnp.asarray(getattr(schedule(self.train_steps), self.weights)))
         weights = jnp.where(jnp.asarray(self.weighted) > 0, table, jnp.ones_like(table))
         return jax.grad(self.weighted_loss)(params, context, cost, self.draw_times(key, first), weights)
 
@@ -151,13 +151,13 @@ class DiffusionModel(GenerativeModel):
         """Mean over the draws of ``weight_t ‖ε − ε̂‖²``, with one weight per time."""
         times, noise = drawn
         table = schedule(self.train_steps)
-        x, noise = jnp.atleast_2d(alike(params, context)), alike(params, noise).reshape(-1, *self.shape)
+        x, noise = jnp.atleast_2d(cast(params, context)), cast(params, noise).reshape(-1, *self.shape)
         kept, root, weight = (
-            alike(params, jnp.asarray(values))[times][:, None, None]
+            cast(params, jnp.asarray(values))[times][:, None, None]
             for values in (np.sqrt(table.kept), table.root, weights)
         )
-        noisy = kept * alike(params, cost).reshape(self.shape) + root * noise
-        clock = networks.product(alike(params, jnp.asarray(table.embedding))[times], params.time)
+        noisy = kept * cast(params, cost).reshape(self.shape) + root * noise
+        clock = networks.product(cast(params, jnp.asarray(table.embedding))[times], params.time)
         hidden = jax.nn.silu(networks.product(noisy, params.noisy) + clock[:, None, :] + params.given(x))
         error = networks.product(hidden, params.out.weight) + params.out.bias - noise
         return jnp.sum(weight * jnp.square(error)) / (LOSS_DRAWS * self.shape[0])
@@ -166,7 +166,7 @@ class DiffusionModel(GenerativeModel):
         """Return ``keep``, ``add`` and the time's part of the hidden layer for each step of sampling."""
         steps = path(self.train_steps, self.sample_steps, self.sampler)
         embedding = schedule(self.train_steps).embedding[steps.times]
-        keep, add, embedding = (alike(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
+        keep, add, embedding = (cast(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
         return keep, add, networks.product(embedding, params.time)
 
     def _denoise(self, params: Denoiser, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
@@ -211,8 +211,8 @@ class Diffusion(GenerativeModelSpec):
     sample_steps : int, default 50
         Steps of sampling.
     weights : {"root", "elbo"}, default "root"
-        Of the loss: ``√(1 − ᾱ_t)``, or ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``, which has no value at ``t = 0``, so
-        that this time is never drawn.
+        Weights of the loss: ``√(1 − ᾱ_t)``, or ``(1 − ᾱ_t) / (2 β_t (1 − ᾱ_{t−1}) ᾱ_t)``. The latter are not defined
+        at ``t = 0``, which is then never drawn.
     regulariser : {"weighted", "unweighted"}, default "weighted"
         ``g^reg`` with these weights, or without weights as the paper writes.
     sampler : {"ddim", "ddpm"}, default "ddim"

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from regretless.errors import SettingsError
 from regretless.models import networks
-from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, alike, single, with_pullback
+from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, cast, single, with_pullback
 from regretless.types import Context, Cost, Key
 
 LAYERS = 2
@@ -139,7 +139,7 @@ class FlowModel(GenerativeModel):
         return self.transform.init(key)
 
     def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
-        costs = self.transform.forward(params, alike(params, context), alike(params, noise)[None])
+        costs = self.transform.forward(params, cast(params, context), cast(params, noise)[None])
         return costs[0].astype(jnp.result_type(float))
 
     def scenarios(
@@ -148,7 +148,7 @@ class FlowModel(GenerativeModel):
         return with_pullback(self.transform.forward, params, context, noise)
 
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""]:
-        z, log_volume = self.transform.inverse(params, alike(params, context), alike(params, cost))
+        z, log_volume = self.transform.inverse(params, cast(params, context), cast(params, cost))
         return -0.5 * jnp.sum(jnp.square(z)) - 0.5 * self.dim * math.log(2.0 * math.pi) - log_volume
 
     def loss(self, params: Params, context: Context, cost: Cost, drawn: Any = None) -> Float[Array, ""]:

@@ -32,7 +32,7 @@ class Nuisance(eqx.Module):
     context_shape : tuple of int
         ``(p,)``, or ``(d, p)`` for a row per coordinate.
     support : int or None
-        A promise: the loss depends on no more coordinates than this.
+        The loss depends on at most this many coordinates; None: on any number.
     """
 
     lr: Float[Array, ""]
@@ -232,15 +232,15 @@ class MLPNuisance(NuisanceSpec, RateSpec):
     Parameters
     ----------
     precision : {"single", "double"}, default "single"
-        Of the network.
+        Floating-point precision of the network.
     width : int, default 256
         Units of each hidden layer.
     clip : float, default 10.0
         Largest norm of a gradient.
     optimiser : {"adam", "sgd"}, default "adam"
-        The published runs', or the paper's plain step.
+        Adam as in the published runs, or the paper's plain step.
     loss : {"half_mean", "sum"}, default "half_mean"
-        Of a round: half the mean of squared errors over the rows seen, or the sum that the paper writes.
+        Loss of a round: half the mean of squared errors over the rows seen, or the sum that the paper writes.
     """
 
     precision: Literal["single", "double"] = "single"

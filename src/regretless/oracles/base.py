@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
-from regretless.errors import OracleError, SettingsError
+from regretless.errors import OracleError, SettingsError, short_repr
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 INFEASIBLE, OUT_OF_TIME, NOT_FINITE, BROKEN = range(SOLVED + 1, SOLVED + 5)
@@ -98,6 +98,13 @@ def check_numbers(name: str, given: Any, shape: tuple[int, ...] | None = None) -
     return array
 
 
+def check_integer(name: str, given: Any) -> int:
+    """Return an integer; refuse booleans and floating-point numbers, even whole ones."""
+    if isinstance(given, bool | np.bool) or not isinstance(given, int | np.integer):
+        raise SettingsError(f"{name}: expected an integer, got {short_repr(given)}")
+    return int(given)
+
+
 def check_rows(name: str, given: Any, dim: int) -> np.ndarray:
     """Return a batch of vectors ``[b, dim]`` in float64."""
     array = check_numbers(name, given)
@@ -107,7 +114,7 @@ def check_rows(name: str, given: Any, dim: int) -> np.ndarray:
 
 
 def check_finite(name: str, given: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return ``numbers`` without NaN and infinity; floating-point numbers in float64."""
+    """Return a new array as ``check_numbers`` does, floating-point numbers in float64; refuse NaN and infinity."""
     array = check_numbers(name, given, shape)
     if array.dtype.kind != "f":
         return array

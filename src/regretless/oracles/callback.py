@@ -32,7 +32,7 @@ class TimeLimitError(Exception):
 
 
 def call_with_limit(seconds: float, fn: Callable[..., Any], *arguments: Any) -> Any:
-    """Call ``fn(*arguments)`` in a thread of its own and return its result.
+    """Call ``fn(*arguments)`` in a new thread and return its result.
 
     Python cannot stop a thread: one that is out of time continues in the background until its call returns, and ends
     with the process at the latest.
@@ -83,8 +83,8 @@ class ExternalOracle(Oracle):
     contains : callable, optional
         Return whether a decision is feasible; without it every decision counts as feasible.
     time_limit : float, optional
-        Seconds for one call. Calls are then made in a thread of their own; one that is out of time is left to its
-        thread, because Python cannot stop it, and continues in the background.
+        Seconds for one call. Each call is then made in a new thread; Python cannot stop a thread, so a call that is
+        out of time continues in the background.
 
     Examples
     --------

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless.errors import SettingsError
@@ -45,9 +46,9 @@ class AssignmentOracle(MaskedOracle):
     n: int = eqx.field(static=True)
 
     def __init__(self, n: int):
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise SettingsError(f"assignment: expected a positive number of rows, got {n!r}")
-        self.n, self.dim = n, n * n
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise SettingsError(f"assignment: expected a positive number of rows, an integer, got {n!r}")
+        self.n, self.dim = int(n), int(n) ** 2
 
     @property
     def support(self) -> int:

@@ -136,7 +136,7 @@ class MilpOracle(Oracle):
             return None
         if not isinstance(given, dict) or not set(given) <= set(INSTANCE_KEYS):
             got = list(given) if isinstance(given, dict) else type(given).__name__
-            raise SettingsError(f"milp: expected an {name} to be a dictionary with keys of {INSTANCE_KEYS}, got {got}")
+            raise SettingsError(f"milp: {name}: expected a dictionary with keys of {INSTANCE_KEYS}, got {got}")
         program = self.solver.program
         sizes = {"b_ub": len(program.b_ub), "b_eq": len(program.b_eq)}
         parts = {} if lead else self.example_instance()

@@ -145,13 +145,15 @@ def task_problem(task: PlantTask, slots: int, capacities: tuple[tuple[float, ...
 
 
 def check_plant(plant: Plant) -> None:
-    """Refuse a plant without a schedule, as far as one task alone shows it."""
+    """Refuse a plant with a task that can never be scheduled, even alone, or with parts that do not fit together."""
     if plant.slot_minutes < 1 or MINUTES_PER_DAY % plant.slot_minutes:
         raise SettingsError(f"plant: expected slots that divide a day of 1440 minutes, got {plant.slot_minutes}")
     if not plant.tasks or not plant.capacities:
         raise SettingsError("plant: expected at least one task and one machine")
-    if len({len(part) for part in (*plant.capacities, *plant.column("usage"))}) != 1:
+    if len({len(part) for part in (*plant.capacities, *(task.usage for task in plant.tasks))}) != 1:
         raise SettingsError("plant: expected as many usages of each task as capacities of each machine")
+    if not all(number >= 0 for capacity in plant.capacities for number in capacity):
+        raise SettingsError(f"plant: expected capacities of at least 0, got {[list(c) for c in plant.capacities]}")
     for index, task in enumerate(plant.tasks):
         reason = task_problem(task, plant.slots, plant.capacities)
         if reason:
@@ -251,8 +253,8 @@ def _solve_in_jax(oracle: SchedulingOracle, costs: Float[Array, "b d"]) -> Solut
 def cheapest_starts(plant: Plant, costs: Float[Array, "b d"]) -> Int[Array, "b n"]:
     """Return the start of lowest cost for each task alone: ``argmin over s of Σ of c from s to s + duration``.
 
-    Prefix sums are added in the order of time, so that ties are broken as in any plain implementation: by the earliest
-    start, as far as they are ties after rounding.
+    Prefix sums are added in the order of time, so that ties after rounding are those of a plain implementation; the
+    earliest start wins.
     """
     add = lambda total, price: (total + price, total + price)  # noqa: E731
     _, sums = jax.lax.scan(add, jnp.zeros_like(costs[:, 0]), costs.T)
@@ -349,7 +351,7 @@ def assignable(plant: Plant, tasks: Sequence[int], runs: np.ndarray) -> bool | N
 
 
 def overfull_sets(plant: Plant) -> list[tuple[int, ...]]:
-    """Return minimal sets of tasks that can never run at the same time, as far as few enough sets must be examined."""
+    """Return minimal sets of tasks that can never run at the same time; at most ``MAX_TASK_SETS`` sets are examined."""
     tasks = range(len(plant.tasks))
     earliest, latest = plant.column("earliest"), plant.column("latest")
     at_once = np.ones((len(plant.tasks), 1), bool)
@@ -464,7 +466,7 @@ def _choices(plant: Plant) -> tuple[np.ndarray, np.ndarray]:
 def _make_model(
     plant: Plant, choices: np.ndarray, running: np.ndarray, rows: np.ndarray, room: np.ndarray
 ) -> ScheduleModel:
-    """Return the program with one choice per task, and ``rows x ≤ room`` as far as it can bind."""
+    """Return the program with one choice per task, and those of the rows ``rows x ≤ room`` that can bind."""
     from regretless.oracles import highs  # loads the solver: not before it is needed
 
     task, size = choices[:, 0], len(choices)

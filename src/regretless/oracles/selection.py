@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import INFEASIBLE, MaskedOracle, TraceableOracle, check_finite
+from regretless.oracles.base import INFEASIBLE, MaskedOracle, TraceableOracle, check_finite, check_integer
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 PAIRWISE_LIMIT = 64
@@ -60,6 +60,7 @@ class TopKOracle(MaskedOracle):
     k: int = eqx.field(static=True)
 
     def __init__(self, dim: int, k: int):
+        dim, k = check_integer("top-k: dim", dim), check_integer("top-k: k", k)
         if not 1 <= k <= dim:
             raise SettingsError(f"top-k: expected 1 ≤ k ≤ number of items, got k = {k} with {dim} items")
         self.dim, self.k = dim, k
@@ -104,6 +105,8 @@ class PricingOracle(TraceableOracle):
     budget: int = eqx.field(static=True)
 
     def __init__(self, products: int, levels: int, promotions: int, budget: int):
+        given = {"products": products, "levels": levels, "promotions": promotions, "budget": budget}
+        products, levels, promotions, budget = (check_integer(f"pricing: {name}", n) for name, n in given.items())
         if products < 1 or levels < 1 or not 0 <= promotions <= levels:
             raise SettingsError(
                 "pricing: expected at least one product and one level, and 0 ≤ promotions ≤ levels; "

@@ -62,7 +62,7 @@ class Policy(eqx.Module):
 
     @abc.abstractmethod
     def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
-        """Return the cost vector whose solution is to be played.
+        """Return the cost vector whose solution will be played.
 
         Parameters
         ----------

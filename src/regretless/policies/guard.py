@@ -1,20 +1,19 @@
-"""A guard around a policy: it costs at most a stated share more than an incumbent, who decides where that is uncertain.
+"""A guard around a policy: the policy costs at most a stated share more than an incumbent.
 
 The policy decides only while the total cost so far is, with the stated confidence, at most ``1 + budget`` times what
-the incumbent would have paid; what was overspent is recovered in rounds of the incumbent, from whose outcomes the
-policy learns. The less of the budget is left, the nearer the policy keeps to what it expects to be best: it exploits
-before it explores. Costs that are rewards count by their size: at most this share less. Rounds whose total never
-becomes known are taken to be like the others.
+the incumbent would have paid; otherwise the incumbent decides. Overspending is recovered in rounds of the incumbent,
+and the policy learns from their outcomes. The less of the budget is left, the closer the policy stays to what it
+expects to be best: exploration is reduced first. For rewards the budget limits the loss: at most this share less.
+Rounds whose total never becomes known are assumed to be like the others.
 
-In a round that the policy may have, the incumbent decides all the same with some probability ``p``. Its outcomes,
-weighted by ``1/p``, estimate what it would have paid in all such rounds, whatever drifts and whatever is wrong with
-the forecast: with its cost ``b = m + r``, forecast and error, the excess ``Σ (y − b)`` over the policy's rounds is
-estimated by
+In a round in which the policy may decide, the incumbent still decides with some probability ``p``. Its outcomes,
+weighted by ``1/p``, estimate what it would have paid in all such rounds, even if costs drift or the forecast is wrong:
+with its cost ``b = m + r``, forecast and error, the excess ``Σ (y − b)`` over the policy's rounds is estimated by
 
     ``Σ over the policy's rounds of (y − m)  −  Σ over the incumbent's of r · (1 − p) / p``,
 
-which is unbiased and has a variance of ``r² / p`` for each of the policy's rounds. Absurd parts of one outcome are
-cut off: errors of the forecast, gains beyond the usual cost itself, losses beyond ten of it.
+which is unbiased and has a variance of ``r² / p`` for each of the policy's rounds. Extreme parts of one outcome are
+cut off: errors of the forecast, gains above the usual cost, losses above ten times the usual cost.
 """
 
 import dataclasses
@@ -35,8 +34,8 @@ from regretless.stats.confidence import mixture_radius
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
 
 INCUMBENT = -1
-"""The ``member`` of a decision of the incumbent's; those of the inner policy are one more than its own. 0 is a decision
-by anyone else, which the budget does not count."""
+"""The ``member`` of the incumbent's decisions. The inner policy's decisions have its own ``member`` plus one, and any
+other decision has 0: the budget does not count it."""
 
 REDUCED_EXPLORATION = -2
 """The ``member`` of a decision for which the inner policy explored less than it wanted to."""
@@ -188,7 +187,7 @@ class Ledger(eqx.Module):
         return jnp.minimum(self.budget_left(budget, confidence) / FULL_EXPLORATION_SHARE, 1.0)
 
     def after_other(self, context: Context, total: Float[Array, ""]) -> "Ledger":
-        """Return the ledger after an outcome of anyone else: a forecast of the incumbent's cost can begin with it."""
+        """Return the ledger after the outcome of any other decision, which the forecast of the incumbent can use."""
         return dataclasses.replace(self, forecast=self.forecast.fit(context, total))
 
     def after_incumbent(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":

@@ -61,7 +61,7 @@ class LinearThompsonPolicy(Policy):
     slope_ridge: Float[Array, ""]
     clipping: Float[Array, ""]
     separable: bool = eqx.field(static=True)  # every row measures one coordinate, from a context vector: ``d`` blocks
-    support: int | None = eqx.field(static=True)  # a promise: decisions have at most this many non-zero entries
+    support: int | None = eqx.field(static=True)  # largest number of non-zero entries of a decision; None: any
     refreshed: int = eqx.field(static=True)  # coordinates of the ridge that are brought up to date at each step
 
     @property

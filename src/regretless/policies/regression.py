@@ -101,7 +101,7 @@ class RegressionSpec(PolicySpec, RateSpec):
     model : PointModelSpec, default GaussianLinear()
         Model of the cost.
     loss : {"squares", "sum"}, default "squares"
-        Of several rows: half the mean of squares, or the sum that the paper writes.
+        Loss of several rows: half the mean of squares, or the sum that the paper writes.
     """
 
     policy_lr: float = Field(default=0.05, gt=0)

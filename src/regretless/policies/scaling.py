@@ -30,10 +30,10 @@ MAX_SPREADS = 10.0
 """Spreads beyond which a context is cut off."""
 
 ORDER_ONE = 4.0
-"""Spreads of feature rows between its inverse and this are of order one, and stay as they are."""
+"""Spreads of feature rows between the inverse of this and this are of order one, and are not changed."""
 
 ABSURD = 1000.0
-"""Spreads and units beyond which a context and a cost are not used: the centre and one unit stand in for them."""
+"""Spreads and units beyond which a context and a cost are replaced, by the centre and by one unit."""
 
 
 class ColumnScale(eqx.Module):
@@ -117,14 +117,14 @@ class ScaledState(eqx.Module):
 
 
 class Scaled(AskingPolicy):
-    """Show contexts and costs of order one to a policy; to the outside everything is in the user's units.
+    """Scale contexts and costs to order one for a policy; its decisions and predictions stay in the user's units.
 
     Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learned rounds and
     fixed from then on: a unit that kept changing would invalidate what was learned in it. The estimates are a median
     and a trimmed deviation, and a number that is absurd compared with all earlier ones is not used, so that no single
-    one can ruin them. Feature rows share their columns: of each round one row is taken. Around a policy that is
-    ``level_free`` all of them are: a column's spread is that between rounds and within them, and one of order one
-    stays as it is, because standardised rows should not be changed by what the first rounds happen to show.
+    number can ruin them. Feature rows share the scale of each column, estimated from one row of each round. Around a
+    policy that is ``level_free`` it is estimated from all rows: the spread of a column is that between rounds and
+    within them, and a spread of order one is not changed, so that standardised rows stay standardised.
 
     Parameters
     ----------
@@ -231,14 +231,14 @@ def _cost_size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
 
 
 class Offset(AskingPolicy):
-    """Learn what is left of the cost without a known part, and play ``w*`` of both together.
+    """Learn the unknown part of the cost; decisions solve the sum of the known and the predicted part.
 
     Parameters
     ----------
     problem : Problem
         The problem, with the whole cost.
     inner : Policy
-        The policy that learns the rest.
+        The policy that learns the unknown part.
     known : array of shape ``[d]``
         The known part of the cost.
     """
@@ -278,7 +278,7 @@ class Offset(AskingPolicy):
 
 
 class Unscaled(PolicySpec):
-    """A policy that meets contexts and costs in their own units, whatever its surroundings say.
+    """A policy that is never scaled: it receives contexts and costs in the user's units.
 
     Parameters
     ----------

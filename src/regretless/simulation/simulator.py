@@ -16,12 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import benchmarks, policies
 from regretless import feedback as feedbacks
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec
 from regretless.errors import SettingsError
 from regretless.feedback import Measurement, check_linkage
-from regretless.oracles.base import Oracle
+from regretless.oracles.base import Oracle, check_integer
 from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.scaling import build_policy
 from regretless.problem import Problem
@@ -101,6 +100,12 @@ class Execution:
     vectorized: bool = True
     merge: bool = True
     save: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.precision not in ("mixed", "single"):
+            raise SettingsError(f"expected precision 'mixed' or 'single', got {self.precision!r}")
+        if self.chunk is not None and check_integer("chunk", self.chunk) < 1:
+            raise SettingsError(f"expected a chunk of at least 1 replication, got {self.chunk}")
 
 
 PolicyLike = Policy | PolicySpec | str
@@ -190,14 +195,14 @@ def simulate(
     (2, 20)
     """
     given = policy if isinstance(policy, Mapping) else {_label_of(policy): policy}
-    specs = {name: policies.parse(part) if isinstance(part, str) else part for name, part in given.items()}
-    world_spec = benchmarks.parse(benchmark) if isinstance(benchmark, str) else benchmark
+    specs = {name: part if isinstance(part, Policy) else PolicySpec.coerce(part) for name, part in given.items()}
+    world_spec: Any = benchmark if isinstance(benchmark, Benchmark) else BenchmarkSpec.coerce(benchmark)
     benchmark = world_spec if isinstance(world_spec, Benchmark) else world_spec.build()
     chosen = seeds_of(seeds)
     rounds = benchmark.horizon if horizon is None else horizon
     _check(specs, benchmark, rounds, delay, missing)
     for name, every in (("diagnostics_every", recording.diagnostics_every), ("the callback's interval", monitor.every)):
-        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+        if check_integer(name, every) < 1:
             raise SettingsError(f"expected {name} to be a number of rounds, at least 1, got {every!r}")
     spec = SimulationSpec(benchmark, delay, missing, recording.decisions, recording.diagnostics_every)
     with jax.enable_x64(execution.precision == "mixed"):
@@ -317,11 +322,11 @@ def _label_of(policy: PolicyLike) -> str:
 def _check(named: Mapping[str, Any], benchmark: Benchmark, horizon: int, delay: int, missing: float) -> None:
     if not named:
         raise SettingsError("expected at least one policy, got none")
-    if not 1 <= horizon <= MAX_ROUNDS:
+    if not 1 <= check_integer("horizon", horizon) <= MAX_ROUNDS:
         raise SettingsError(f"expected a horizon of at least 1 round and at most {MAX_ROUNDS:,}, got {horizon:,}")
     if benchmark.longest is not None and horizon > benchmark.longest:
         raise SettingsError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
-    if delay < 0 or not 0.0 <= missing < 1.0:
+    if check_integer("delay", delay) < 0 or not 0.0 <= missing < 1.0:
         raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
 
 

@@ -213,7 +213,7 @@ def fit_logistic(features: np.ndarray, hit: np.ndarray, ridge: float = 1.0, step
 
 
 def _round_features(contexts: np.ndarray, candidate: np.ndarray) -> np.ndarray:
-    """Return features that place a round among the others: context (of rows the mean and the chosen sum) and time."""
+    """Return features by which rounds are neighbours: time and context, of feature rows the mean and the chosen sum."""
     flat = contexts
     if flat.ndim == 3:
         flat = np.column_stack([flat.mean(axis=1), np.einsum("nd,ndp->np", candidate, flat)])

@@ -270,7 +270,7 @@ class SurrogateSpec(Spec):
 
 
 class FieldSpec(SurrogateSpec):
-    """Base class of surrogates whose settings are the fields of ``surrogate``, what they build."""
+    """Base class of specifications whose settings are the fields of the class ``surrogate`` that they build."""
 
     surrogate: ClassVar[type[Surrogate]]
 

@@ -66,7 +66,7 @@ class MSESPOPlus(FieldSpec):
     share : float, default 0.5
         β, weight of the squared error, between 0 and 1.
     factor : float, default 2.0
-        Of ``ĉ − c``: 2 is the gradient of ``‖ĉ − c‖²``, 1 is what the paper prints.
+        Factor of ``ĉ − c``: 2 is the gradient of ``‖ĉ − c‖²``, 1 is what the paper prints.
     """
 
     share: float = Field(default=0.5, ge=0, le=1)

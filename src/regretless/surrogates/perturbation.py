@@ -181,7 +181,7 @@ class AIMLE(ImplicitSpec):
     step : float, default 0.001
         By how much ``a`` changes after each call.
     decay : float, default 0.9
-        Of the running share of gradient entries that are not zero.
+        Decay of the running share of gradient entries that are not zero.
     """
 
     step: float = Field(default=1e-3, ge=0)

@@ -302,7 +302,7 @@ class AutoDFHPG(AskingPolicy):
             b = state.average
 
         age = state.version - decision.version
-        policy = self._policy(state, pending.before)  # the very distribution of a decision that was made just now
+        policy = self._policy(state, pending.before)  # the distribution that the latest decision was drawn from
         score = score_gradient(policy, theta, decision, y - b, age == 0)
         plug_in, memory = self._plug_in(pending, solutions, answer)
         trust = trust_in_score(policy, theta, decision, age, known, self.late_clip, self.late_limit)

@@ -40,7 +40,7 @@ class Value:
     exact : sequence of float, str or None, optional
         What the CSV file holds instead of the text: one entry per column of the CSV file.
     detail : str, optional
-        Smaller text behind it.
+        Smaller text after it.
     chip : {"", "good", "warn", "bad"}, optional
         Shows the text as a coloured label.
     code : bool, optional
@@ -173,7 +173,7 @@ class Note:
     text : str
         The remark.
     code : str, optional
-        A command behind it.
+        A command after it.
     """
 
     text: str

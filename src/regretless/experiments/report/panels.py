@@ -181,15 +181,15 @@ def _result_cells(result: Result, compared: content.PublishedComparison | None) 
 
 def paired_tables(context: PanelContext) -> list[Table]:
     """Return differences of final regret, paired by seed, for each cell."""
-    tables = []
-    for view in context.views:
+    tables, names = [], content.file_names((view.label for view in context.views), "cell")
+    for view, place in zip(context.views, names, strict=True):
         paired = [each for each in view.results.rows() if each["difference"] is not None]
         if not paired:
             continue
         base = paired[0]["against"]
         several = view.label if len(context.views) > 1 else ""
         title = ": ".join(filter(None, (several, f"Paired differences from {base}")))
-        name = "_".join(filter(None, (context.name, several, "paired")))
+        name = "_".join(filter(None, (context.name, place if several else "", "paired")))
         rows = []
         for each in paired:
             interval, pairs = range_value(each["low"], each["high"]), str(each["pairs"])

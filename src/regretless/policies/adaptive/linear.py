@@ -5,12 +5,12 @@ shared ones and the round's mean row ``X̄``, because what makes a round expensi
 within it. With the link ``log`` the same holds for ``log |c|`` where all costs have one sign, linearised around the
 present estimate.
 
-Coefficients are deviations from one level that all coordinates share and about which nothing is assumed: a constant
-in all costs changes no decision. The slopes of a feature have a part that all coordinates share, too. Costs that have
-not been tried are believed to be ``optimism`` prior deviations below the level, and costs are drawn from the
-posterior, ``exploration`` wide. Errors beyond ``clipping`` times their usual size are cut off. A prediction is
-expected to err by a share of itself and of the usual size (``floor``): large ones err more, and the logarithm of a
-small one says little.
+Coefficients are deviations from one level that all coordinates share. Nothing is assumed about the level, because a
+constant in all costs changes no decision. The slopes of a feature have a part that all coordinates share, too. Costs
+that have not been tried are believed to be ``optimism`` prior deviations below the level. Costs are drawn from the
+posterior with its standard deviations times ``exploration``. Errors beyond ``clipping`` times their usual size are cut
+off. A prediction is expected to err by a share of itself and of the usual size (``floor``): large predictions err more,
+and the logarithm of a small one says little.
 """
 
 import dataclasses
@@ -222,7 +222,7 @@ class LinearLearner(Policy):
         return error, jnp.where(equal, 1.0, jnp.minimum(weight, MAX_ROW_WEIGHT))
 
     def _predict_rows(self, state: LinearLearnerState, features: Array, weights: Array) -> tuple[Array, Array]:
-        """Return the prediction of each row and its derivative in the coefficients, with ``log`` its logarithm's."""
+        """Return each row's prediction, and its derivative (with ``log`` that of its logarithm) in the coefficients."""
         mean = state.posterior.mean
         if self.shape[0] > 1:
             linear, phi = mean @ features, jnp.broadcast_to(features, mean.shape)
@@ -266,7 +266,7 @@ class LinearLearner(Policy):
         return jnp.concatenate([intercept[None], *slopes]).astype(jnp.float32)
 
     def _shared_variances(self) -> Float[Array, " features"]:
-        """Return the variance of what all coordinates share, in that of their own deviations; zero for the level."""
+        """Return the variance of the part that all coordinates share, relative to their own; zero for the level."""
         slopes = jnp.broadcast_to(self.shared, (features_per_coordinate(self.problem) - 1,))
         return jnp.concatenate([jnp.zeros(1), slopes]).astype(jnp.float32)
 

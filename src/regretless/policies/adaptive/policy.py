@@ -1,14 +1,14 @@
 """The default policy: several learners of the cost, and one prediction made of theirs.
 
 All learn from every round. The error of a learner is a running mean of ``|prediction − value| / (|value| +
-|prediction| + floor · usual size)`` of what was measured; the costs that are solved are the mean of the learners'
-predictions, weighted by ``error^(−1/temperature)``, plus what the first learner draws around its own. A learner whose
-error is far above the smallest has weight zero, and some need an advantage over the others, and never have a weight
-in the first rounds.
+|prediction| + floor · usual size)`` of what was measured. The costs that are solved are the mean of the learners'
+predictions, weighted by ``error^(−1/temperature)``, plus what the first learner draws around its own prediction. A
+learner whose error is far above the smallest has weight zero. Some learners need an advantage over the others, and have
+weight zero in the first rounds.
 
-Where noise makes most of every error, errors are nearly equal and say little. So the weight of a ``capped`` learner has
-a limit: its stacking weight relative to the first one (``ContrastMoments``). However small its error, it excludes no
-other learner.
+Where noise is the largest part of every error, errors are nearly equal and say little. So the weight of a ``capped``
+learner has a limit: its stacking weight relative to the first one (``ContrastMoments``). However small its error, it
+excludes no other learner.
 
 When recent errors are far above the usual ones, the world has changed, and all learners start again.
 """
@@ -85,7 +85,7 @@ EARLY_ROUNDS = 20
 """Rounds in which learners that need an advantage have no weight: errors of so few rounds say little."""
 
 TIE_NOISE = 1e-9
-"""Spread of the draw that breaks ties between feature rows, in the largest cost: the key decides, not rounding."""
+"""Spread of the draw that breaks ties between feature rows, as a share of the largest cost: rounding decides none."""
 
 STACKING_WINDOW = 300
 """Rounds that the limit of a capped learner's weight is estimated from."""
@@ -94,7 +94,7 @@ MIN_LEVEL_SHARE = 1e-3
 """Ridge of the level in the stacking regression, in mean square contrasts."""
 
 DETECTOR = ChangeDetector(tolerance=MIN_ERROR)
-"""On the error of the joint prediction."""
+"""Detector of changes, from the error of the joint prediction."""
 
 
 class ContrastMoments(eqx.Module):
@@ -114,7 +114,7 @@ class ContrastMoments(eqx.Module):
     levels: Float[Array, " learners"]  # mean of L²
 
     def update(self, error: Array, contrast: Array, level: Array, rows: Array, rate: Array) -> "ContrastMoments":
-        """Return the moments after a round of so many ``rows``, with ``e``, ``D`` and ``L`` of each row."""
+        """Return the moments after a round with this number of ``rows``, from ``e``, ``D`` and ``L`` of each row."""
         products = error * contrast, error * level, contrast * contrast, contrast * level, level * level
         latest = ContrastMoments(*(jnp.sum(product, axis=1) / rows for product in products))
         return jax.tree.map(lambda mean, new: mean + rate * (new - mean), self, latest)
@@ -153,7 +153,7 @@ class AdaptivePolicy(Policy):
     memory: Float[Array, ""]  # rounds over which errors are averaged
     temperature: Float[Array, ""]
     margin: Float[Array, ""]  # logarithm of the error ratio to the best learner beyond which a weight is zero
-    min_advantage: Float[Array, " learners"]  # the same: how much better than those without it each has to be
+    min_advantage: Float[Array, " learners"]  # logarithm of the error ratio by which each must be better than the free
     capped: Bool[Array, " learners"]  # learners whose weight has a limit; never the first
     names: tuple[str, ...] = eqx.field(static=True)
 

@@ -43,7 +43,7 @@ class GenerativeTerm(Spec):
     orientation : {"minimise", "published"}, default "minimise"
         ``"published"`` hands costs to surrogates that maximise, as the authors' generative runs do.
     optimiser : {"adam", "sgd"}, default "adam"
-        Of θ: the published runs', or the paper's plain step.
+        Optimiser of θ: Adam as in the published runs, or the paper's plain step.
     """
 
     namespace: ClassVar[str] = "rg.policies."
@@ -99,7 +99,7 @@ class ScoreTermSpec(PolicySpec, RateSpec):
 
     @property
     def is_generative(self) -> bool:
-        """Whether the model is known by its samples."""
+        """Whether the model is generative, as opposed to a point prediction with noise."""
         return isinstance(self.model, GenerativeModelSpec)
 
     def unused(self, problem: Problem) -> dict[str, str]:

@@ -103,7 +103,7 @@ class CountsInRange(NamedTuple):
 
 
 class NoStudy(NamedTuple):
-    """A claim that no study can test, and what it would take."""
+    """A claim that no study can test, and why."""
 
     why: str
 
@@ -135,18 +135,18 @@ class Claim(NamedTuple):
 
 def arms_of(test: ClaimTest) -> list[ClaimArm]:
     """Return every arm that a test needs, each once."""
-    estimate: list[ClaimArm] = []
+    arms: list[ClaimArm] = []
 
     def look(part: object) -> None:
         if isinstance(part, ClaimArm):
-            estimate.append(part)
+            arms.append(part)
         elif isinstance(part, tuple):
             for each in part:
                 look(each)
 
     for part in test:
         look(part)
-    return list(dict.fromkeys(estimate))
+    return list(dict.fromkeys(arms))
 
 
 AGREES, DISAGREES, INCONCLUSIVE, NOT_RUN = "agrees", "disagrees", "inconclusive", "not run"
@@ -161,7 +161,7 @@ Diagnostics = Callable[[ClaimArm], Mapping[str, np.ndarray]]
 
 
 class Finding(NamedTuple):
-    """A number with its interval, in text what it is, and the verdict."""
+    """A measured quantity with its interval, and the verdict."""
 
     quantity: str
     value: float
@@ -235,14 +235,14 @@ def _baseline(test: BaselineReducesVariance | BaselineVariesLess, diagnostics: M
 def _differences(test: LowerRegret | NotHigherRegret | NoDifference, curves: Curves) -> Finding:
     """Return the pair that contradicts the claim most, in % of the second group; the intervals hold jointly."""
     tail = 0.5 * (1.0 - CONFIDENCE) / len(test.pairs)
-    estimate = [_paired(_final(curves, first), _final(curves, second), tail) for first, second in test.pairs]
+    estimates = [_paired(_final(curves, first), _final(curves, second), tail) for first, second in test.pairs]
     if isinstance(test, NoDifference):
-        apart = [one for one in estimate if one[1] > 0 or one[2] < 0]
-        worst = max(apart or estimate, key=lambda one: abs(one[0]))
+        apart = [one for one in estimates if one[1] > 0 or one[2] < 0]
+        worst = max(apart or estimates, key=lambda one: abs(one[0]))
         return Finding("difference, %", *worst, DISAGREES if apart else AGREES)
-    worst = max(estimate, key=lambda one: one[1])
+    worst = max(estimates, key=lambda one: one[1])
     if worst[1] <= 0:
-        worst = max(estimate, key=lambda one: one[2])
+        worst = max(estimates, key=lambda one: one[2])
     return Finding("difference, %", *worst, _sign(worst, equal_agrees=isinstance(test, NotHigherRegret)))
 
 

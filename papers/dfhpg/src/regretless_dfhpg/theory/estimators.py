@@ -45,7 +45,7 @@ class Moments(NamedTuple):
 
 
 class StepSums(eqx.Module):
-    """StepSums over steps of ``g`` and ``g gᵀ``."""
+    """Sums over steps of ``g`` and ``g gᵀ``."""
 
     first: Float[Array, "steps dp"]
     second: Float[Array, "steps dp dp"]
@@ -75,7 +75,7 @@ def _steps(
 
 
 def _sample(shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Any], own: Any) -> tuple[StepSums, StepSums]:
-    """StepSums of the policy's and of the nuisance's steps, for each policy of the stack on the same rounds."""
+    """Return sums of the policy's and of the nuisance's steps, for each policy of the stack on the same rounds."""
     stack, game, theta, phi, start = shared
     of_policy, of_nuisance = jax.vmap(lambda one: _steps(one, game, own, theta, phi, start))(stack)
     return StepSums.of(of_policy), StepSums.of(of_nuisance)

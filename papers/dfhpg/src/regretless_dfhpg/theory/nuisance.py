@@ -56,7 +56,7 @@ class LinearNuisance(NuisanceSpec):
     rule : {"adaptive", "constant"}, default "adaptive"
         Step sizes ``lr / t``, or ``lr`` throughout.
     radius : float, default 10000.0
-        Of the ball that the coefficients are projected on.
+        Radius of the ball that the coefficients are projected on.
     """
 
     rule: Literal["adaptive", "constant"] = "adaptive"
