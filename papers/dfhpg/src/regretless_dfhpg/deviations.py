@@ -84,7 +84,7 @@ def deviations_page() -> str:
         f"{len(entries)} differences, {len(with_option)} of them with an option.",
         "`papers/dfhpg/tests/test_deviations.py` runs each option and checks that it changes something;",
         "`tests/policies/dfhpg/test_golden.py` compares the defaults with recorded rounds of the authors' program.",
-        "Intended improvements are listed in [The algorithm](algorithm.md#ours-on-purpose).",
+        "Intended improvements are listed in [The algorithm](algorithm.md#intended-differences).",
         "",
         f"| {' | '.join(HEAD)} |",
         f"|{' --- |' * len(HEAD)}",
