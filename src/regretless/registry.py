@@ -116,7 +116,7 @@ class Registry(Mapping[str, T], Generic[T]):
         require_known(self.kind, name, self)
         entry, *others = self._offered()[name]
         if others:
-            packages = have(map(_package, (entry, *others)))
+            packages = names_have(map(_package, (entry, *others)))
             raise SettingsError(
                 f"the {self.kind} {name!r} is ambiguous: {packages} one of that name; uninstall all but one"
             )
@@ -217,10 +217,10 @@ def _place(part: Any) -> tuple[str, str] | None:
     return (part.__module__, part.__qualname__) if hasattr(part, "__qualname__") else None
 
 
-def have(names: Iterable[str]) -> str:
+def names_have(names: Iterable[str]) -> str:
     """Return the names with "has" or "have".
 
-    >>> have(["dbb"]), have(["dbb", "imle"])
+    >>> names_have(["dbb"]), names_have(["dbb", "imle"])
     ('dbb has', 'dbb and imle have')
     """
     *most, last = names

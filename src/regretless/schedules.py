@@ -85,7 +85,7 @@ class Mixing(eqx.Module):
         r = residual_square / jnp.maximum(total_square, 1e-8)
         closed = jnp.where(self.gradual, jnp.exp(-(t - 1) / self.time_scale), t <= self.warmup)
         above = jnp.maximum(r - state.reference, 0.0)
-        reference = state.reference + jnp.where(closed > 0, closed * above, 0.0)  # an infinite r may come later
+        reference = state.reference + jnp.where(closed > 0, closed * above, 0.0)  # without 0 · ∞ for a later infinite r
         span = self.max - self.min
         goal = self.min
         if self.target == "reliability":

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, core_schema
 
 from regretless.errors import SettingsError
-from regretless.registry import SpecRegistry, have, require_known
+from regretless.registry import SpecRegistry, names_have, require_known
 
 PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n|\Z)", re.M | re.S)
 """The section of a docstring that describes the settings."""
@@ -44,7 +44,7 @@ class Spec(BaseModel):
     Raises
     ------
     SettingsError
-        If a name is unknown or a value cannot be used; says what was expected, what came and the nearest valid name.
+        If a name is unknown or a value cannot be used; the message says what was expected and what was given.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Spec(BaseModel):
         if cls.registry is not None:
             others = [other for other, spec in cls.registry.usable().items() if name in spec.model_fields]
             if others:
-                raise SettingsError(f"{owner} has no setting {name!r}; {have(others)} it")
+                raise SettingsError(f"{owner} has no setting {name!r}; {names_have(others)} it")
         require_known("setting", name, cls.model_fields, f" of {owner}")
 
     @classmethod

@@ -6,6 +6,7 @@ import pytest
 from live.learners import build
 from regretless import oracles
 from regretless.errors import OracleError, SettingsError
+from regretless.live.history import History
 from regretless.live.learner import Learner
 
 DIM, FEATURES = 4, 3
@@ -40,6 +41,17 @@ def test_feasible_set_that_changes_by_decision():
     assert learner.health().decisions == 8
     mixed = learner.decide_batch(np.ones((2, FEATURES)), instances=[[1, 1, 0, 0], [0, 0, 1, 1]])
     assert [choice.w.tolist() for choice in mixed] == [[1, 1, 0, 0], [0, 0, 1, 1]]
+
+
+def test_recorded_decisions_have_instances_like_others(tmp_path):
+    learner = make(oracles.top_k(DIM, 2), store=tmp_path / "plant.db")
+    mask = [True, True, True, False]
+    recorded = learner.record(np.ones(FEATURES), [1, 1, 0, 0], instance=mask)
+    assert learner.decide(np.ones(FEATURES), instance=mask).w[3] == 0
+    assert learner.learn(recorded.id, total=3.0).new
+    with pytest.raises(SettingsError, match=r"expected the form of earlier ones, booleans \[4\], got none"):
+        learner.record(np.ones(FEATURES), [1, 1, 0, 0])
+    assert History.from_store(tmp_path / "plant.db")[0].instance.tolist() == mask
 
 
 def test_first_instance_fixes_the_form_unless_an_example_did():

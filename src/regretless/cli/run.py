@@ -10,7 +10,7 @@ import typer
 
 from regretless.cli import console
 from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
-from regretless.formatting import format_mean, format_number
+from regretless.formatting import count_text, format_mean, format_number
 from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def conclude(rows: Sequence[dict[str, Any]], results: "Results") -> str:
         return f"{sentence}; the policies met different worlds, so they are not compared."
     difference = first.compare(other)
     if not difference.high < 0:
-        return f"{sentence}; the difference from {second} is inconclusive at {difference.pairs} seeds."
+        return f"{sentence}; the difference from {second} is inconclusive at {count_text(difference.pairs, 'seed')}."
     share = 100 * -difference.mean / other.mean() if other.mean() else 0.0
     interval = f"{format_number(difference.low)} to {format_number(difference.high)}"
     return f"{sentence}, {share:.0f} % below {second} (95 % interval of the difference: {interval})."

@@ -253,11 +253,7 @@ def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
 
 
 def work(
-    batches: Sequence[Sequence[Task]],
-    store: ResultStore,
-    listener: Listener,
-    compute: Compute | None = None,
-    patience: float = PATIENCE_SECONDS,
+    batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener, compute: Compute | None = None
 ) -> None:
     """Compute what no other process does, wait for the others, and take over what they leave undone.
 
@@ -268,7 +264,7 @@ def work(
     while waiting:
         left = [_work_on(batch, store, listener, compute or compute_batch, earlier) for batch in waiting]
         if sum(map(len, left)) == sum(map(len, waiting)):
-            time.sleep(patience)
+            time.sleep(PATIENCE_SECONDS)
         waiting = [batch for batch in left if batch]
 
 

@@ -32,7 +32,7 @@ from regretless.models.base import REGISTRY as MODELS
 from regretless.policies.base import REGISTRY as POLICIES
 from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.scaling import Unscaled, build_policy, owners
-from regretless.registry import have, require_known
+from regretless.registry import names_have, require_known
 from regretless.results import Result, Results
 from regretless.simulation.programs import make_room, no_progress
 from regretless.simulation.simulator import Execution, Monitor, Recording, independent_chunk, simulate
@@ -380,7 +380,7 @@ def _refuse_setting(name: str, experiment: Experiment) -> None:
     if name == SCALING:
         raise SettingsError(f"setting {name!r} has no effect on {labels}: it is for policies by name")
     if having:
-        raise SettingsError(f"setting {name!r} has no effect on {labels}; {have(having)} it")
+        raise SettingsError(f"setting {name!r} has no effect on {labels}; {names_have(having)} it")
     benchmark = experiment.benchmark
     if isinstance(benchmark, str) and name in BENCHMARKS[benchmark].model_fields:
         raise SettingsError(f"unknown setting {name!r}; did you mean 'benchmark.{name}'?")

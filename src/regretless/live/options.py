@@ -404,6 +404,6 @@ def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, An
 
 
 def changeable(policy: Any) -> str:
-    """Describe the settings whose value can change; whole numbers are left out, because most of them are sizes."""
+    """Describe the settings whose value can change; integers are left out, because most of them are sizes."""
     floats = [f"{name} ({value!r})" for name, value in setting_names(policy).items() if isinstance(value, float)]
     return ", ".join(floats) or "none of this policy's"

@@ -234,9 +234,9 @@ class Oracle(eqx.Module):
             If any row fails.
         """
         rows = check_rows("costs", costs, self.dim)
-        lost = ~np.all(np.isfinite(rows), axis=1)
-        if np.any(lost):
-            raise OracleError(f"oracle: {explain(np.where(lost, NOT_FINITE, SOLVED))}")
+        unusable = ~np.all(np.isfinite(rows), axis=1)
+        if np.any(unusable):
+            raise OracleError(f"oracle: {explain(np.where(unusable, NOT_FINITE, SOLVED))}")
         return self._answer(rows, self.instances(instances, len(rows)))
 
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:

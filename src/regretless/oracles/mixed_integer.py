@@ -145,7 +145,7 @@ class MilpOracle(Oracle):
                 parts[key] = check_mask("milp: available", part, (*lead, self.dim))
                 continue
             parts[key] = side = check_numbers(f"milp: {key}", part, (*lead, sizes[key])).astype(np.float64)
-            lost = ~np.isfinite(side) & ((side != np.inf) | (key == "b_eq"))
-            if np.any(lost):
-                raise SettingsError(f"milp: {key}: expected finite numbers, got {side[lost].flat[0]}")
+            wrong = ~np.isfinite(side) & ((side != np.inf) | (key == "b_eq"))
+            if np.any(wrong):
+                raise SettingsError(f"milp: {key}: expected finite numbers, got {side[wrong].flat[0]}")
         return parts

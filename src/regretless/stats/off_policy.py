@@ -30,6 +30,8 @@ MIN_ESTIMATION_ROUNDS = 200
 NEIGHBOURS = 5
 """Nearest rounds whose logged decisions may predict a match."""
 
+MAX_NEWTON_STEPS = 30
+
 TEST_LEVEL = 0.05
 """Level at which a match that the context predicts is not random."""
 
@@ -179,19 +181,15 @@ def _lowest_p_value(
     return float(min(p_values))
 
 
-def fit_logistic(features: np.ndarray, hit: np.ndarray, ridge: float = 1.0, steps: int = 30) -> np.ndarray:
+def fit_logistic(features: np.ndarray, hit: np.ndarray) -> np.ndarray:
     """Return fitted probabilities of a ridge logistic regression, by Newton's method.
 
     Parameters
     ----------
     features : array of shape ``[n, k]``
-        The first one is the constant, which has no ridge.
+        The first one is the constant, which has no ridge; the coefficients of the others have a prior precision of 1.
     hit : array of shape ``[n]``
         Outcomes, 0 or 1.
-    ridge : float, default 1
-        Prior precision of the other coefficients.
-    steps : int, default 30
-        Newton steps at most.
 
     Examples
     --------
@@ -199,10 +197,10 @@ def fit_logistic(features: np.ndarray, hit: np.ndarray, ridge: float = 1.0, step
     >>> np.round(fit_logistic(np.ones((4, 1)), np.array([1, 0, 0, 0])), 3).tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    penalty = ridge * np.eye(features.shape[1])
+    penalty = np.eye(features.shape[1])
     penalty[0, 0] = 1e-9
     beta = np.zeros(features.shape[1])
-    for _ in range(steps):
+    for _ in range(MAX_NEWTON_STEPS):
         probability = 1.0 / (1.0 + np.exp(-np.clip(features @ beta, -30.0, 30.0)))
         curvature = (features * (probability * (1.0 - probability))[:, None]).T @ features + penalty
         step = np.linalg.solve(curvature, features.T @ (hit - probability) - penalty @ beta)

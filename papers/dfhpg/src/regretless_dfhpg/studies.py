@@ -62,12 +62,13 @@ SECOND_SEEDS = 1000
 """First seed of the second range, which decides about cells that differ from their published value on the first."""
 
 
-def _experiment(scale: Scale, benchmark: str, policies: Sequence[str | Arm], **options: Any) -> Experiment:
-    """Return an experiment at this scale."""
-    horizon = scale.horizon or options.pop("horizon", None)
+def _experiment(
+    scale: Scale, benchmark: str, policies: Sequence[str | Arm], horizon: int | None = None, **options: Any
+) -> Experiment:
+    """Return an experiment at this scale, with ``horizon`` rounds unless the scale sets them."""
+    horizon = scale.horizon or horizon
     if horizon is not None and benchmark == "energy":
         horizon = min(horizon, ENERGY_ROUNDS)
-    options.pop("horizon", None)
     return Experiment(benchmark, tuple(policies), seeds=scale.seeds_or(REPLICATIONS), horizon=horizon, **options)
 
 

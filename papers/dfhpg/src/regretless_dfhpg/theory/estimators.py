@@ -57,40 +57,40 @@ class StepSums(eqx.Module):
 
 
 def _steps(
-    one: DFHPGPolicy, game: SimulationSpec, own: Any, theta: Array, phi: Array, start: Array
+    one: DFHPGPolicy, spec: SimulationSpec, seed_key: Any, theta: Array, phi: Array, start: Array
 ) -> tuple[Array, Array]:
     """Return ``θ_t − θ_{t+1}`` and ``φ_t − φ_{t+1}`` of ``CHUNK`` rounds from the same point, ``[chunk, dp]`` each."""
-    fresh = one.init(own)
+    fresh = one.init(seed_key)
     state = eqx.tree_at(lambda s: (s.theta, s.phi.phi), fresh, (theta, phi))
 
     def step(t: Array) -> tuple[Array, Array]:
-        played = game.benchmark.round(purpose_key(own, STREAM, t), None, t)
-        context = game.benchmark.context(None, played.observation)
-        decision = one.decide(purpose_key(own, DECIDE, t), state, context, None)
+        played = spec.benchmark.round(purpose_key(seed_key, STREAM, t), None, t)
+        context = spec.benchmark.context(None, played.observation)
+        decision = one.decide(purpose_key(seed_key, DECIDE, t), state, context, None)
         feedback = one.problem.observe(decision, played.cost)
-        new, _ = one.learn(purpose_key(own, LEARN, t), state, decision, feedback)
+        new, _ = one.learn(purpose_key(seed_key, LEARN, t), state, decision, feedback)
         return (theta - new.theta).reshape(-1), (phi - new.phi.phi).reshape(-1)
 
     return jax.vmap(step)(start + jnp.arange(CHUNK, dtype=jnp.int32))
 
 
-def _sample(shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Any], own: Any) -> tuple[StepSums, StepSums]:
+def _sample(shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Any], seed_key: Any) -> tuple[StepSums, StepSums]:
     """Return sums of the policy's and of the nuisance's steps, for each policy of the stack on the same rounds."""
-    stack, game, theta, phi, start = shared
-    of_policy, of_nuisance = jax.vmap(lambda one: _steps(one, game, own, theta, phi, start))(stack)
+    stack, spec, theta, phi, start = shared
+    of_policy, of_nuisance = jax.vmap(lambda one: _steps(one, spec, seed_key, theta, phi, start))(stack)
     return StepSums.of(of_policy), StepSums.of(of_nuisance)
 
 
 def _descend(
-    shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Array, Array, Any], own: Any
+    shared: tuple[DFHPGPolicy, SimulationSpec, Array, Array, Array, Array, Any], seed_key: Any
 ) -> Float[Array, " steps"]:
     """Return the mean over every eighth step of ``V(θ − βg) − V(θ) − ½ L β² ‖g‖²`` (or of ``V^α``)."""
-    stack, game, theta, phi, rates, curvatures, start = shared
+    stack, spec, theta, phi, rates, curvatures, start = shared
 
     def change(one: DFHPGPolicy, rate: Array, curvature: Array) -> Array:
         weight = jnp.ones(()) if one.surrogate is None else one.mixing.init().alpha
         height = world.value if one.surrogate is None else functools.partial(surrogate.mixed_value, weight)
-        g = _steps(one, game, own, theta, phi, start)[0][::EVERY]
+        g = _steps(one, spec, seed_key, theta, phi, start)[0][::EVERY]
         after = jax.lax.map(lambda step: height(theta - rate * step.reshape(theta.shape)), g, batch_size=16)
         return jnp.mean(after - height(theta) - 0.5 * curvature * rate**2 * jnp.sum(jnp.square(g), axis=1))
 
@@ -133,7 +133,7 @@ def sample_steps(
     """
     shared = (_stacked(kinds), SimulationSpec(world.World()), jnp.asarray(theta), jnp.asarray(phi))
     answers = _calls(_sample, shared, samples, seed, "gradient estimators", progress)
-    sums = [nuisance if of_nuisance else own for own, nuisance in answers]
+    sums = [nuisance_sums if of_nuisance else policy_sums for policy_sums, nuisance_sums in answers]
     scale = np.array([1.0 / one.eta if of_nuisance and one.eta else 1.0 for one in kinds])
     firsts = np.concatenate([one.first for one in sums]) * scale[:, None]  # [batches, steps, dp]
     seconds = np.concatenate([one.second for one in sums]) * scale[:, None, None] ** 2

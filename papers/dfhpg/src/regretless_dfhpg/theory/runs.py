@@ -145,17 +145,17 @@ class RunAverages(NamedTuple):
     clipped: int
 
 
-def _begin(shared: tuple[MeasuredPolicy, SimulationSpec], own: Any) -> stream.Carry:
-    stack, game = shared
-    return jax.vmap(lambda one: stream.begin(one, game, own))(stack)
+def _begin(shared: tuple[MeasuredPolicy, SimulationSpec], seed_key: Any) -> stream.Carry:
+    stack, spec = shared
+    return jax.vmap(lambda one: stream.begin(one, spec, seed_key))(stack)
 
 
-def _advance(shared: tuple[MeasuredPolicy, SimulationSpec, Any], own: Any) -> tuple[stream.Carry, Array]:
+def _advance(shared: tuple[MeasuredPolicy, SimulationSpec, Any], mapped: Any) -> tuple[stream.Carry, Array]:
     """Play one segment of a replication, for all α at once on the same stream."""
-    stack, game, start = shared
-    key, carry = own
-    segment = stream.draw_and_solve(game, key, start, SEGMENT)
-    carry, _ = jax.vmap(lambda one, carry: stream.play_segment(one, game, carry, key, segment, start))(stack, carry)
+    stack, spec, start = shared
+    key, carry = mapped
+    segment = stream.draw_and_solve(spec, key, start, SEGMENT)
+    carry, _ = jax.vmap(lambda one, carry: stream.play_segment(one, spec, carry, key, segment, start))(stack, carry)
     return carry, jnp.min(jax.vmap(world.convexity)(carry.state.inner.theta))
 
 
@@ -173,13 +173,13 @@ def play_runs(
     ]
     watched = [jax.tree.map(jnp.asarray, MeasuredPolicy(one.problem, one)) for one in built]
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *watched)
-    game = SimulationSpec(world.World())
+    spec = SimulationSpec(world.World())
     replicas = Replicas(len(seeds))
     keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)))
-    carry = replicas.run(_begin, (stack, game), keys)
+    carry = replicas.run(_begin, (stack, spec), keys)
     lowest = np.inf
     for start in range(0, horizon, SEGMENT):
-        call = (_advance, (stack, game, jnp.int32(start)), (keys, carry))
+        call = (_advance, (stack, spec, jnp.int32(start)), (keys, carry))
         replicas.prepare([call], progress)
         carry, eigenvalue = replicas.run(*call)
         lowest = min(lowest, float(np.asarray(eigenvalue).min()))
@@ -333,11 +333,11 @@ def check_rate(curve: Curve, samples: list[np.ndarray], seed: int, family: int) 
 
 def _words(curve: Curve) -> tuple[str, str]:
     """Return the name of a curve's statement and the averaged quantity."""
-    own = curve.variant == "plug_in"
+    plug_in = curve.variant == "plug_in"
     if curve.quantity == "stationarity":
-        return ("stationarity", "average ‖∇V‖²") if own else ("surrogate_stationarity", "average ‖∇V^α‖²")
+        return ("stationarity", "average ‖∇V‖²") if plug_in else ("surrogate_stationarity", "average ‖∇V^α‖²")
     if curve.quantity == "bias":
-        name, what = ("bias", "average ‖∇B‖²") if own else ("surrogate_bias", "average ‖∇B^sur‖²")
+        name, what = ("bias", "average ‖∇B‖²") if plug_in else ("surrogate_bias", "average ‖∇B^sur‖²")
         return f"{name}_{curve.rule}", what
     return f"nuisance_{curve.rule}", "average excess loss"
 
