@@ -31,7 +31,9 @@ def load(name: str, asked_by: str = "--import") -> ModuleType:
         ) from None
     except SyntaxError as error:
         raise SettingsError(f"{asked_by}: {error.filename}, line {error.lineno}: {error.msg}") from None
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise SettingsError(f"{asked_by}: importing {name!r} failed with {type(error).__name__}: {error}") from None
 
 

@@ -215,6 +215,11 @@ class Experiment:
             )
         arms = []
         for arm in self.arms:
+            if not isinstance(arm.policy, str):
+                raise SettingsError(
+                    f"sweep: expected policies by name, got the object {arm.label!r}, whose settings are fixed: "
+                    "name the policy"
+                )
             for combination in itertools.product(*values.values()):
                 point = dict(zip(values, combination, strict=True))
                 label = ", ".join([arm.label, *(f"{name} {value}" for name, value in point.items())])
