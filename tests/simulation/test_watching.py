@@ -132,7 +132,7 @@ def test_segment_lengths_end_where_callbacks_are_called():
         SettingsError, match="expected the callback's interval to be a number of rounds, at least 1, got 0"
     ):
         rg.simulate(POLICIES, TOY, seeds=2, horizon=5, monitor=Monitor(every=0))
-    with pytest.raises(SettingsError, match="diagnostics_every: expected an integer, got 2.5"):
+    with pytest.raises(SettingsError, match=r"diagnostics_every: expected an integer, got 2\.5"):
         rg.simulate(POLICIES, TOY, seeds=2, horizon=5, recording=Recording(2.5))
 
 
