@@ -79,7 +79,7 @@ def list_settings() -> list[tuple[str, str]]:
                 collect(owner, type(default), f"{prefix}{name}.")
                 continue
             shown = default.registered_name if isinstance(default, Spec) else default
-            summary = f"{spec.describe_settings().get(name, '')} (default {shown})"
+            summary = f"{spec.describe_settings().get(name, '')} (default {'none' if shown in (None, '') else shown})"
             owners.setdefault((prefix + name, summary), []).append(owner)
 
     for module in SETTINGS_OF:

@@ -17,6 +17,7 @@ from regretless.cli.list import list_
 from regretless.cli.run import EPILOG, run
 from regretless.cli.studies import ARENA_EPILOG, arena, report, reproduce, status
 from regretless.cli.studies import EPILOG as REPRODUCE_EPILOG
+from regretless.cli.tune import EPILOG as TUNE_EPILOG
 from regretless.cli.tune import tune
 
 app = typer.Typer(
@@ -26,7 +27,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-EPILOGS = {run: EPILOG, arena: ARENA_EPILOG, reproduce: REPRODUCE_EPILOG, evaluate: EVALUATE_EPILOG}
+EPILOGS = {
+    run: EPILOG,
+    arena: ARENA_EPILOG,
+    reproduce: REPRODUCE_EPILOG,
+    tune: TUNE_EPILOG,
+    evaluate: EVALUATE_EPILOG,
+}
 for command in (run, arena, reproduce, report, status, tune, evaluate, list_, doctor):
     name = command.__name__.rstrip("_")
     app.command(name, epilog=EPILOGS.get(command), cls=PlainCommand)(command)

@@ -12,6 +12,14 @@ from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgres
 from regretless.formatting import format_number
 from regretless.startup import Device, configure
 
+EPILOG = """\
+Examples:
+  # 200 settings of DFHPG, then a run with the best
+  regretless tune topk
+  regretless run topk --policy dfhpg --preset topk_dfhpg.json
+  # another policy and sampler, with one setting fixed
+  regretless tune pricing --policy greedy --sampler tpe --set clip=5
+"""
 STOPPED = "finished trials are kept; the same command continues from there"
 
 
