@@ -33,7 +33,7 @@ def main(names: list[str]) -> None:
     def fixed(seed: jax.Array) -> jax.Array:
         """Return the regret of the best fixed decision in each round after the change."""
         segment = draw_and_solve(SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(half), half)
-        costs = jax.vmap(benchmark.judged)(segment.rounds)
+        costs = jax.vmap(benchmark.regret_cost)(segment.rounds)
         return costs @ benchmark.oracle.solve(jnp.sum(costs, axis=0)[None], None).w[0] - segment.best
 
     best = np.asarray(jax.jit(jax.vmap(fixed))(jnp.asarray(SEEDS))).mean(axis=1)

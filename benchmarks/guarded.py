@@ -70,7 +70,7 @@ def _one(shared: tuple[Guarded, SimulationSpec, int], key: Any) -> Run:
     """Play one seed with its incumbent."""
     policy, game, horizon = shared
     segment = stream.draw_and_solve(game, key, jnp.int32(0), horizon)
-    costs = jax.vmap(game.benchmark.judged)(segment.rounds)
+    costs = jax.vmap(game.benchmark.regret_cost)(segment.rounds)
     usual = jnp.mean(costs[:FIRST], axis=0)
     fixed = game.benchmark.oracle.solve(jnp.broadcast_to(usual, costs.shape), segment.rounds.instance).w
     guarded_policy = eqx.tree_at(lambda whole: whole.incumbent, policy, usual)

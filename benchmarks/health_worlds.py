@@ -139,7 +139,7 @@ def _run(policy: Any, game: stream.SimulationSpec, length: int, seed_key: Any) -
     times = 1 + jnp.arange(length, dtype=jnp.int32)
     _, (w, id, residual, total) = jax.lax.scan(step, stream.begin(policy, game, seed_key), (times, played, best))
     contexts = jax.vmap(lambda seen: benchmark.context(environment, seen))(played.observation)
-    means = jax.vmap(benchmark.judged)(played)
+    means = jax.vmap(benchmark.regret_cost)(played)
     return contexts, w, means, at_random, played.instance, id, residual, total
 
 

@@ -303,7 +303,7 @@ class Problem(eqx.Module):
         if self.instance_form != other.instance_form:
             differences.append(f"instances: {form_words(self.instance_form)} and {form_words(other.instance_form)}")
         if bool(self.may_miss) != bool(other.may_miss):
-            one, two = ("rows may be missing" if each.may_miss else "rows are never missing" for each in (self, other))
+            one, two = ("rows may be missing" if side.may_miss else "rows are never missing" for side in (self, other))
             differences.append(f"feedback: {one} and {two}")
         for name in ("sense", "offset"):
             here, there = getattr(self, name), getattr(other, name)

@@ -86,9 +86,9 @@ class Spec(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Complete the docstring with the settings of the base classes, whose docstrings are complete already."""
-        text, own = inspect.cleandoc(cls.__doc__ or ""), cls.describe_settings()
+        text, described = inspect.cleandoc(cls.__doc__ or ""), cls.describe_settings()
         inherited = {entry.group().rstrip(): entry[1] for base in cls.__bases__ for entry in _parameters(base.__doc__)}
-        missing = [entry for entry, names in inherited.items() if not own.keys() & set(names.split(", "))]
+        missing = [entry for entry, names in inherited.items() if not described.keys() & set(names.split(", "))]
         if missing:
             section = PARAMETERS.search(text)
             end = len(text) if section is None else section.end()

@@ -43,7 +43,7 @@ def world(name, given):
 
     def one(t):
         played = place.round(jax.random.fold_in(jax.random.key(2), t), environment, t)
-        return place.context(environment, played.observation), played.cost, place.judged(played)
+        return place.context(environment, played.observation), played.cost, place.regret_cost(played)
 
     return place, [
         jax.tree.map(np.asarray, each) for each in zip(*jax.vmap(one)(jnp.arange(1, ROUNDS + 1)), strict=True)

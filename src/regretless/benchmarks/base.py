@@ -121,7 +121,7 @@ class Benchmark(eqx.Module):
         instance = jax.eval_shape(first, jax.random.key(0))
         return Problem(self.oracle, self.context_shape, rule, may_miss=may_miss, instance=instance)
 
-    def judged(self, played: Round) -> Cost:
+    def regret_cost(self, played: Round) -> Cost:
         """Return the cost that regret is counted on.
 
         Parameters

@@ -65,14 +65,14 @@ def examine(device: Device) -> tuple[dict[str, Any], list[Finding]]:
     except (RuntimeError, RegretlessError) as error:
         findings += [*card(device, [])] or [Finding(f"no device: {error}")]
     else:
-        findings += [*card(device, [each.platform for each in devices]), *try_out()]
+        findings += [*card(device, [backend.platform for backend in devices]), *try_out()]
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": usable_cores(),
         "versions": [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES],
         "cache": str(programs_directory() or "off"),
-        "devices": [f"{each.platform}:{each.id} {each.device_kind}" for each in devices],
+        "devices": [f"{backend.platform}:{backend.id} {backend.device_kind}" for backend in devices],
     }
     return facts, findings
 

@@ -95,7 +95,7 @@ def run(
         runs = resolve(experiment)
         if out is not None:
             console.require_writable(out)
-        notices += [notice for each in runs for notice in each.notices] + default_notices(experiment, runs)
+        notices += [notice for arm in runs for notice in arm.notices] + default_notices(experiment, runs)
         for notice in dict.fromkeys(notices):
             console.note(notice)
         with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
@@ -124,9 +124,9 @@ def choose_benchmark(benchmark: str | None, contexts: Path | None, costs: Path |
     """Return the name of a benchmark, or recorded data; refuse anything between the two."""
     from regretless.errors import SettingsError
 
-    own = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
-    missing = [name for name, value in own.items() if value is None]
-    if benchmark is not None and len(missing) < len(own):
+    recorded = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
+    missing = [name for name, value in recorded.items() if value is None]
+    if benchmark is not None and len(missing) < len(recorded):
         raise SettingsError(f"expected BENCHMARK or --contexts, --costs and --oracle, got {benchmark!r} and both")
     if benchmark is not None:
         return benchmark
@@ -143,7 +143,7 @@ def default_notices(experiment: "Experiment", runs: Sequence["Run"]) -> list[str
     """Return what the user should know where no tuned preset is used."""
     from regretless.policies import Policy
 
-    untuned = [each.label for each in runs if not each.tuned and not isinstance(each.policy, Policy)]
+    untuned = [arm.label for arm in runs if not arm.tuned and not isinstance(arm.policy, Policy)]
     if experiment.preset is not None or not untuned:
         return []
     whom = "" if len(untuned) == len(runs) else f" for {', '.join(untuned)}"
@@ -157,8 +157,8 @@ def to_record(
     from regretless.experiments.campaign import find_published_of
 
     rows = []
-    for each, row in zip(runs, results.rows(), strict=True):
-        published = find_published_of(each)
+    for arm, row in zip(runs, results.rows(), strict=True):
+        published = find_published_of(arm)
         known = published is not None and row["standard_error"] is not None
         z = published.z(row["mean"], row["standard_error"]) if published is not None and known else None
         mean, error = published or (None, None)
@@ -243,12 +243,12 @@ def store_results(
     store = ResultStore(folder)
     store.create()
     try:
-        addresses = [each.address for each in runs]
+        addresses = [arm.address for arm in runs]
     except SettingsError as error:  # an object that a store cannot recognise
         console.note(f"the results are not stored: {error}")
         return
-    for each, address in zip(runs, addresses, strict=True):
-        store.put(address, results[each.label], each.name, code_versions(each.modules))
+    for arm, address in zip(runs, addresses, strict=True):
+        store.put(address, results[arm.label], arm.name, code_versions(arm.modules))
     cells = (Cell("", experiment),)
     panels = (Panel("Final regret", cells), Panel("Regret per round", cells, kind="curves"))
     study = Study(f"run_{addresses[0][:12]}", panels, experiment.where)

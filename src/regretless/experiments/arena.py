@@ -219,28 +219,28 @@ def score(world: str, policy: str, result: Result) -> Score | None:
 def overall_scores(scores: Iterable[Score]) -> list[OverallScore]:
     """Return every policy over its worlds, in the order in which they come."""
     by_policy: dict[str, list[Score]] = {}
-    for each in scores:
-        by_policy.setdefault(each.policy, []).append(each)
-    reference = {each.world: each for each in by_policy.get(REFERENCE, [])}
+    for entry in scores:
+        by_policy.setdefault(entry.policy, []).append(entry)
+    reference = {entry.world: entry for entry in by_policy.get(REFERENCE, [])}
     return [_overall_score(policy, members, reference) for policy, members in by_policy.items()]
 
 
 def _overall_score(policy: str, scores: Sequence[Score], reference: Mapping[str, Score]) -> OverallScore:
-    worst = max(scores, key=lambda each: each.relative)
-    matters = [each for each in scores if each.fixed_matters]
-    pairs = [(each, reference[each.world]) for each in scores if each.world in reference]
+    worst = max(scores, key=lambda entry: entry.relative)
+    matters = [entry for entry in scores if entry.fixed_matters]
+    pairs = [(entry, reference[entry.world]) for entry in scores if entry.world in reference]
     ratio = _geometric_mean([a.logs(a.regret) - b.logs(b.regret) for a, b in pairs])
     ratio_interval = _interval([a.logs(a.resample()) - b.logs(b.resample()) for a, b in pairs]) if pairs else None
     return OverallScore(
         policy=policy,
         worlds=len(scores),
-        relative=float(_geometric_mean([each.logs(each.regret) for each in scores])),
-        interval=_interval([each.logs(each.resample()) for each in scores]),
+        relative=float(_geometric_mean([entry.logs(entry.regret) for entry in scores])),
+        interval=_interval([entry.logs(entry.resample()) for entry in scores]),
         worst_world=worst.world,
         worst_relative=worst.relative,
-        below_best_fixed=sum(bool(each.below_best_fixed) for each in matters),
+        below_best_fixed=sum(bool(entry.below_best_fixed) for entry in matters),
         of_worlds_where_it_matters=len(matters),
-        microseconds=float(np.median([each.microseconds for each in scores])),
+        microseconds=float(np.median([entry.microseconds for entry in scores])),
         ratio_to_linear_old=float(ratio) if pairs else None,
         ratio_interval=ratio_interval,
     )
@@ -335,12 +335,12 @@ def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore
     for cell in asked:
         ((policy, address),) = cell.arms
         try:
-            found = score(cell.label, policy, store.load(address))
+            entry = score(cell.label, policy, store.load(address))
         except (FileNotFoundError, DamagedError):
             failure = store.failure(address)
             failed[f"{cell.label}, {policy}"] = "not computed" if failure is None else failure.last_line
             continue
-        scores[cell.label] += [] if found is None else [found]
+        scores[cell.label] += [] if entry is None else [entry]
     parts = {
         "all": worlds,
         "thirteen": [world for world in worlds if world.group in FIRST_GROUPS],
@@ -367,5 +367,5 @@ def _summarise_world(world: ArenaWorld, scores: Sequence[Score]) -> dict[str, An
         "judge": world.judge,
         "random": scores[0].random if scores else None,
         "best_fixed": scores[0].fixed if scores else None,
-        "results": [{name: getattr(each, name) for name in SCORE_FIELDS} for each in scores],
+        "results": [{name: getattr(entry, name) for name in SCORE_FIELDS} for entry in scores],
     }

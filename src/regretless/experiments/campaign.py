@@ -430,8 +430,8 @@ def _prepare_worker(jobs: int, cores: int, device: Device, imports: tuple[str, .
     if device in ("auto", "cpu") and hasattr(os, "sched_setaffinity"):  # JAX starts a thread for every core it sees
         number = int((re.findall(r"\d+", multiprocessing.current_process().name) or ["0"])[-1])
         cores_here = sorted(os.sched_getaffinity(0))
-        own = {cores_here[(number * cores + i) % len(cores_here)] for i in range(cores)}
-        os.sched_setaffinity(0, own)
+        assigned = {cores_here[(number * cores + i) % len(cores_here)] for i in range(cores)}
+        os.sched_setaffinity(0, assigned)
     threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
     configure(device, cores=cores)
     for name in imports:

@@ -284,12 +284,12 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
 
 def _asked(spec: type[PolicySpec], arm: Arm, experiment: Experiment) -> dict[str, Any]:
     """Return the policy's settings that were set by hand; refuse those of the arm that its policy does not have."""
-    own = {name: value for name, value in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
-    for name in own:
+    specific = {name: value for name, value in arm.settings.items() if name != SCALING and not name.startswith(WORLD)}
+    for name in specific:
         if not _has_field(spec, name):
-            POLICIES.parse(str(arm.policy), {name: own[name]})  # says which policies have it
+            POLICIES.parse(str(arm.policy), {name: specific[name]})  # says which policies have it
     shared = {name: value for name, value in experiment.settings.items() if _has_field(spec, name)}
-    return merge_names(shared, own)
+    return merge_names(shared, specific)
 
 
 def _parse_policy(
@@ -484,11 +484,11 @@ def _from_store(runs: Sequence[Run], folder: str | os.PathLike[str], progress: P
     target = ResultStore(folder)
     target.create()
     compute_missing(list({run.address: run for run in runs}.values()), target, InProcess(), _Listener())
-    for each in runs:
-        failure = target.failure(each.address)
+    for arm in runs:
+        failure = target.failure(arm.address)
         if failure is not None:
-            raise SettingsError(f"{each.label}: {failure.last_line}")
-    return [dataclasses.replace(target.load(each.address), label=each.label) for each in runs]
+            raise SettingsError(f"{arm.label}: {failure.last_line}")
+    return [dataclasses.replace(target.load(arm.address), label=arm.label) for arm in runs]
 
 
 def collect(results: Sequence[Result]) -> Results:
@@ -512,10 +512,10 @@ def play(
     """
     make_room()
     groups: dict[Any, list[int]] = {}
-    for place, each in enumerate(runs):
-        policy, benchmark = each.parts
-        chunk = independent_chunk(policy, benchmark, len(each.seeds), each.horizon, each.delay, each.missing)
-        groups.setdefault((each.stream, chunk), []).append(place)
+    for place, arm in enumerate(runs):
+        policy, benchmark = arm.parts
+        chunk = independent_chunk(policy, benchmark, len(arm.seeds), arm.horizon, arm.delay, arm.missing)
+        groups.setdefault((arm.stream, chunk), []).append(place)
     results: dict[int, Result] = {}
     for number, ((_, chunk), places) in enumerate(groups.items()):
         first = runs[places[0]]
@@ -571,7 +571,7 @@ def _numbered(save: str | os.PathLike[str] | None, number: int) -> str | None:
 ORCHESTRATION = ("arena", "campaign", "extension", "report/", "store", "study", "tuning")
 """Parts of ``experiments`` that show results, or decide what is run and where."""
 
-APART = ("cli/", "live/", "plots.py", "formatting.py", "testing/", *(f"experiments/{name}" for name in ORCHESTRATION))
+IGNORED = ("cli/", "live/", "plots.py", "formatting.py", "testing/", *(f"experiments/{name}" for name in ORCHESTRATION))
 """Parts of the library that no result of a run depends on."""
 
 CODE = (".py", ".csv", ".json", ".txt")
@@ -617,7 +617,7 @@ def code_version() -> str:
     """Return the version of the library with a hash of all its code that results depend on."""
     root = Path(regretless.__file__).parent
     files = {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*")) if path.suffix in CODE}
-    return f"{regretless.__version__}+{_digest({n: file for n, file in files.items() if not n.startswith(APART)})}"
+    return f"{regretless.__version__}+{_digest({n: file for n, file in files.items() if not n.startswith(IGNORED)})}"
 
 
 def is_outdated(versions: Mapping[str, str]) -> bool:

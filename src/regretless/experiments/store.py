@@ -346,8 +346,8 @@ class ResultStore:
 
     def read_campaigns(self) -> list[Campaign]:
         """Return all campaigns that can be understood, oldest first; the command of another one writes it again."""
-        found = [_read_form(path, _CAMPAIGN) for path in self.campaigns.glob("*.json")]
-        return sorted((campaign for campaign in found if campaign is not None), key=lambda each: each.written)
+        campaigns = filter(None, (_read_form(path, _CAMPAIGN) for path in self.campaigns.glob("*.json")))
+        return sorted(campaigns, key=lambda campaign: campaign.written)
 
     def entries(self) -> Iterator[StoredEntry]:
         """Iterate over everything that is stored, with what cannot be used and why."""

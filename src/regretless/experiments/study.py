@@ -334,6 +334,6 @@ def _expect(table: Mapping[str, Any], name: str, kind: type[Any], default: Any) 
     """Return a value of a table, of the type that is expected."""
     value = table.get(name, default)
     if not isinstance(value, kind):
-        words = {"str": "text", "list": "a list", "dict": "a table"}
-        raise SettingsError(f"expected {name} to be {words[kind.__name__]}, got {value!r}")
+        kinds = {"str": "text", "list": "a list", "dict": "a table"}
+        raise SettingsError(f"expected {name} to be {kinds[kind.__name__]}, got {value!r}")
     return value

@@ -234,8 +234,8 @@ class _Search:
         self.benchmark = self.run.parts[1]
         self.protocol = find_tuning(experiment.benchmark_name, self.policy, experiment.model)
         given = {**experiment.settings, **experiment.arms[0].settings}
-        own = {name: value for name, value in given.items() if not name.startswith(WORLD) and name != SCALING}
-        self.fixed = {**self.protocol.fixed, **own}
+        fixed = {name: value for name, value in given.items() if not name.startswith(WORLD) and name != SCALING}
+        self.fixed = {**self.protocol.fixed, **fixed}
         self.space = search_space(self.policy, self.protocol, self.fixed)
 
     @property

@@ -96,7 +96,7 @@ def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
         finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
-    costs = jax.vmap(benchmark.judged)(rounds)
+    costs = jax.vmap(benchmark.regret_cost)(rounds)
     lines = [costs, draws.normal(purpose_key(seed_key, REFERENCES, start), costs.shape)]
     lines += [] if rounds.mean is None else [rounds.mean]
     predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
@@ -105,7 +105,7 @@ def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int
 
 def solve_references(spec: SimulationSpec, batch: StreamBatch, w: Float[Array, "lines length d"]) -> StreamSegment:
     """Return the segment with the solutions of its reference lines."""
-    costs = jax.vmap(spec.benchmark.judged)(batch.rounds)
+    costs = jax.vmap(spec.benchmark.regret_cost)(batch.rounds)
     fixed = jnp.sum(costs, axis=0) if batch.rounds.instance is None else None
     tally = ReferenceTally(jnp.sum(costs * w, axis=(1, 2)), fixed)
     return StreamSegment(batch.environment, batch.rounds, jnp.sum(costs * w[0], axis=1), tally, batch.unusable)
@@ -242,7 +242,7 @@ def finish_round(
     if arrival.arrived is not True:
         state = jax.tree.map(lambda new, old: jnp.where(arrival.arrived, new, old), state, carry.state)
         finite = finite | ~arrival.arrived
-    regret = spec.benchmark.judged(played) @ now.w - best
+    regret = spec.benchmark.regret_cost(played) @ now.w - best
     sampled = jnp.all(jnp.isfinite(now.cost_sample))
     finite = finite & jnp.isfinite(regret) & sampled
     diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)

@@ -21,7 +21,7 @@ MISSING_WEIGHT_ERRORS = 2.0
 EXCESS_WEIGHT_ERRORS = 4.0
 """The same above 1; beyond it the stated probabilities are wrong."""
 
-RARE = 0.05
+MIN_MATCH_PROBABILITY = 0.05
 """Estimated probability below which a round has no counterpart, and the share of such rounds that is too many."""
 
 MIN_ESTIMATION_ROUNDS = 200
@@ -156,8 +156,8 @@ def _estimate_propensities(
             "whether the log decides like the candidate depends on the context, as in a log without randomness; "
             "propensities would show how much of it is chance"
         )
-    rare = float(np.mean(probability < RARE))
-    if rare > RARE:
+    rare = float(np.mean(probability < MIN_MATCH_PROBABILITY))
+    if rare > MIN_MATCH_PROBABILITY:
         return probability, f"in {rare:.0%} of the rounds the log hardly ever decides like the candidate"
     return probability, ""
 

@@ -130,11 +130,11 @@ class Table:
     def to_markdown(self) -> list[str]:
         """Return the lines of the table in Markdown."""
         lines = [f"| {' | '.join(map(escape_markdown, self.head))} |", f"| {' | '.join('---' for _ in self.head)} |"]
-        for each in self.rows:
-            cells = [_markdown_cell(cell) for cell in each.cells]
-            if each.style == "reference":
+        for row in self.rows:
+            cells = [_markdown_cell(cell) for cell in row.cells]
+            if row.style == "reference":
                 cells[0] = f"*{cells[0]}*"
-            if each.style == "best":
+            if row.style == "best":
                 cells[:2] = [f"**{cell}**" for cell in cells[:2]]
             lines.append(f"| {' | '.join(cells)} |")
         return [*lines, ""]

@@ -252,12 +252,12 @@ def _lowest_means(page: Page, study: Study) -> list[Sentence]:
         if len(finite) < 2 or key in sentences:
             continue
         best, second, *_ = sorted(finite, key=lambda result: result.mean())
-        texts = [f"{each.label} {format_mean(each.mean(), each.standard_error())}" for each in (best, second)]
+        texts = [f"{result.label} {format_mean(result.mean(), result.standard_error())}" for result in (best, second)]
         few = view.replications < content.MIN_REPLICATIONS
         only = f", from {count_text(view.replications, 'replication')} only" if few else ""
         where = ", ".join(filter(None, (study.title or study.name, panel, view.label)))
-        words = f": the lowest mean final regret is that of {texts[0]}, before {texts[1]}{only}."
-        sentences[key] = [Value(where, link=place), Value(words)]
+        sentence = f": the lowest mean final regret is that of {texts[0]}, before {texts[1]}{only}."
+        sentences[key] = [Value(where, link=place), Value(sentence)]
     return list(sentences.values())
 
 

@@ -183,7 +183,7 @@ def paired_tables(context: PanelContext) -> list[Table]:
     """Return differences of final regret, paired by seed, for each cell."""
     tables, names = [], content.file_names((view.label for view in context.views), "cell")
     for view, place in zip(context.views, names, strict=True):
-        paired = [each for each in view.results.rows() if each["difference"] is not None]
+        paired = [entry for entry in view.results.rows() if entry["difference"] is not None]
         if not paired:
             continue
         base = paired[0]["against"]
@@ -191,9 +191,9 @@ def paired_tables(context: PanelContext) -> list[Table]:
         title = ": ".join(filter(None, (several, f"Paired differences from {base}")))
         name = "_".join(filter(None, (context.name, place if several else "", "paired")))
         rows = []
-        for each in paired:
-            interval, pairs = range_value(each["low"], each["high"]), str(each["pairs"])
-            rows.append(row(each["policy"], content.number_value(each["difference"]), interval, pairs))
+        for entry in paired:
+            interval, pairs = range_value(entry["low"], entry["high"]), str(entry["pairs"])
+            rows.append(row(entry["policy"], content.number_value(entry["difference"]), interval, pairs))
         tables.append(Table(name, ("policy", f"minus {base}", "95 % low to high", "pairs"), tuple(rows), folded=title))
     return tables
 
@@ -380,7 +380,7 @@ def world_table(scores: Scores, name: str, marked: bool) -> Table:
     """Return a row per world: reference lines, and every policy's share of random's regret with its regret."""
     policies, rows = arena_policies(scores), []
     for world, by_policy in scores.items():
-        first, lowest = next(iter(by_policy.values())), min(each.regret for each in by_policy.values())
+        first, lowest = next(iter(by_policy.values())), min(entry.regret for entry in by_policy.values())
         cells = [Value("–")] * len(policies)
         for policy, one in by_policy.items():
             share = format_number(one.relative) + ("*" if one.below_best_fixed else "")
