@@ -119,6 +119,11 @@ REFUSED = [
 ]
 
 
+def test_only_an_experiment_is_run():
+    with pytest.raises(SettingsError, match="expected an Experiment, got 'topk'"):
+        resolve("topk")
+
+
 @pytest.mark.parametrize(("change", "message"), REFUSED, ids=lambda value: value[:40] if isinstance(value, str) else "")
 def test_bad_input_is_refused_before_anything_runs(change, message):
     with pytest.raises(SettingsError, match=message):

@@ -108,6 +108,8 @@ def test_seeds_of_reported_runs_are_refused():
             tune(validation_experiment("topk", first_seed=first), 1)
     with pytest.raises(SettingsError, match="expected an experiment with one policy, by name"):
         tune(Experiment("topk", ["greedy", "dfhpg"], seeds=range(100_000, 100_002)), 1)
+    with pytest.raises(SettingsError, match="expected an experiment with one policy, by name"):
+        tune("topk", 1)
 
 
 @pytest.mark.parametrize(

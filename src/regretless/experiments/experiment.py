@@ -154,8 +154,6 @@ class Experiment:
     @property
     def seed_list(self) -> tuple[int, ...]:
         """The seeds of the replications."""
-        if isinstance(self.seeds, str | bool) or not isinstance(self.seeds, SupportsIndex | Iterable):
-            raise SettingsError(f"expected a number of replications or seeds, got {self.seeds!r}")
         try:
             return seeds_of(self.seeds)
         except OverflowError:

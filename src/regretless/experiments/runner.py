@@ -24,7 +24,7 @@ import regretless
 from regretless.array_files import canonical
 from regretless.benchmarks.base import REGISTRY as BENCHMARKS
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec
-from regretless.errors import RegretlessError, SettingsError
+from regretless.errors import RegretlessError, SettingsError, short_repr
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Listener, Preset, Progress, Task, find_preset
 from regretless.formatting import unique_name
@@ -198,6 +198,8 @@ def resolve(experiment: Experiment) -> list[Run]:
     SettingsError
         If something cannot be run, or a setting has no effect on any arm.
     """
+    if not isinstance(experiment, Experiment):
+        raise SettingsError(f"expected an Experiment, got {short_repr(experiment)}")
     arms = [_resolve_arm(experiment, arm) for arm in experiment.arms]
     for name in experiment.settings:
         if not name.startswith(WORLD) and not any(name in given for _, given in arms):

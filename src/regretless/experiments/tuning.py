@@ -224,7 +224,8 @@ class _Search:
     """What is searched: an experiment of one arm, the space around it, and how a candidate is built."""
 
     def __init__(self, experiment: Experiment, seed: int):
-        if len(experiment.arms) != 1 or not isinstance(experiment.arms[0].policy, str):
+        is_experiment = isinstance(experiment, Experiment)
+        if not is_experiment or len(experiment.arms) != 1 or not isinstance(experiment.arms[0].policy, str):
             raise SettingsError("tune: expected an experiment with one policy, by name")
         for used in experiment.seed_list:
             if any(used in reported for reported in REPORTED_SEEDS):

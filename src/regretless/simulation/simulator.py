@@ -296,6 +296,8 @@ def seeds_of(seeds: int | Iterable[int]) -> tuple[int, ...]:
     >>> seeds_of(3), seeds_of(range(7, 9))
     ((0, 1, 2), (7, 8))
     """
+    if isinstance(seeds, str | bool) or not isinstance(seeds, int | np.integer | Iterable):
+        raise SettingsError(f"expected a number of replications or seeds, got {seeds!r}")
     if isinstance(seeds, int | np.integer):
         if not 1 <= seeds <= MAX_SEEDS:
             raise SettingsError(f"expected 1 to {MAX_SEEDS:,} replications, got {seeds:,}")
@@ -326,8 +328,9 @@ def _check(named: Mapping[str, Any], benchmark: Benchmark, horizon: int, delay: 
         raise SettingsError(f"expected a horizon of at least 1 round and at most {MAX_ROUNDS:,}, got {horizon:,}")
     if benchmark.longest is not None and horizon > benchmark.longest:
         raise SettingsError(f"benchmark {benchmark.name!r} has {benchmark.longest} rounds, got a horizon of {horizon}")
-    if check_integer("delay", delay) < 0 or not 0.0 <= missing < 1.0:
-        raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing}")
+    is_number = isinstance(missing, int | float | np.number)
+    if check_integer("delay", delay) < 0 or not is_number or not 0.0 <= missing < 1.0:
+        raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing!r}")
 
 
 def _check_problems(named: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None) -> None:
