@@ -132,7 +132,7 @@ class Decision(eqx.Module):
 
 
 class State(Protocol):
-    """A policy's state: the number of learning steps so far, and whatever the next round needs."""
+    """A policy's state: the number of learning steps so far, and what the next round needs."""
 
     @property
     def version(self) -> Int[Array, ""]:

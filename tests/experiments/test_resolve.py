@@ -115,7 +115,7 @@ REFUSED = [
     ({"preset": {"model.train_step": 3}}, "unknown setting 'train_step' of a model, in the preset; did you mean"),
     ({"horizon": 20, "delay": 10**6}, "expected a delay of less than the 20 rounds that are played, got 1000000"),
     ({"benchmark": "energy", "horizon": 396}, "'energy' has 395 rounds, got a horizon of 396"),
-    ({"benchmark": benchmarks.TopK().build(), "settings": {"benchmark.k": 3}}, "k has to be set where it is made"),
+    ({"benchmark": benchmarks.TopK().build(), "settings": {"benchmark.k": 3}}, "k must be set where it is made"),
 ]
 
 

@@ -66,6 +66,8 @@ def test_closed_edges_are_avoided_and_no_way_through_is_infeasible():
         ([(0, 1)], (0, 7), "sink 7 is not a node"),
         ([(0, 1)], (1, 1), "same node"),
         ([], (0, 1), "at least one edge"),
+        ([(0, 1, 2.5)], (0, 1), r"expected pairs \(from, to\), got \[\(0, 1, 2.5\)\]"),
+        (3, (0, 1), r"expected pairs \(from, to\), got 3"),
     ],
 )
 def test_refuses_a_graph_that_cannot_be_used(edges, ends, message):

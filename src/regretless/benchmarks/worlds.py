@@ -239,7 +239,7 @@ class WorldBenchmark(Benchmark):
         return jnp.concatenate([*columns, extra[1:]]) if settings.odd_columns or settings.irrelevant else x
 
     def draw_instance(self, key: Key) -> Instance:
-        """Return what of the feasible set is available in this round; None if it never changes."""
+        """Return the instance of this round; None if the feasible set never changes."""
         return None
 
     def context(self, environment: DriftRegimes, observation: Context) -> Context:

@@ -139,7 +139,7 @@ def card(device: Device, platforms: list[str]) -> Iterator[Finding]:
 
 
 def try_out() -> list[Finding]:
-    """Play a few rounds and check what must hold whatever the numbers."""
+    """Play a few rounds and check that regret is finite and not negative."""
     from regretless.experiments.experiment import Experiment
     from regretless.experiments.runner import run
 

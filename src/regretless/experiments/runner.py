@@ -320,7 +320,7 @@ def _resolve_benchmark(
     settings = {name.removeprefix(WORLD): value for name, value in changes.items() if name.startswith(WORLD)}
     if isinstance(benchmark, Benchmark):
         for name in settings:
-            raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} has to be set where it is made")
+            raise SettingsError(f"benchmark {benchmark.name!r} is an object: {name} must be set where it is made")
         return benchmark, False
     name = benchmark if isinstance(benchmark, str) else benchmark.registered_name
     spec = BENCHMARKS.parse(benchmark) if isinstance(benchmark, str) else benchmark

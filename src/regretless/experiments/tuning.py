@@ -532,7 +532,7 @@ class _Trials:
 
     @contextlib.contextmanager
     def _readable_errors(self) -> Iterator[None]:
-        """Turn whatever fails in the storage, such as a full disk, into one sentence."""
+        """Turn any failure of the storage, such as a full disk, into one sentence."""
         try:
             yield
         except Exception as error:

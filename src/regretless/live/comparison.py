@@ -310,7 +310,7 @@ class CostModel(NamedTuple):
 
 
 class CostReport(NamedTuple):
-    """Costs of recent rounds, as far as they are known."""
+    """Costs of recent rounds; None where they are not known."""
 
     paid: MeanCost | None = None
     incumbent: CostComparison | None = None

@@ -215,7 +215,7 @@ class History:
         """Return the history in a table with a row for each round.
 
         If no columns are given, they are found by the names that ``to_pandas`` writes (``context_0``, …,
-        ``decision_0``, …, ``total``, …), in whatever order they stand.
+        ``decision_0``, …, ``total``, …), in any order.
 
         Parameters
         ----------

@@ -617,7 +617,7 @@ class Learner:
         return self._state.with_history(engine, policy, learned, infos, expired)
 
     def _round_arrival(self, engine: Engine, past: HistoryRound, decision: Decision) -> Arrival:
-        """Return what was seen in a past round, in whichever form."""
+        """Return what was seen in a past round."""
         seen: dict[str, Any] = {"total": past.total, "costs": past.costs, "values": past.values}
         signed = {name: self._problem.sign * part for name, part in seen.items() if part is not None}
         return self._arrival(engine, RawFeedback(**signed), decision)
@@ -715,7 +715,7 @@ class Learner:
 
     @exclusive
     def warm_up(self, batches: Sequence[int] = (2, 4, 8, 16, 32, 64, 128)) -> None:
-        """Compile whatever calls will need, so that none of them has to; refuse a solver that maximises.
+        """Compile the programs of all calls in advance; refuse a solver that maximises.
 
         Parameters
         ----------
@@ -816,7 +816,7 @@ class Learner:
 
     @exclusive
     def close(self) -> None:
-        """Add a snapshot to the store and close it; whatever would have to be stored is refused from then on."""
+        """Add a snapshot to the store and close it; from then on calls that would be stored are refused."""
         if self._store is not None and not self._store.closed:
             with contextlib.suppress(StoreError):
                 self._write_snapshot()

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from regretless.errors import SettingsError
+from regretless.errors import SettingsError, short_repr
 from regretless.oracles.base import INFEASIBLE, MaskedOracle, as_data
 from regretless.types import SOLVED, Cost, Instance, Solution
 
@@ -69,9 +69,12 @@ class ShortestPathOracle(MaskedOracle):
     sink: Node = eqx.field(static=True)
 
     def __init__(self, edges: Sequence[Edge], source: Node = None, sink: Node = None):
-        if not len(edges):
+        try:
+            self.edges = tuple((tail, head) for tail, head in edges)
+        except (TypeError, ValueError):
+            raise SettingsError(f"shortest path: expected pairs (from, to), got {short_repr(edges)}") from None
+        if not self.edges:
             raise SettingsError("shortest path: expected at least one edge, got none")
-        self.edges = tuple((tail, head) for tail, head in edges)
         self.source = self.edges[0][0] if source is None else source
         self.sink = self.edges[-1][1] if sink is None else sink
         self.dim = len(self.edges)

@@ -71,7 +71,7 @@ TIGHTEST_ROUNDS = 10.0
 """Rounds of the policy at which the confidence sequence is tightest."""
 
 FULL_EXPLORATION_SHARE = 0.5
-"""Share of the budget that has to be left before the policy explores as far as it wants to."""
+"""Share of the budget that must be left for full exploration."""
 
 MAX_LOSS = 10.0
 """Usual costs of the incumbent beyond which the loss of one round is cut off."""
@@ -93,7 +93,7 @@ class Forecast(eqx.Module):
         return jnp.stack([jnp.clip(regression, level - reach, level + reach), level])
 
     def predict(self, context: Context) -> Float[Array, ""]:
-        """Return what the incumbent is expected to pay."""
+        """Return the expected cost of the incumbent."""
         regression, level = self.candidates(context)
         return jnp.where(self.errors[0] < self.errors[1], regression, level)
 
@@ -156,11 +156,11 @@ class Ledger(eqx.Module):
         return self.excess + mixture_radius(variance, TIGHTEST_ROUNDS * one_round, confidence)
 
     def allowed(self, budget: Float[Array, ""]) -> Float[Array, ""]:
-        """Return what the excess may be."""
+        """Return the largest excess that the budget allows."""
         return budget * jnp.abs(self.paid)
 
     def expected_loss(self) -> Float[Array, ""]:
-        """Return what one decision of the policy may cost more than the incumbent's."""
+        """Return how much more one decision of the policy is expected to cost than the incumbent's."""
         known = jnp.minimum(self.tried, RECENT_ROUNDS)
         return (PRIOR_LOSS_ROUNDS * self.forecast.size + known * self.losses) / (PRIOR_LOSS_ROUNDS + known)
 
@@ -270,7 +270,7 @@ class Guarded(AskingPolicy):
         return self.admit(key, state, self._reduce_exploration(state, wanted, context))
 
     def admit(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
-        """Return what is played if the inner policy wants a sample: it, or the incumbent's decision.
+        """Return the sample to play: the one that the inner policy wants, or the incumbent's decision.
 
         The log-density of the incumbent's decision is the logarithm of the probability with which it decides now.
         """
@@ -313,7 +313,7 @@ class Guarded(AskingPolicy):
         return GuardedState(state, ledger), dataclasses.replace(info, more=more)
 
     def _reduce_exploration(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
-        """Return what the inner policy wants, moved towards its mean prediction as far as the budget demands."""
+        """Return the sample that the inner policy wants, moved towards its mean prediction if little budget is left."""
         try:
             mean = self.inner.mean(state.inner, context)
         except NotImplementedError:

@@ -178,7 +178,7 @@ class Scaled(AskingPolicy):
         return len(self.problem.context_shape) == 2 and self.inner.level_free
 
     def _describe_context(self, state: ScaledState, x: Context) -> Float[Array, " columns"]:
-        """Return what is kept of a context: itself, or of feature rows one, or their mean and deviations from it."""
+        """Return a context as one row: itself, one of its feature rows, or their mean and root mean square spread."""
         if x.ndim == 1:
             return x
         if not self._by_means:
@@ -187,7 +187,7 @@ class Scaled(AskingPolicy):
         return jnp.concatenate([mean, jnp.sqrt(jnp.mean(jnp.square(x - mean), axis=0))])
 
     def _unit(self, state: ScaledState) -> Float[Array, ""]:
-        """Return what the policy's costs are multiplied by to be the user's."""
+        """Return the factor from the policy's costs to the user's."""
         return state.costs.unit[0]
 
     def scale_context(self, state: ScaledState, context: Context) -> Context:

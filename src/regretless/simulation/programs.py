@@ -5,8 +5,8 @@ axis of replications in every leaf. Replications are vmapped and split over the 
 device per core, if the program that uses this library asked JAX for that), which run in parallel without waiting for
 each other.
 
-No program waits for the host, and the host never waits for a program that needs its threads: a solver, whatever it
-does, runs while no program does. All replications, and all policies of a group, are solved in one call.
+No program waits for the host, and the host never waits for a program that needs its threads: a solver runs only while
+no program does. All replications, and all policies of a group, are solved in one call.
 """
 
 import gc

@@ -140,7 +140,7 @@ class Chunk:
             self.totals[name] = self.totals.get(name, 0.0) + record.regret.sum(axis=1, dtype=np.float64)
 
     def joined(self) -> dict[str, SegmentRecord]:
-        """Return what all segments left behind, in one piece."""
+        """Return the records of all segments, joined."""
         if len(self.records) > 1:
             self.records = [jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *self.records)]
         return self.records[0] if self.records else {}
@@ -510,7 +510,7 @@ def machine_memory() -> int:
 
 
 def _require_room(needed: float, subject: str) -> None:
-    """Refuse what would take more memory than there is."""
+    """Refuse a run that would take more memory than the machine has."""
     memory = machine_memory()
     if needed > MEMORY_SHARE * memory:
         sizes = f"{needed / 2**30:,.1f} GiB of memory, this machine has {memory / 2**30:,.1f} GiB"

@@ -186,7 +186,7 @@ def begin(policy: Policy, spec: SimulationSpec, seed_key: Key) -> Carry:
 def draw_sample(
     policy: Policy, spec: SimulationSpec, state: Any, seed_key: Key, environment: PyTree, played: Round, t: Array
 ) -> Sample:
-    """Return what the policy wants solved in this round."""
+    """Return the policy's sample in this round, with the cost vector to solve."""
     context = spec.benchmark.context(environment, played.observation)
     return policy.sample(purpose_key(seed_key, DECIDE, t), state, context, played.instance)
 
@@ -219,7 +219,7 @@ def arrive(spec: SimulationSpec, carry: Carry, decision: Decision, feedback: Fee
         slot = t % spec.delay
         arrived = t > spec.delay
         fresh = decision, feedback
-        # Until something has arrived, this round stands in for it: what is learned then is discarded.
+        # Until feedback arrives, this round takes its place, and what is learned from it is discarded.
         decision, feedback = jax.tree.map(lambda ring, leaf: jnp.where(arrived, ring[slot], leaf), pending, fresh)
         pending = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), pending, fresh)
     if spec.missing:

@@ -115,7 +115,7 @@ class Player:
         return self.problem.record(sample, jax.tree.map(jnp.asarray, solution), context, self.instance)
 
     def learn(self, key: Any, state: Any, decision: Decision, seen: Feedback) -> tuple[Any, Info]:
-        """Return what ``learn`` does, or its halves where it has them or the solver between them is on the host."""
+        """Return the result of ``learn``; in two halves if it has them, or if the solver is on the host."""
         if not self.problem.oracle.on_host and type(self.policy).learn is not AskingPolicy.learn:
             return self._learn(key, state, decision, seen)
         return self.answer(self.ask(key, state, decision, seen))
@@ -237,7 +237,7 @@ def _check_other_decisions(check: Checker, player: Player, rounds: list[PlayedRo
 
 
 def _check_missing(check: Checker, player: Player, played: PlayedRound) -> None:
-    """Check that what did not arrive does not matter, whatever stands in its place."""
+    """Check that the value of a row that did not arrive has no effect."""
     problem, observed = player.problem, played.feedback
     first = int(np.argmax(np.asarray(observed.used())))
     seen = jnp.arange(observed.values.shape[0]) != first

@@ -114,7 +114,7 @@ def make_sections(page: Page) -> list[Section]:
 
 
 def _from_extensions(method: str, page: Page) -> list[Any]:
-    """Return what packages add to this page."""
+    """Return the parts that packages add to this page."""
     parts = [part for part in REPORT.usable().values() if hasattr(part, method)]
     return [added for part in parts for added in getattr(part, method)(page)]
 

@@ -303,7 +303,7 @@ def _combine(weights: Float[Array, " learners"], predictions: list[Array]) -> Ar
 
 
 def _error_unit(measured: MeasuredRows, predicted: Array, size: Array) -> Array:
-    """Return what errors are divided by."""
+    """Return the divisor of each row's error: the size of value and prediction, and a share of the usual size."""
     return jnp.abs(measured.values) + jnp.abs(predicted) + ERROR_FLOOR * size + 1e-30
 
 

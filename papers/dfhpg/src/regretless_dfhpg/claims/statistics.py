@@ -82,7 +82,7 @@ class DifferentLeaders(NamedTuple):
 
 
 class BaselineReducesVariance(NamedTuple):
-    """Subtracting the baseline lowers the variance of an arm's score term, on the very rounds that were played."""
+    """Subtracting the baseline lowers the variance of an arm's score term, on the rounds that were played."""
 
     arm: ClaimArm
 
