@@ -115,7 +115,7 @@ def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
     np.testing.assert_allclose(alone.regret[2:], shifted.regret[:2], rtol=1e-6, atol=1e-9)
 
 
-def testsegment_lengths_and_chunks_are_even_where_possible():
+def test_segment_lengths_and_chunks_are_even_where_possible():
     assert segment_lengths(2000) == [250] * 8
     assert segment_lengths(395) == [79] * 5
     assert sum(segment_lengths(1999)) == 1999
