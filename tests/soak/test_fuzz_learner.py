@@ -113,7 +113,9 @@ class Episode:
         if where == 0:
             instance = nonsense(rng) if rng.random() < 0.7 else None if self.kind.limited else np.ones(DIM)
             call = lambda: self.learner.decide(good, instance=instance)  # noqa: E731
-            may = "either" if self.kind.limited and self.model.made == 0 else "reject"
+            is_mask = isinstance(instance, np.ndarray) and instance.dtype == bool and instance.shape == (DIM,)
+            usable = self.kind.limited and (self.model.made == 0 or (self.kind.limited == "mask" and is_mask))
+            may = "either" if usable else "reject"
         elif where == 1:
             call, may = lambda: self.learner.decide(good, explore=nonsense(rng)), "either"
         else:
