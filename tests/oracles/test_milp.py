@@ -259,3 +259,10 @@ def test_a_solver_that_is_known_to_be_wrong_is_refused():
         highs.refuse_faulty("1.14.0")
     for version in ("1.13.1", "1.15.1", highspy.Highs().version()):
         highs.refuse_faulty(version)
+
+
+@pytest.mark.parametrize("workers", [float("nan"), 1.5, "2", True])
+def test_workers_are_an_integer(workers):
+    """A pool of NaN threads starts none of them, and the first solve would wait for ever."""
+    with pytest.raises(SettingsError, match="milp: workers: expected an integer"):
+        oracles.milp(A_ub=[[1, 1]], b_ub=[1], workers=workers)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError, short_repr
-from regretless.oracles.base import INFEASIBLE, MaskedOracle, as_data
+from regretless.oracles.base import INFEASIBLE, MaskedOracle, as_data, check_integer
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 Node = Hashable
@@ -39,6 +39,7 @@ def grid_edges(rows: int, columns: int) -> list[tuple[int, int]]:
     >>> grid_edges(2, 2)
     [(0, 1), (0, 2), (1, 3), (2, 3)]
     """
+    rows, columns = check_integer("grid: rows", rows), check_integer("grid: columns", columns)
     if rows < 1 or columns < 1 or rows * columns < 2:
         raise SettingsError(f"grid: expected at least two nodes, got {rows} × {columns}")
     edges = []

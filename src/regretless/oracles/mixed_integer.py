@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import Oracle, check, check_mask, check_numbers, reason_of, solve_on_host
+from regretless.oracles.base import Oracle, check, check_integer, check_mask, check_numbers, reason_of, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class MilpOracle(Oracle):
         from regretless.oracles import highs  # loads the solver: not before it is needed
 
         program = highs.make_program(A_ub, b_ub, A_eq, b_eq, bounds, integrality)
-        if not time_limit > 0 or not gap >= 0 or (workers is not None and workers < 1):
+        too_few = workers is not None and check_integer("milp: workers", workers) < 1
+        if not time_limit > 0 or not gap >= 0 or too_few:
             raise SettingsError(
                 f"milp: expected time_limit > 0, gap ≥ 0 and at least one worker, got {time_limit}, {gap} and {workers}"
             )
