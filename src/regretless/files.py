@@ -75,6 +75,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
 
 
+def refuse_device(path: str | os.PathLike[str]) -> None:
+    """Raise OSError for a device, whose content may never end."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise OSError(errno.EINVAL, "it is a device, expected a file")
+
+
 def sync_folder(path: Path) -> None:
     """Bring the names of a folder's files to the disk."""
     folder = os.open(path, os.O_RDONLY)

@@ -9,7 +9,10 @@ import pytest
 
 SMALL = ["run", "topk", "--policy", "greedy", "--seeds", "1", "--horizon", "5"]
 NOISY = """
+import ctypes, os, subprocess
 print("hello from a plug-in")
+ctypes.CDLL(None).printf(b"hello from C")
+subprocess.run(["echo", "hello from a process"])
 import regretless as rg
 
 class Loud(rg.policies.Greedy):
@@ -97,7 +100,8 @@ def test_what_a_plug_in_prints_is_not_part_of_the_result(tmp_path):
     code, shown, errors = regretless(tmp_path, *words, "--format", "json")
     assert code == 0, errors
     assert json.loads(shown)["results"][0]["policy"] == "loud"
-    assert "hello from a plug-in" in errors
+    for source in ("a plug-in", "C", "a process"):
+        assert f"hello from {source}" in errors
     assert "building" in errors
 
 

@@ -78,7 +78,9 @@ def test_at_most_ten_parameters():
         ({"offset": ["1", "2", "3", "4"]}, "offset: expected numbers, got text"),
         ({"offset": [1.0, np.nan, 1.0, 1.0]}, "offset: expected finite numbers"),
         ({"sense": "best"}, "expected sense 'min' .* or 'max'"),
+        ({"max_age_seconds": 10**400}, "pending: max_age_seconds: expected a number of at least 0, got 1000"),
         ({"store": 3}, "store: expected the path of a file, got 3"),
+        ({"store": "plant\0.db"}, "store: expected the path of a file, got 'plant"),
     ],
 )
 def test_refuses(options, message):
@@ -113,6 +115,9 @@ def test_refuses_what_is_not_an_oracle_and_a_context_next_to_a_problem():
         ({"budget": 1.0}, "expected a budget above 0 and below 1"),
         ({"budget": 0}, "expected a budget above 0 and below 1"),
         ({"budget": True}, "budget: expected a number"),
+        ({"budget": float("nan")}, "budget: expected a number from 0 to 1, got nan"),
+        ({"budget": -0.05}, "budget: expected a number from 0 to 1, got -0.05"),
+        ({"budget": 10**400}, "budget: expected a number from 0 to 1, got 1000"),
         ({"mode": "watch"}, "expected mode 'act' or 'shadow', got 'watch'"),
         ({"incumbent": None, "budget": 0.1}, "without one there is no budget and no mode"),
     ],

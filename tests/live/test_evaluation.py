@@ -315,6 +315,21 @@ def test_files_that_are_no_tables_are_refused(yard, tmp_path, content):
     assert "rounds.csv" in result.stderr or "expected columns" in result.stderr
 
 
+def test_a_device_is_no_table(yard, tmp_path):
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    result = run("zero.csv")
+    assert (result.exit_code, "zero.csv: it is a device, expected a file" in result.stderr) == (2, True)
+
+
+def test_a_candidate_is_never_shown_as_another(yard, tmp_path):
+    Learner(rg.oracles.top_k(12, 1), context=11, policy="linear_thompson").save(tmp_path / "greedy")
+    result = run("rounds.csv", "--learner", "greedy", "--policy", "greedy")
+    assert (result.exit_code, "got two called 'greedy'" in result.stderr) == (2, True)
+    result = run("rounds.csv", "--learner", str(tmp_path / "greedy"), "--policy", "greedy", "--format", "json")
+    labels = [row["candidate"] for row in json.loads(result.stdout)["estimates"]]
+    assert labels == ["logged", str(tmp_path / "greedy"), "greedy"]
+
+
 def test_learners_of_the_same_file_name_are_both_shown(yard, tmp_path):
     for name, rounds in (("a", 40), ("b", 80)):
         learner = Learner(rg.oracles.top_k(12, 1), context=11, policy="linear_thompson")

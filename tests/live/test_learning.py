@@ -91,6 +91,8 @@ def test_decisions_expire_by_the_clock(tmp_path):
         Learner.open(forged, ORACLE, read_only=True)
     with pytest.raises(SettingsError, match="expected the clock to return seconds"):
         make(clock=lambda: "noon").decide(X)
+    with pytest.raises(SettingsError, match="expected the clock to return seconds"):
+        make(clock=lambda: 10**400).decide(X)
 
 
 def test_a_persons_decision_is_learned_like_any_other(tmp_path):

@@ -18,7 +18,7 @@ import pytest
 import regretless as rg
 from live import learners
 from live.learners import DIM, FEATURES, ORACLE, build, digest, make, play
-from regretless.errors import FeedbackError, SettingsError, StoreError
+from regretless.errors import FeedbackError, SettingsError, StoreError, WriteError
 from regretless.live.learner import SNAPSHOT_INTERVAL
 from regretless.live.store import RecordStore
 
@@ -219,7 +219,7 @@ def test_a_second_writer_is_refused_or_takes_over_and_fences_the_first(tmp_path)
     assert third.decide(X).id == 4
 
 
-@pytest.mark.parametrize("damage", ["removed", "replaced", "truncated", "wal"])
+@pytest.mark.parametrize("damage", ["removed", "replaced", "truncated", "wal", "wal emptied", "wal cut"])
 def test_a_file_that_is_removed_replaced_or_truncated_is_noticed(tmp_path, damage):
     path = tmp_path / "plant.db"
     learner = build(store=path)
@@ -232,13 +232,47 @@ def test_a_file_that_is_removed_replaced_or_truncated_is_noticed(tmp_path, damag
         os.replace(tmp_path / "other.db", path)
     elif damage == "truncated":
         os.truncate(path, 100)
-    else:
+    elif damage == "wal":
         Path(f"{path}-wal").unlink()
+    else:
+        os.truncate(f"{path}-wal", 0 if damage == "wal emptied" else os.path.getsize(f"{path}-wal") - 4096)
     with pytest.raises(StoreError, match=r"was (removed|replaced or truncated) .*nothing was changed"):
         learner.decide(X)
     assert digest(learner, tmp_path) == before
     learner.save(tmp_path / "rescued.db")
     assert reopened(tmp_path / "rescued.db").waiting == [1]
+
+
+def test_another_program_may_move_the_write_ahead_file_into_the_database(tmp_path):
+    path = tmp_path / "plant.db"
+    learner = build(store=path)
+    learner.decide(X)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    assert os.path.getsize(f"{path}-wal") == 0
+    assert [learner.decide(X).id, learner.decide(X).id] == [2, 3]
+    learner.close()
+    assert reopened(path).waiting == [1, 2, 3]
+
+
+def test_a_place_that_cannot_be_a_store_is_refused(tmp_path):
+    device = tmp_path / "device"
+    device.symlink_to("/dev/null")
+    for path in (tmp_path, device):
+        with pytest.raises(StoreError, match="expected a file, got a folder, device or pipe"):
+            build(store=path)
+    assert not Path("/dev/null-journal").exists()
+    learner = build()
+    with pytest.raises(WriteError, match="File name too long"):
+        learner.save(tmp_path / ("x" * 300))
+    for path in ("plant\0.db", 5, b"plant.db"):
+        with pytest.raises(SettingsError, match="expected the path of a file, got"):
+            learner.save(path)
+    for until in ("3", 2.5, -1, 10**400):
+        with pytest.raises(SettingsError, match="until: expected an integer from 0 to"):
+            reopened(tmp_path / "plant.db", until=until)
+        with pytest.raises(SettingsError, match="until: expected an integer from 0 to"):
+            rg.History.from_store(tmp_path / "plant.db", until=until)
 
 
 def test_a_store_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):

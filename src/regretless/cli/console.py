@@ -1,6 +1,7 @@
 """What the commands share: results on standard output, progress and errors on standard error, output paths."""
 
 import contextlib
+import ctypes
 import datetime
 import errno
 import functools
@@ -145,14 +146,19 @@ def explain(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def _results_only() -> Iterator[None]:
-    """Keep standard output for ``out``; everything else that is printed goes to standard error."""
-    out.file = sys.stdout
-    try:
+    """Keep standard output for ``out``; what else is printed, also by C libraries and processes, goes to stderr."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(setattr, out, "file", sys.stdout)
+        out.file = sys.stdout
+        if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+            sys.stdout.flush()
+            out.file = stack.enter_context(open(os.dup(1), "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors))
+            stack.callback(os.dup2, out.file.fileno(), 1)
+            stack.callback(ctypes.CDLL(None).fflush, None)
+            os.dup2(2, 1)
+        stack.callback(out.file.flush)
         with contextlib.redirect_stdout(sys.stderr):
             yield
-    finally:
-        out.file.flush()
-        out.file = sys.stdout
 
 
 def _stop(stopped: str, signum: int, frame: Any) -> None:

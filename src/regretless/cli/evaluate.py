@@ -7,6 +7,7 @@ import typer
 
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
+from regretless.errors import SettingsError
 from regretless.startup import Device, configure
 
 EPILOG = """\
@@ -67,6 +68,12 @@ def evaluate(
         feasible = load_oracle(oracle)
         history = read_history(source, rewards)
         names = policy or ([] if learner or function else ["adaptive"])
+        labels = [*map(str, learner or ()), *(function or ()), *names]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise SettingsError(
+                    f"expected different candidates, got two called {label!r} (a learner's store can have a whole path)"
+                )
         candidates: dict[str, Any] = {str(path): Learner.open(path, feasible, read_only=True) for path in learner or ()}
         candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
         candidates |= {name: name for name in names}
@@ -79,7 +86,6 @@ def evaluate(
 
 def read_history(path: Path, rewards: bool) -> Any:
     """Return the history in a learner's store, or in a table with the columns that ``History.to_pandas`` writes."""
-    from regretless.errors import SettingsError
     from regretless.live.history import History
 
     readers = {".csv": History.from_csv, ".parquet": History.from_parquet}

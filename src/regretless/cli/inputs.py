@@ -1,13 +1,12 @@
 """Files and objects that commands read: recorded data as a benchmark, presets, and an oracle as ``module:object``."""
 
 import json
-import stat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regretless import oracles, plugins
+from regretless import files, oracles, plugins
 from regretless.benchmarks import ArraysBenchmark, from_arrays
 from regretless.errors import RegretlessError, SettingsError
 from regretless.oracles import Oracle
@@ -19,11 +18,8 @@ RECORDED = "history"
 def read_text(path: Path) -> str:
     """Return the text of a file; refuse devices, which may never end, and what is not UTF-8."""
     try:
-        with path.open("rb") as file:
-            mode = path.stat().st_mode
-            if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-                raise SettingsError(f"cannot read {path}: it is a device, expected a file")
-            return file.read().decode("utf-8")
+        files.refuse_device(path)
+        return path.read_bytes().decode("utf-8")
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 
-from regretless import extras
+from regretless import extras, files
 from regretless.columns import Columns
 from regretless.errors import SettingsError, StoreError, short_repr
-from regretless.live.feedback_parser import parse_numbers
+from regretless.live.feedback_parser import parse_integer, parse_numbers
 from regretless.registry import require_known
 
 if TYPE_CHECKING:
@@ -329,8 +329,10 @@ class History:
         >>> rg.History.from_store(path).totals
         array([17.2])
         """
-        from regretless.live.store import read_rounds
+        from regretless.live.store import MAX_NUMBER, read_rounds
 
+        if until is not None:
+            parse_integer("history: until", until, 0, MAX_NUMBER)
         try:
             return cls(**read_rounds(path, until))
         except StoreError:
@@ -443,6 +445,8 @@ def require_fitting(history: History, problem: "Problem", caller: str = "") -> N
 def _load(read: Callable[..., Any], path: str | os.PathLike[str], kind: str) -> Any:
     """Return the table in a file."""
     try:
+        if os.path.exists(path):  # pandas reads addresses, too
+            files.refuse_device(path)
         return read(path)
     except OSError as error:
         raise SettingsError(f"history: cannot read {path}: {error.strerror or error}") from None

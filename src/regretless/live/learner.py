@@ -4,8 +4,8 @@ import contextlib
 import dataclasses
 import functools
 import importlib.metadata
-import math
 import os
+import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ from regretless.live.history import History, HistoryRound, require_fitting
 from regretless.live.options import Incumbent, Pending, Rollout, Store
 from regretless.live.records import Choice, Explanation, Receipt, percent, text_card
 from regretless.live.state import LearnedDecision, LearnerState, MadeDecision
-from regretless.live.store import Record, RecordStore, Snapshot, write_copy
+from regretless.live.store import MAX_NUMBER, Record, RecordStore, Snapshot, write_copy
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.guard import INCUMBENT
@@ -800,11 +800,12 @@ class Learner:
         """
         check_not_forked()
         if path is not None:
-            if self._store is not None and os.path.realpath(path) == str(self._store.path):
+            target = Store(path).path
+            if self._store is not None and os.path.realpath(target) == str(self._store.path):
                 raise StoreError(
                     f"save: {path} is the learner's own store; save() without a path adds a snapshot to it"
                 )
-            write_copy(path, self._snapshot(self._current(), 0))
+            write_copy(target, self._snapshot(self._current(), 0))
         elif self._store is None:
             raise StoreError("save: expected a path, because this learner has no store")
         else:
@@ -901,6 +902,8 @@ class Learner:
             raise SettingsError(
                 "open: expected read_only=True with until=, because a store is continued at its end only"
             )
+        if until is not None:
+            parser.parse_integer("open: until", until, 0, MAX_NUMBER)
         file = path if isinstance(path, Store) else Store(path)
         if read_only:
             store = RecordStore.open_reader(file.path)
@@ -1069,7 +1072,7 @@ class Learner:
     def _now(self) -> float:
         """Return the time by the learner's clock."""
         now = self._clock()
-        if not isinstance(now, float | int) or not math.isfinite(now):
+        if not isinstance(now, float | int) or not abs(now) <= sys.float_info.max:
             raise SettingsError(f"learner: expected the clock to return seconds, got {short_repr(now)}")
         return float(now)
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -151,7 +152,7 @@ class Store:
     sync: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, str | os.PathLike) or not str(self.path):
+        if not isinstance(self.path, str | os.PathLike) or not str(self.path) or "\0" in str(self.path):
             raise SettingsError(f"store: expected the path of a file, got {short_repr(self.path)}")
         if not isinstance(self.sync, bool):
             raise SettingsError(f"store: expected sync to be True or False, got {short_repr(self.sync)}")
@@ -192,7 +193,7 @@ class Pending:
 
 def _require_number(name: str, value: Any, low: float, high: float) -> None:
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:
+    if not number or not low <= value <= min(high, sys.float_info.max):
         limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise SettingsError(f"{name}: expected a number {limits}, got {short_repr(value)}")
 

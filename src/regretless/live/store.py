@@ -35,6 +35,9 @@ APPLICATION_ID = 0x72676C31
 FORMAT = 1
 """Version of the tables."""
 
+MAX_NUMBER = 2**62
+"""The largest number of a record."""
+
 LOCK_TIMEOUT = 10.0
 """Seconds that a write waits for another process to finish its own."""
 
@@ -89,8 +92,7 @@ class RecordStore:
         self._owner_text = ""
         self._epoch = 0
         self._files: tuple[Any, ...] = ()
-        if not new:
-            _require_file(path)
+        _require_file(path, new)
         self._connection = self._connect(sync, new)
 
     @classmethod
@@ -183,7 +185,7 @@ class RecordStore:
     def records(self, after: int, chain: int, until: int | None = None) -> Iterator[Record]:
         """Yield the records after ``after``, whose checksum is ``chain``; StoreError says where damage begins."""
         columns = "number, kind, data, layout, arrays, checksum"
-        limit = 2**62 if until is None else until
+        limit = MAX_NUMBER if until is None else until
         query = f"SELECT {columns} FROM records WHERE number > ? AND number <= ? ORDER BY number"
         number = after
         try:
@@ -385,15 +387,16 @@ class RecordStore:
             self._files = self._identify_files()
 
     def _identify_files(self) -> tuple[Any, ...]:
-        """Return what identifies the database file and its write-ahead file, with the size of the former."""
+        """Return what identifies the database file and its write-ahead file, and their sizes."""
         database, wal = map(os.stat, self._names)
-        return (database.st_dev, database.st_ino), wal.st_ino, database.st_size
+        return (database.st_dev, database.st_ino, wal.st_ino), database.st_size, wal.st_size
 
     def _require_same_files(self) -> None:
         """Refuse to write into a file that was removed, replaced or truncated since the last write."""
         try:
-            database, wal, size = self._identify_files()
-            if not self._files or ((database, wal) == self._files[:2] and size >= self._files[2]):
+            files, size, wal_size = self._identify_files()
+            known, known_size, known_wal_size = self._files or (files, size, wal_size)
+            if files == known and size >= known_size and (wal_size >= known_wal_size or self._was_emptied()):
                 return
             event = "it was replaced or truncated"
         except OSError:
@@ -402,6 +405,11 @@ class RecordStore:
             f"cannot write {self.path}: {event} while the learner was running; nothing was changed (save(path) keeps "
             "the learner in a new file)"
         )
+
+    def _was_emptied(self) -> bool:
+        """Return whether another program moved all of the write-ahead file into the database, which SQLite notes."""
+        with open(f"{self.path}-shm", "rb") as file:
+            return file.read(20)[16:] == bytes(4)  # the number of frames that count
 
     @contextlib.contextmanager
     def _errors(self, verb: str) -> Iterator[None]:
@@ -467,7 +475,7 @@ def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[
 def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
     """Write a new store that begins with ``snapshot``, atomically; refuse to replace a store that is being written."""
     target = Path(os.path.realpath(path))
-    if target.with_name(f"{target.name}-wal").exists():
+    if os.path.exists(f"{target}-wal"):
         raise StoreError(
             f"cannot write {path}: a learner writes that file, or was killed while it did; give another path"
         )
@@ -500,9 +508,9 @@ def _insert_snapshot(connection: sqlite3.Connection, snapshot: Snapshot) -> None
     connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
-def _require_file(path: str | os.PathLike[str]) -> None:
+def _require_file(path: str | os.PathLike[str], new: bool) -> None:
     try:
-        is_file = stat.S_ISREG(os.stat(path).st_mode)
+        is_file = (new and not os.path.exists(path)) or stat.S_ISREG(os.stat(path).st_mode)
     except OSError as error:
         raise StoreError(f"cannot open {path}: {error.strerror}") from None
     if not is_file:
