@@ -97,11 +97,11 @@ def test_sizes_beyond_the_memory_are_refused_with_the_memory_they_need(options, 
 WRITING = """
 import sys, time
 from regretless import files
-from regretless.cli.console import clear_errors
+from regretless.cli.console import clear_errors, say
 with clear_errors(), files.atomic(sys.argv[1]) as file:
     file.write(b"half of it")
     file.flush()
-    print("writing", flush=True, file=sys.__stdout__)
+    say("writing")
     time.sleep(60)
 """
 
@@ -187,9 +187,12 @@ def test_a_preset_that_cannot_be_written_is_refused_before_the_search(tmp_path, 
         "--store",
         str(tmp_path / "store"),
     ]
-    for path in ("/proc/nothing/best.json", str(tmp_path / "folder")):
+    for path in ("/proc/nothing/best.json", str(tmp_path / "folder"), "/dev/null"):
         result = runner.invoke(app, ["tune", "topk", *small, "--out", path])
         assert result.exit_code == 2, result.output
         assert "cannot write " in result.output
     assert not (tmp_path / "store").exists()
+    (tmp_path / "trials.db").symlink_to("/dev/zero")
+    result = runner.invoke(app, ["tune", "topk", *small, "--storage", str(tmp_path / "trials.db")])
+    assert (result.exit_code, "it is a device, expected a file" in " ".join(result.output.split())) == (2, True)
     assert not list(tmp_path.rglob("*.part"))

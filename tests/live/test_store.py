@@ -262,6 +262,10 @@ def test_a_place_that_cannot_be_a_store_is_refused(tmp_path):
         with pytest.raises(StoreError, match="expected a file, got a folder, device or pipe"):
             build(store=path)
     assert not Path("/dev/null-journal").exists()
+    build(store=tmp_path / "plant.db").close()
+    (tmp_path / "plant.db-owner").symlink_to("/dev/null")
+    with pytest.raises(StoreError, match=r"cannot open .*plant.db: Invalid argument"):
+        rg.Learner.open(tmp_path / "plant.db", ORACLE)
     learner = build()
     with pytest.raises(WriteError, match="File name too long"):
         learner.save(tmp_path / ("x" * 300))

@@ -336,7 +336,9 @@ def require_writable_file(path: Path) -> None:
     """Refuse an output file that cannot be written, before anything runs."""
     require_writable(path.parent)
     try:
-        reason = "it is a folder, expected the name of a file" if stat.S_ISDIR(path.stat().st_mode) else None
+        mode = path.stat().st_mode
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        reason = None if stat.S_ISREG(mode) else f"it is {kind}, expected the name of a file"
     except FileNotFoundError:
         return
     except OSError as error:

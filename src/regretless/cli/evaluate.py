@@ -69,11 +69,10 @@ def evaluate(
         history = read_history(source, rewards)
         names = policy or ([] if learner or function else ["adaptive"])
         labels = [*map(str, learner or ()), *(function or ()), *names]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise SettingsError(
-                    f"expected different candidates, got two called {label!r} (a learner's store can have a whole path)"
-                )
+        if shared := [label for label in labels if labels.count(label) > 1]:
+            raise SettingsError(
+                f"expected different candidates, got two called {shared[0]!r} (a learner's store can have a whole path)"
+            )
         candidates: dict[str, Any] = {str(path): Learner.open(path, feasible, read_only=True) for path in learner or ()}
         candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
         candidates |= {name: name for name in names}

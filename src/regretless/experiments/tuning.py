@@ -502,6 +502,8 @@ class _Trials:
         with self._readable_errors():
             if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
+                if self.path.exists():
+                    files.refuse_device(self.path)
             with self._alone():
                 self.study = self.optuna.create_study(
                     storage=self._open(), study_name=name, sampler=sampler, load_if_exists=True, direction="minimize"
@@ -537,7 +539,8 @@ class _Trials:
             yield
         except Exception as error:
             cause = error.__cause__ or error
-            message = f"cannot use the storage {self.storage}: {(str(cause) or type(cause).__name__).splitlines()[0]}"
+            reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+            message = f"cannot use the storage {self.storage}: {reason.splitlines()[0]}"
             if type(cause).__name__ == "OperationalError":  # of SQLite, such as a full disk: the file itself is sound
                 raise WriteError(f"{message}; finished trials are kept") from None
             raise SettingsError(message) from None

@@ -305,6 +305,7 @@ class RecordStore:
                 connection.execute("UPDATE owner SET epoch = epoch + 1")
                 self._epoch, number, _ = connection.execute(LAST_RECORD).fetchone()
                 connection.execute("COMMIT")
+                self._write_owner_text(number)
             self._files = self._identify_files()
             if known > number and first is None:
                 warnings.warn(
@@ -313,7 +314,6 @@ class RecordStore:
                     f"the records up to {number} are good and are continued",
                     stacklevel=5,
                 )
-            self._write_owner_text(number)
         except BaseException:
             self.close()
             raise
