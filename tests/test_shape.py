@@ -12,8 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src" / "regretless"
-MAX_CODE_LINES = 19_600
-"""The limit is lowered whenever the library becomes smaller; the aim is 17,500."""
+MAX_CODE_LINES = 17_500
+"""Without `serve/` and `offline/`."""
 
 MAX_FILES = 150
 MAX_SINGLE_IMPORTER_MODULES = 25

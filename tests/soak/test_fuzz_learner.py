@@ -107,15 +107,17 @@ class Episode:
             self.model.decide(choice)
 
     def decide_on_nonsense(self) -> None:
-        """A bad context, instance or option."""
+        """A bad context, instance or option, after a good decision, which fixes the form of instances."""
+        if self.model.made == 0:
+            self.decide()
+            return
         rng, good = self.rng, self.noise.normal(size=self.kind.shape)
         where = rng.randrange(4)
         if where == 0:
             instance = nonsense(rng) if rng.random() < 0.7 else None if self.kind.limited else np.ones(DIM)
             call = lambda: self.learner.decide(good, instance=instance)  # noqa: E731
             is_mask = isinstance(instance, np.ndarray) and instance.dtype == bool and instance.shape == (DIM,)
-            usable = self.kind.limited and (self.model.made == 0 or (self.kind.limited == "mask" and is_mask))
-            may = "either" if usable else "reject"
+            may = "either" if self.kind.limited == "mask" and is_mask else "reject"
         elif where == 1:
             call, may = lambda: self.learner.decide(good, explore=nonsense(rng)), "either"
         else:

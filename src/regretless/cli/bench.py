@@ -40,7 +40,7 @@ def speed(
         list[str] | None, typer.Option(help="A benchmark to measure; repeatable.", show_default="all three")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Time DFHPG with this model instead.", show_default="all policies")
+        str | None, typer.Option(help="Time DFHPG with this model instead.", show_default="the six policies")
     ] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Replications.", show_default="30; with --model 8")] = None,
     horizon: Annotated[
@@ -49,19 +49,18 @@ def speed(
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
 ) -> None:
-    """Time every policy on every benchmark: all cells of the bandit table together, then policy by policy.
+    """Time the policies of the DFHPG paper: all cells of the bandit table together, then policy by policy.
 
     The first figure starts from a cold compilation cache; the others leave compilation out. With --model the cells are
     those of DFHPG with that model.
     """
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless import policies
         from regretless.experiments.experiment import Experiment
 
         size: dict[str, Any] = {"seeds": seeds or (8 if model else 30), "horizon": horizon or (100 if model else 500)}
         settings = {"model": model} if model else {}
-        played = ("dfhpg",) if model else tuple(policies.REGISTRY)
+        played = ("dfhpg",) if model else POLICIES
         chosen = benchmark or BENCHMARKS
         cells = [Experiment(name, policy, **size, settings=settings) for name in chosen for policy in played]
         figures: dict[str, Any] = {} if model else {"all_cells": time_all(chosen, seeds or 30)}
