@@ -125,6 +125,7 @@ def test_a_task_that_failed_is_tried_again_whatever_the_clock_said(store, monkey
 
 
 def test_two_workers_share_a_store_and_compute_nothing_twice(store, monkeypatch, plan):
+    monkeypatch.setattr(campaign, "PATIENCE_SECONDS", 0.01)
     store.create()
     played = []
 
@@ -136,7 +137,7 @@ def test_two_workers_share_a_store_and_compute_nothing_twice(store, monkeypatch,
     recorders = [Recorder(), Recorder()]
     batches = make_batches(plan.tasks.values(), 1)
     threads = [
-        threading.Thread(target=campaign.work, args=(batches, store, recorder, compute, 0.01)) for recorder in recorders
+        threading.Thread(target=campaign.work, args=(batches, store, recorder, compute)) for recorder in recorders
     ]
     for thread in threads:
         thread.start()
