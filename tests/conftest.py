@@ -2,8 +2,8 @@
 
 Two CPU devices, so that programs split over devices are tested. Programs are compiled without expensive
 optimisations, because the tests compile much and compute little (six policies on a toy: 26 s of compiling with, 6 s
-without). Garbage is collected less often: tracing creates many objects and little garbage (3.5 % of the time of the
-contract checks).
+without); REGRETLESS_TEST_COMPILATION=optimized keeps them, for tests that measure times. Garbage is collected less
+often: tracing creates many objects and little garbage (3.5 % of the time of the contract checks).
 """
 
 import gc
@@ -24,7 +24,8 @@ FAST_COMPILATION = (
 )
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # no test reads locations
 os.environ.setdefault("REGRETLESS_CACHE", "off")
-if FAST_COMPILATION not in os.environ.get("XLA_FLAGS", ""):
+optimized = os.environ.get("REGRETLESS_TEST_COMPILATION") == "optimized"
+if not optimized and FAST_COMPILATION not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {FAST_COMPILATION}"
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_traceback_in_locations_limit", 0)

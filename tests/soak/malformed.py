@@ -110,7 +110,7 @@ def bad_setting(rng: random.Random, folder: Path) -> list[str]:
             "benchmark.k=99",
             "benchmark.nope=1",
             "benchmark.items=99999999999",
-            "benchmark.degree=4",
+            "benchmark.degree=-4",
             "model=flow",
             "alpha.max=2",
             "alpha.min=0.9",

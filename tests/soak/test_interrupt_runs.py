@@ -82,6 +82,7 @@ def interrupted(rng: random.Random, kind: int, folder: Path, cache: Path) -> Fin
     lines = [line for line in output.splitlines() if line.startswith("stopped")]
     for problem, wrong in (
         ("traceback", "Traceback" in output),
+        ("warning", "Warning" in output),
         (f"exit code {code}", not finished and code not in (0, 130)),
         ("not one line", code == 130 and len(lines) != 1),
         ("partial file", any(".part" in path.name for path in folder.rglob("*"))),

@@ -359,8 +359,11 @@ class LocalProcesses:
     def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed; what workers that died left is computed in this process."""
         cores = max(1, usable_cores() // self.jobs)
-        before = os.environ.get("PYTHONSAFEPATH", "")
+        before = dict(os.environ)
         os.environ["PYTHONSAFEPATH"] = "1"  # no module of the working directory takes the place of an installed one
+        # Loky's own process warns about semaphores that it removes after an interrupt.
+        quiet = "ignore:resource_tracker:UserWarning"
+        os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before.get("PYTHONWARNINGS"), quiet]))
         executor = self.loky.ProcessPoolExecutor(self.jobs, env={"OMP_NUM_THREADS": str(cores)})
         errors = self.loky.process_executor
         here = threading.Lock()
@@ -385,7 +388,8 @@ class LocalProcesses:
             _work_in_threads(batches, store, listener, compute, self.jobs)
         finally:
             executor.shutdown(kill_workers=True)
-            os.environ["PYTHONSAFEPATH"] = before
+            for name in ("PYTHONSAFEPATH", "PYTHONWARNINGS"):
+                os.environ[name] = before.get(name, "")
 
 
 def _work_in_threads(
@@ -394,7 +398,10 @@ def _work_in_threads(
     """Work on batches in threads, each of which waits for what another process computes; an error ends all of them."""
     for batch in batches:
         _pickled(batch)  # refused before anything runs
-    threads = concurrent.futures.ThreadPoolExecutor(count)
+    # The processes that a thread starts inherit that it blocks Ctrl-C, which is for the main thread.
+    threads = concurrent.futures.ThreadPoolExecutor(
+        count, initializer=signal.pthread_sigmask, initargs=(signal.SIG_BLOCK, {signal.SIGINT})
+    )
     try:
         futures = [threads.submit(work, [batch], store, listener, compute) for batch in batches]
         for future in concurrent.futures.as_completed(futures):
@@ -425,7 +432,6 @@ def _compute_in_worker(
 @functools.cache
 def _prepare_worker(jobs: int, cores: int, device: Device, imports: tuple[str, ...]) -> None:
     """Set up a worker process once: its cores, JAX, plug-ins, and its end when the process that started it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, and this process follows
     os.dup2(2, 1)  # standard output is for results
     if device in ("auto", "cpu") and hasattr(os, "sched_setaffinity"):  # JAX starts a thread for every core it sees
         number = int((re.findall(r"\d+", multiprocessing.current_process().name) or ["0"])[-1])

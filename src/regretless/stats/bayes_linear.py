@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
+from scipy.linalg import cho_solve, solve_triangular
 
 ROW_GROUP = 4
 """Rows that condition a posterior in one step; more are taken group by group, because ``S`` is factorised."""
@@ -344,17 +345,17 @@ class DualPosterior(NamedTuple):
     ----------
     weights : array of shape ``[n]``
         ``(K + σ²)⁻¹ values``.
-    variances : array of shape ``[n]``
-        Eigenvalues of ``K + σ²``.
-    vectors : array of shape ``[n, n]``
-        Its eigenvectors, column by column.
+    factor : array of shape ``[n, n]``
+        Lower Cholesky factor of ``K + σ²``.
+    noise : float
+        ``σ²``.
     scale : float
         Variance of the values in units of the covariances.
     """
 
     weights: np.ndarray
-    variances: np.ndarray
-    vectors: np.ndarray
+    factor: np.ndarray
+    noise: float
     scale: float
 
     def predict(self, cross: np.ndarray) -> np.ndarray:
@@ -377,7 +378,7 @@ class DualPosterior(NamedTuple):
         prior : float
             Its own prior variance.
         """
-        known = np.square(self.vectors.T @ cross) / self.variances
+        known = np.square(_solve_lower(self.factor, cross))
         return float(np.sqrt(max(self.scale * (prior - known.sum()), 0.0)))
 
 
@@ -402,25 +403,27 @@ def fit_dual(
     Raises
     ------
     numpy.linalg.LinAlgError
-        If the covariance has no eigenvalues, because it holds numbers that are not finite.
+        If the covariance is not positive semi-definite, or holds numbers that are not finite.
     """
     spread = float(np.std(values))
     if not 0.0 < spread < np.inf:
         return None
-    eigenvalues, vectors = np.linalg.eigh(covariance)
-    eigenvalues, targets = np.maximum(eigenvalues, 0.0), values / spread
-    rotated = vectors.T @ targets
+    targets, diagonal = values / spread, np.eye(len(values))
 
-    def negative_log_likelihood(noise: float) -> float:
-        total = eigenvalues + noise
-        return float(len(rotated) * np.log(np.mean(np.square(rotated) / total)) + np.sum(np.log(total)))
+    def fit(noise: float) -> tuple[float, float, np.ndarray]:
+        """Return the negative log likelihood, the noise and the Cholesky factor."""
+        factor = np.linalg.cholesky(covariance + noise * diagonal)
+        size = np.mean(np.square(_solve_lower(factor, targets)))
+        return float(len(targets) * np.log(size) + 2.0 * np.sum(np.log(np.diag(factor)))), noise, factor
 
-    noise = min(noises, key=negative_log_likelihood)
-    variances = eigenvalues + noise
+    _, noise, factor = min(map(fit, noises), key=lambda fitted: fitted[0])
     for _ in range(passes):
-        errors = noise * (vectors @ (vectors.T @ targets / variances))
+        errors = noise * cho_solve((factor, True), targets, check_finite=False)
         limit = clipping * NORMAL_MEDIAN * np.median(np.abs(errors))
         targets = targets - errors + np.clip(errors, -limit, limit)
-    rotated = vectors.T @ targets
-    scale = float(np.mean(np.square(rotated) / variances)) * spread**2
-    return DualPosterior(spread * (vectors @ (rotated / variances)), variances, vectors, scale)
+    scale = float(np.mean(np.square(_solve_lower(factor, targets)))) * spread**2
+    return DualPosterior(spread * cho_solve((factor, True), targets, check_finite=False), factor, noise, scale)
+
+
+def _solve_lower(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.asarray(solve_triangular(factor, values, lower=True, check_finite=False))
