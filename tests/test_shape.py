@@ -115,17 +115,29 @@ for x in np.random.default_rng(0).normal(size=(4, 3)):
     learner.learn(learner.decide(x).id, total=1.0)
 """
 COMMAND = """
-sys.argv = ["regretless", "run", "topk", "--policy", "dfhpg", "--seeds", "2", "--horizon", "20", "--out", "out"]
+sys.argv = ["regretless", *{words}]
 try:
     main()
-except SystemExit:
-    pass
+except SystemExit as left:
+    assert not left.code, left.code
+"""
+RUN = COMMAND.format(words="run topk --policy dfhpg --seeds 2 --horizon 20 --out out".split())
+CELL = COMMAND.format(words=["reproduce", "one.toml"])
+STUDY = """
+name = "one"
+[[panels]]
+[[panels.cells]]
+benchmark = "topk"
+policies = ["dfhpg"]
+seeds = 2
+horizon = 20
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("walk", "limit"), [(LEARNER, 28), (COMMAND, 45)], ids=["learner", "run"])
+@pytest.mark.parametrize(("walk", "limit"), [(LEARNER, 28), (RUN, 45), (CELL, 45)], ids=["learner", "run", "cell"])
 def test_a_walk_through_the_library_enters_few_files(walk, limit, tmp_path):
+    (tmp_path / "one.toml").write_text(STUDY)
     command = [sys.executable, "-c", WALK.format(walk=walk)]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert int(result.stdout.split()[-1]) <= limit

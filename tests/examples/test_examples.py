@@ -17,7 +17,7 @@ from regretless import oracles
 from regretless.live.learner import Learner
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}  # they compute more than they compile
 
 
 @pytest.fixture

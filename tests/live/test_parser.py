@@ -1,4 +1,4 @@
-"""Every way to tell feedback, and every way to contradict oneself."""
+"""Every way to report feedback, and every way to contradict an earlier report."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +19,7 @@ HALVES = feedback.Linear(
     label="halves",
 )
 LEARNERS = {
-    name: build(ORACLE, context=1, policy="adaptive", feedback=rule)
+    name: build(ORACLE, context=1, feedback=rule)
     for name, rule in {
         "bandit": "bandit",
         "semi_bandit": "semi_bandit",

@@ -35,7 +35,7 @@ from regretless.policies.scaling import Unscaled, build_policy, owners
 from regretless.registry import names_have, require_known
 from regretless.results import Result, Results
 from regretless.simulation.programs import make_room, no_progress
-from regretless.simulation.simulator import Execution, Monitor, Recording, independent_chunk, simulate
+from regretless.simulation.simulator import Execution, Monitor, Recording, simulate
 from regretless.spec import Spec, merge_names
 
 SCALING = "scaling"
@@ -515,11 +515,9 @@ def play(
     make_room()
     groups: dict[Any, list[int]] = {}
     for place, arm in enumerate(runs):
-        policy, benchmark = arm.parts
-        chunk = independent_chunk(policy, benchmark, len(arm.seeds), arm.horizon, arm.delay, arm.missing)
-        groups.setdefault((arm.stream, chunk), []).append(place)
+        groups.setdefault(arm.stream, []).append(place)
     results: dict[int, Result] = {}
-    for number, ((_, chunk), places) in enumerate(groups.items()):
+    for number, places in enumerate(groups.values()):
         first = runs[places[0]]
         names: dict[int, str] = {}
         for place in places:
@@ -530,7 +528,7 @@ def play(
             **first.conditions,
             recording=recording,
             monitor=dataclasses.replace(monitor, progress=_share(progress, number, len(groups))),
-            execution=Execution(chunk=chunk, merge=False, save=_numbered(save, number)),
+            execution=Execution(merge=False, save=_numbered(save, number)),
         )
         share = {name: spent / len(places) for name, spent in simulated.seconds.items()}
         for place in places:

@@ -52,6 +52,7 @@ CPU_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xl
 """On CPUs: half the compile time, equally fast programs. A level set in XLA_FLAGS takes precedence."""
 
 _cache: OrderedDict[Any, Any] = OrderedDict()
+_shapes: OrderedDict[Any, Any] = OrderedDict()
 
 
 class PolicyProgram(NamedTuple):
@@ -128,8 +129,7 @@ class Replicas:
                 self.compiled[part[0].__name__] += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        while len(_cache) > MAX_PROGRAMS:
-            _cache.popitem(last=False)
+        _shorten(_cache)
         self.compile_seconds += time.perf_counter() - began
 
     def _cache_key(self, fn: Body, arrays: Any, static: Any) -> Any:
@@ -141,12 +141,29 @@ class Replicas:
     def shapes(self, fn: Body, shared: Any, mapped: Any) -> Any:
         """Return the shapes of ``fn`` of these arguments over all replications, to prepare other programs with."""
         arrays, static = eqx.partition((shared, mapped), _is_array)
+        key = self._cache_key(fn, arrays, static)
+        if key not in _shapes:
+            shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
+            _shapes[key] = jax.tree.map(lambda leaf: self._shape(leaf.shape, leaf.dtype), shapes)
+            _shorten(_shapes)
+        return _shapes[key]
+
+    def resized(self, shapes: Any, size: int) -> Any:
+        """Return the shapes of ``size`` replications."""
+        return jax.tree.map(lambda leaf: self._shape((size, *leaf.shape[1:]), leaf.dtype), shapes)
+
+    def _shape(self, shape: tuple[int, ...], dtype: Any) -> jax.ShapeDtypeStruct:
         placed = NamedSharding(self.mesh, PartitionSpec(AXIS)) if self.vectorized else None
-        shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
-        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed), shapes)
+        return jax.ShapeDtypeStruct(shape, dtype, sharding=placed)
 
     def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
         return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
+
+
+def _shorten(cache: OrderedDict[Any, Any]) -> None:
+    """Drop the oldest entries beyond the largest number."""
+    while len(cache) > MAX_PROGRAMS:
+        cache.popitem(last=False)
 
 
 def _is_array(leaf: Any) -> bool:
@@ -165,6 +182,7 @@ def _has_size(leaf: Any) -> bool:
 def forget() -> None:
     """Drop every compiled program, so that the next run compiles again."""
     _cache.clear()
+    _shapes.clear()
     jax.clear_caches()
 
 

@@ -5,6 +5,7 @@ again. The file holds the request, which must equal the present one on the same 
 finished segments, and the carries of the chunk that is being played.
 """
 
+import functools
 import hashlib
 import importlib.metadata
 import math
@@ -40,6 +41,9 @@ from regretless.types import SOLVED
 
 CPU_BYTES = 24 * 2**20
 """States of replications that run together on a CPU: about what its caches hold."""
+
+STREAM_BYTES = 2**28
+"""Segments of the stream that are drawn together on a CPU."""
 
 GPU_SHARE = 0.4
 """Share of a GPU's memory for the states and streams of replications that run together."""
@@ -122,7 +126,7 @@ class Chunk:
 
     seeds: tuple[int, ...]
     segments: int = 0  # how many are finished
-    carries: list[Any] = field(default_factory=list)  # by group; empty before the first segment and after the last one
+    carries: list[Any] = field(default_factory=list)  # by group and part; empty before the first segment and at the end
     records: list[dict[str, SegmentRecord]] = field(default_factory=list)  # by policy, in one or several parts
     tallies: list[ReferenceTally] = field(default_factory=list)  # one entry per segment
     diverged_at: dict[str, np.ndarray] = field(default_factory=dict)
@@ -287,15 +291,30 @@ def _better_alone(policy: Policy) -> bool:
     return leaf_bytes(jax.eval_shape(policy.init, jax.random.key(0))) >= LARGE_STATE
 
 
-def memory_limit(states: Sequence[Any], spec: SimulationSpec, length: int) -> int:
-    """Return how many replications may run together: their states fit a CPU's cache, or a GPU's memory."""
-    key = jax.random.key(0)
+def stream_limit(spec: SimulationSpec, length: int, replications: int) -> int:
+    """Return how many replications' segments are drawn together: all of them, if the memory allows it."""
+    rough = 8 * length * (8 * spec.benchmark.oracle.dim + math.prod(spec.benchmark.context_shape))
+    memory = _device_memory()
+    room = STREAM_BYTES if memory is None else GPU_SHARE * memory
+    return replications if rough * replications <= room else max(1, int(room // _segment_bytes(spec, length)))
+
+
+def state_limit(state: Any, spec: SimulationSpec, length: int) -> int:
+    """Return how many replications of policies run together: their states fit a CPU's cache, or a GPU's memory."""
+    memory = _device_memory()
+    if memory is None:
+        return max(len(jax.local_devices()), CPU_BYTES // leaf_bytes(state))
+    return max(1, int(GPU_SHARE * memory // (leaf_bytes(state) + _segment_bytes(spec, length))))
+
+
+def _segment_bytes(spec: SimulationSpec, length: int) -> int:
+    return leaf_bytes(jax.eval_shape(lambda key: stream.draw(spec, key, jnp.int32(0), length), jax.random.key(0)))
+
+
+def _device_memory() -> int | None:
+    """Return the bytes of a GPU's memory, None on a CPU."""
     device = jax.local_devices()[0]
-    if device.platform == "cpu":
-        return max(len(jax.local_devices()), CPU_BYTES // max(map(leaf_bytes, states)))
-    batch = jax.eval_shape(lambda key: stream.draw(spec, key, jnp.int32(0), length), key)
-    room = GPU_SHARE * (device.memory_stats() or {}).get("bytes_limit", 2**33)
-    return max(1, int(room // (leaf_bytes(states) + leaf_bytes(batch))))
+    return None if device.platform == "cpu" else (device.memory_stats() or {}).get("bytes_limit", 2**33)
 
 
 def chunk_size(replications: int, limit: int, width: int) -> int:
@@ -329,12 +348,21 @@ def _play(shared: tuple[PolicyProgram, SimulationSpec, Any], mapped: Any) -> tup
     return program.apply(play, carry)
 
 
+def _play_at_once(replicas: Replicas, shared: Any, keys: Any, carry: Any, segment: Any) -> Any:
+    """Play a segment in one program."""
+    return replicas.run(_play, shared, (keys, carry, segment))
+
+
 PLAY = _play.__name__
 """The name under which programs of rounds are counted."""
 
 
 class SimulationRun:
-    """Play chunk after chunk; ``chunk`` is the largest number of replications together (None: as memory allows)."""
+    """Play chunk after chunk; ``chunk`` is the largest number of replications together (None: as memory allows).
+
+    The stream of a chunk is drawn at once, and a group plays it in parts of ``sizes`` replications, which depend on the
+    group alone.
+    """
 
     def __init__(
         self,
@@ -352,8 +380,11 @@ class SimulationRun:
         self.replications, self.rounds = replications, sum(lengths)
         self.on_host = spec.benchmark.oracle.on_host
         vectorized = vectorized or self.on_host
-        states = jax.eval_shape(lambda key: _begin(*self._begin_call(key)[1:]), jax.random.key(0))
-        limit = (chunk or memory_limit(states, spec, lengths[0])) if vectorized else 1
+        self._known_keys: dict[Any, Any] = {}
+        begin = lambda key: _begin(([group.program for group in groups], spec), key)  # noqa: E731
+        states = jax.eval_shape(begin, jax.random.key(0))
+        most = (chunk or replications) if vectorized else 1
+        limit = min(most, stream_limit(spec, lengths[0], replications))
         policies = sum(len(group.names) for group in groups)
         numbers = 1 + (spec.benchmark.oracle.dim if spec.keep_decisions else 0)
         subject = f"{replications:,} replications of {self.rounds:,} rounds with {policies} policies"
@@ -363,6 +394,8 @@ class SimulationRun:
         _require_room(3.0 * leaf_bytes(states) * together, subject)
         self.replicas = Replicas(together, vectorized)
         self.size = chunk_size(replications, limit, self.replicas.width)
+        limits = [min(most, state_limit(state, spec, lengths[0])) for state in states]
+        self.sizes = [chunk_size(self.size, limit, self.replicas.width) for limit in limits]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -378,17 +411,18 @@ class SimulationRun:
         last = len(self.lengths)
         if saving is not None:
             names = [name for group in self.groups for name in group.names]
-            shapes = lambda: self.replicas.shapes(*self._begin_call(self._keys(seeds[:1])))  # noqa: E731
-            chunks, last = saving.load(names, shapes) or (chunks, last)
+            chunks, last = saving.load(names, lambda: self._begin(tuple(seeds[:1]), self.replicas.shapes)) or (
+                chunks,
+                last,
+            )
         for place, chunk in enumerate(chunks):
             if chunk.segments >= last:
                 continue
-            keys = self._keys(chunk.seeds)
-            self._prepare(keys)
-            saved = [self.replicas.place(carry) for carry in chunk.carries]
-            chunk.carries = saved or self.replicas.run(*self._begin_call(keys))
+            self._prepare(chunk.seeds)
+            saved = [[self.replicas.place(carry) for carry in parts] for parts in chunk.carries]
+            chunk.carries = saved or self._begin(chunk.seeds, self.replicas.run)
             while chunk.segments < last:
-                self._play_segment(keys, chunk, place * self.size)
+                self._play_segment(chunk, place * self.size)
                 if callback is not None and self._notify(callback, every, chunk):
                     last = chunk.segments
                 if chunk.segments == last:
@@ -399,29 +433,31 @@ class SimulationRun:
         outcomes = [chunk.outcome(last, rounds, self.spec.diagnostics_every) for chunk in chunks]
         return jax.tree.map(lambda *parts: np.concatenate(parts), *outcomes), rounds
 
-    def _play_segment(self, keys: Any, chunk: Chunk, before: int) -> None:
+    def _play_segment(self, chunk: Chunk, before: int) -> None:
         """Play a chunk's next segment with every group, after ``before`` replications of earlier chunks."""
         length, start, count = self.lengths[chunk.segments], sum(self.lengths[: chunk.segments]), len(chunk.seeds)
         every = self.spec.diagnostics_every
-        segment = self._segment(keys, start, length)
+        segment = self._segment(chunk.seeds, start, length)
         records: dict[str, SegmentRecord] = {}
         diverged_at: dict[str, np.ndarray] = {}
+        cut = functools.cache(functools.partial(self._parts, segment))
         for index, group in enumerate(self.groups):
             shared = (group.program, self.spec, jnp.int32(start))
-            if self.on_host:
-                carry, record = play_on_host(self.replicas, shared, keys, chunk.carries[index], segment)
-            else:
-                carry, record = self.replicas.run(_play, shared, (keys, chunk.carries[index], segment))
-            if np.any(np.asarray(carry.failed) != SOLVED):
-                raise OracleError("the feasible set is empty for at least one instance")
-            chunk.carries[index] = carry
-            regret, info, w = self._unpadded(record, count)
+            play = play_on_host if self.on_host else _play_at_once
+            results = []
+            parts = zip(self._part_keys(chunk.seeds, self.sizes[index]), cut(self.sizes[index]), strict=True)
+            for place, (keys, part) in enumerate(parts):
+                results.append(play(self.replicas, shared, keys, chunk.carries[index][place], part))
+                chunk.carries[index][place] = results[-1][0]
+                if np.any(np.asarray(results[-1][0].failed) != SOLVED):
+                    raise OracleError("the feasible set is empty for at least one instance")
+            regret, info, w = self._unpadded([record for _, record in results], count)
             kept = {name: values[..., (-1 - start) % every :: every].copy() for name, values in info.items()}
             records |= group.split(SegmentRecord(regret, kept, w))
-            diverged_at |= group.split(self._unpadded(carry.diverged_at, count))
+            diverged_at |= group.split(self._unpadded([carry.diverged_at for carry, _ in results], count))
             played = before * self.rounds + count * (start + length * (index + 1) // len(self.groups))
             self.progress("running", played, self.replications * self.rounds)
-        tally = self._unpadded(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally), count)
+        tally = self._unpadded([jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally)], count)
         chunk.add(records, [tally], diverged_at)
 
     def _notify(self, callback: Callback, every: int, chunk: Chunk) -> bool:
@@ -437,23 +473,47 @@ class SimulationRun:
             "policies": {", ".join(group.names): fingerprint(group.program.policy) for group in self.groups},
             "benchmark": {**self.spec.benchmark.describe(), "fingerprint": fingerprint(self.spec)},
             "segments": self.lengths,
-            "replications together": self.size,
+            "replications together": [self.size, *self.sizes],
             "devices": [f"{device.platform} {device.device_kind}" for device in self.replicas.mesh.devices.flat],
             "vectorized": self.replicas.vectorized,
             "compiler options": self.replicas.options,
         }
 
-    def _keys(self, seeds: Sequence[int]) -> Any:
-        """Return the keys of a chunk, padded to its size."""
-        padded = [*seeds, *[seeds[-1]] * (self.size - len(seeds))]
-        keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(padded, np.uint32)))
-        return keys if self.replicas.vectorized else keys[0]
+    def _keys(self, seeds: tuple[int, ...], size: int, first: int = 0) -> Any:
+        """Return the keys of ``size`` replications of a chunk from the ``first`` on; the last one fills the rest."""
+        if (seeds, size, first) not in self._known_keys:
+            rows = np.minimum(np.arange(first, first + size), len(seeds) - 1)
+            keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)[rows]))
+            self._known_keys[seeds, size, first] = keys if self.replicas.vectorized else keys[0]
+        return self._known_keys[seeds, size, first]
 
-    def _begin_call(self, keys: Any) -> Call:
-        """Return the program call that begins every group."""
-        return _begin, ([group.program for group in self.groups], self.spec), keys
+    def _part_keys(self, seeds: tuple[int, ...], size: int) -> list[Any]:
+        """Return the keys of the parts in which a group plays a chunk."""
+        return [self._keys(seeds, size, first) for first in range(0, self.size, size)]
 
-    def _prepare(self, keys: Any) -> None:
+    def _parts(self, segment: stream.StreamSegment, size: int) -> list[stream.StreamSegment]:
+        """Return a segment in parts of ``size`` replications."""
+        if size == self.size:
+            return [segment]
+        whole = jax.tree.map(np.asarray, segment)
+        rows = [np.minimum(np.arange(first, first + size), self.size - 1) for first in range(0, self.size, size)]
+        return [self.replicas.place(jax.tree.map(lambda leaf, part=part: leaf[part], whole)) for part in rows]
+
+    def _begin(self, seeds: tuple[int, ...], run: Callable[..., Any]) -> list[list[Any]]:
+        """Return the carries before the first round by group and part, as ``run`` gives them."""
+        carries: list[list[Any]] = [[] for _ in self.groups]
+        for size in dict.fromkeys(self.sizes):
+            places = [place for place, other in enumerate(self.sizes) if other == size]
+            for keys in self._part_keys(seeds, size):
+                for place, carry in zip(places, run(*self._begin_call(places, keys)), strict=True):
+                    carries[place].append(carry)
+        return carries
+
+    def _begin_call(self, places: Sequence[int], keys: Any) -> Call:
+        """Return the program call that begins some of the groups."""
+        return _begin, ([self.groups[place].program for place in places], self.spec), keys
+
+    def _prepare(self, seeds: tuple[int, ...]) -> None:
         """Compile all programs of a chunk in parallel, from the shapes of what they pass to each other.
 
         Those of a run with a solver on the host are compiled when they are needed.
@@ -461,20 +521,26 @@ class SimulationRun:
         if self.on_host:
             return
         start = jnp.int32(0)
-        begin = self._begin_call(keys)
-        carries = self.replicas.shapes(*begin)
-        calls: list[Call] = [begin]
+        calls: list[Call] = []
+        carries: dict[int, Any] = {}
+        for size in dict.fromkeys(self.sizes):
+            places = [place for place, other in enumerate(self.sizes) if other == size]
+            calls.append(self._begin_call(places, self._keys(seeds, size)))
+            carries |= dict(zip(places, self.replicas.shapes(*calls[-1]), strict=True))
         for length in dict.fromkeys(self.lengths):
-            draw = (_draw_and_solve, (self.spec, start, length), keys)
+            draw = (_draw_and_solve, (self.spec, start, length), self._keys(seeds, self.size))
             segment = self.replicas.shapes(*draw)
             calls.append(draw)
-            for group, carry in zip(self.groups, carries, strict=True):
-                calls.append((_play, (group.program, self.spec, start), (keys, carry, segment)))
+            for place, group in enumerate(self.groups):
+                size = self.sizes[place]
+                part = segment if size == self.size else self.replicas.resized(segment, size)
+                mapped = self._keys(seeds, size), carries[place], part
+                calls.append((_play, (group.program, self.spec, start), mapped))
         self.replicas.prepare(calls, self.progress)
 
-    def _segment(self, keys: Any, start: int, length: int) -> stream.StreamSegment:
+    def _segment(self, seeds: tuple[int, ...], start: int, length: int) -> stream.StreamSegment:
         """Return the next rounds of the stream; refuse a benchmark that draws non-finite numbers."""
-        shared = (self.spec, jnp.int32(start), length)
+        shared, keys = (self.spec, jnp.int32(start), length), self._keys(seeds, self.size)
         batch: Any = self.replicas.run(_draw if self.on_host else _draw_and_solve, shared, keys)
         bad = np.asarray(batch.unusable)
         if np.any(bad):
@@ -484,11 +550,11 @@ class SimulationRun:
             )
         return solve_stream(self.replicas, self.spec, batch) if self.on_host else batch
 
-    def _unpadded(self, tree: Any, count: int) -> Any:
-        """Return the requested replications on the host, with their leading axis and without the padding."""
+    def _unpadded(self, parts: Sequence[Any], count: int) -> Any:
+        """Return the requested replications of all parts on the host, with their leading axis, without the padding."""
         if not self.replicas.vectorized:
-            return jax.tree.map(lambda leaf: np.asarray(leaf)[None], tree)
-        return jax.tree.map(lambda leaf: np.asarray(leaf)[:count], tree)
+            return jax.tree.map(lambda leaf: np.asarray(leaf)[None], parts[0])
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
 
 
 def fingerprint(tree: Any) -> str:

@@ -253,15 +253,6 @@ def simulate(
     return results[0]
 
 
-def independent_chunk(
-    policy: Policy, benchmark: Benchmark, replications: int, horizon: int, delay: int = 0, missing: float = 0.0
-) -> int:
-    """Return how many replications run together if a policy is simulated alone."""
-    with jax.enable_x64(True):
-        spec, groups = SimulationSpec(benchmark, delay, missing), group_policies({"policy": policy}, merge=False)
-        return SimulationRun(spec, groups, segment_lengths(horizon), replications).size
-
-
 def describe_part(part: Any) -> Any:
     """Return a policy, a benchmark, their specification or a part as JSON data: its kind with every choice and number.
 
