@@ -17,7 +17,7 @@ from regretless import oracles
 from regretless.live.learner import Learner
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": ""}  # they compute more than they compile
+ENVIRONMENT = {**os.environ, "JAX_PLATFORMS": "cpu"}
 
 
 @pytest.fixture
@@ -25,6 +25,7 @@ def programs(tmp_path, monkeypatch):
     """Compiled programs, which an example that is started again does not compile again; keeping them costs time,
     too.
     """
+    monkeypatch.setitem(ENVIRONMENT, "XLA_FLAGS", "")  # the tests' flags make programs slow
     monkeypatch.setitem(ENVIRONMENT, "JAX_COMPILATION_CACHE_DIR", str(tmp_path / "programs"))
     monkeypatch.setitem(ENVIRONMENT, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 

@@ -446,9 +446,14 @@ class HealthRecord(NamedTuple):
         if not 0.0 < size < np.inf:
             return self
         with np.errstate(over="ignore"):
-            drift = DETECTOR.update(self.drift, size, np.arange(3) == kind, xp=np)
-            changed = bool(DETECTOR.changed(drift)[kind])
-        rises = np.where((drift.rising == 1) & (np.arange(3) == kind), id, self.rises)
+            of_kind = DETECTOR.update(DriftState(*(leaf[kind] for leaf in self.drift)), size, xp=np)
+            changed = bool(DETECTOR.changed(of_kind))
+        drift = DriftState(*map(np.array, self.drift))
+        for leaf, value in zip(drift, of_kind, strict=True):
+            leaf[kind] = value
+        rises = self.rises
+        if of_kind.rising == 1:
+            rises = np.where(np.arange(3) == kind, id, rises)
         if not changed:
             return self._replace(drift=drift, rises=rises)
         alarm = np.array([id, min(id, int(rises[kind])), self.learned], np.int64)

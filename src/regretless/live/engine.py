@@ -182,7 +182,7 @@ class Engine:
         if not self.asks_host:
             with jax.enable_x64(True):
                 state, info = _learn(*arguments)
-            return state, info.scalars()
+            return state, info.numbers
         with jax.enable_x64(True):
             question = _ask(*arguments)
             costs, points, instance = jax.tree.map(np.asarray, tuple(question)[:3])
@@ -190,7 +190,7 @@ class Engine:
         with jax.enable_x64(True):
             answer = Answer(solved.w.astype(costs.dtype), solved.feasible)
             state, info = _answer(self.static, self.numbers, question, answer)
-        return state, info.scalars()
+        return state, info.numbers
 
     def learn_many(
         self, state: Any, decisions: Decision, arrivals: Arrival, count: int
@@ -450,8 +450,9 @@ class PackedInfo(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)
     values: Any
 
-    def scalars(self) -> dict[str, float]:
-        """Return each number by its name."""
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Each number by its name; no method, because Equinox makes a module of every bound method."""
         return dict(zip(self.names, np.asarray(self.values).tolist(), strict=True))
 
 

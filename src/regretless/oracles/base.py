@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -173,6 +173,10 @@ class Oracle(eqx.Module):
     """
 
     dim: int = eqx.field(static=True)
+
+    if not TYPE_CHECKING:
+        # Equinox makes a module of every bound method, 35 µs a call on the host; oracles hold no arrays to pass on.
+        __getattribute__ = object.__getattribute__
 
     @abc.abstractmethod
     def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
