@@ -121,7 +121,7 @@ try:
 except SystemExit as left:
     assert not left.code, left.code
 """
-RUN = COMMAND.format(words="run topk --policy dfhpg --seeds 2 --horizon 20 --out out".split())
+RUN = COMMAND.format(words=["run", "topk", "--policy", "dfhpg", "--seeds", "2", "--horizon", "20", "--out", "out"])
 CELL = COMMAND.format(words=["reproduce", "one.toml"])
 STUDY = """
 name = "one"

@@ -138,7 +138,7 @@ def compilations() -> list[str]:
 
 @pytest.mark.parametrize("name", worlds())
 def test_no_call_compiles_or_stalls_after_warm_up(name, compilations):
-    calls = size("stall_calls", 150)
+    calls = size("stall_calls", 60)
     stream = Stream(worlds()[name], "adaptive", seed=0)
     stream.learner.warm_up([SEVERAL])
     before = len(compilations)
