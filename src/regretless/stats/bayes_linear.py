@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
-from scipy.linalg import cho_solve, solve_triangular
 
 ROW_GROUP = 4
 """Rows that condition a posterior in one step; more are taken group by group, because ``S`` is factorised."""
@@ -405,6 +404,8 @@ def fit_dual(
     numpy.linalg.LinAlgError
         If the covariance is not positive semi-definite, or holds numbers that are not finite.
     """
+    from scipy.linalg import cho_solve
+
     spread = float(np.std(values))
     if not 0.0 < spread < np.inf:
         return None
@@ -426,4 +427,6 @@ def fit_dual(
 
 
 def _solve_lower(factor: np.ndarray, values: np.ndarray) -> np.ndarray:
+    from scipy.linalg import solve_triangular
+
     return np.asarray(solve_triangular(factor, values, lower=True, check_finite=False))
