@@ -168,8 +168,8 @@ def test_plays_what_is_expected_to_be_best_before_it_explores():
     decision = eqx.tree_at(
         lambda d: (d.member, d.version), problem.example_decision(), (jnp.int32(REDUCED_EXPLORATION), jnp.int32(0))
     )
-    question = policy.ask(jax.random.key(0), start, decision, problem.observe(decision, jnp.ones(DIM)))
-    assert int(question.rest[0].rest[2].version) == NOT_SAMPLED  # it is no draw from the policy's distribution
+    after, _ = policy.learn(jax.random.key(0), start, decision, problem.observe(decision, jnp.ones(DIM)))
+    assert int(after.inner.decision.version) == NOT_SAMPLED  # it is no draw from the policy's distribution
 
 
 def test_a_forecast_begins_with_what_others_paid_and_its_errors_with_the_incumbent():

@@ -10,7 +10,7 @@ import pytest
 from regretless import draws, oracles, policies
 from regretless.draws import purpose_key
 from regretless.errors import OracleError
-from regretless.policies.base import answer, ask, host_answer, solution_of
+from regretless.host_calls import host_jit
 from regretless.simulation.simulator import Execution, Recording, simulate
 from toys import DIM, Toy, are_two, cheapest_two, make
 
@@ -90,7 +90,7 @@ def test_in_chunks_it_is_the_same():
 
 
 def test_a_plain_python_loop_makes_the_same_decisions():
-    """Sample, call the solver, record, ask, call it again, answer: with nothing but the policy and the oracle."""
+    """Sample, call the solver, record, learn: with nothing but the policy and the oracle."""
     toy = Toy(TWIN)
     policy = jax.tree.map(jnp.asarray, make("dfhpg", toy))
     trace = simulate(policy, toy, seeds=[5], horizon=12, recording=Recording(decisions=True))
@@ -98,16 +98,15 @@ def test_a_plain_python_loop_makes_the_same_decisions():
     with jax.enable_x64(True):
         environment = toy.environment(purpose_key(key, draws.ENVIRONMENT))
         state = policy.init(purpose_key(key, draws.START))
-        halves = jax.jit(lambda *given: ask(policy, *given)), jax.jit(lambda *given: answer(policy, *given))
+        learn = host_jit(policy.learn, statics=0)
         for t in range(1, 13):
             played = toy.round(purpose_key(key, draws.STREAM, t), environment, jnp.int32(t))
             sample = policy.sample(purpose_key(key, draws.DECIDE, t), state, played.observation, None)
-            solution = solution_of(TWIN, np.asarray(sample.cost), None)
+            solution = TWIN.solve_one(sample.cost)
             decision = policy.problem.record(sample, solution, played.observation, None)
             decisions.append(np.asarray(decision.w))
             seen = policy.problem.observe(decision, played.cost)
-            question = halves[0](purpose_key(key, draws.LEARN, t), state, decision, seen)
-            state, _ = halves[1](question, host_answer(TWIN, question))
+            state, _ = learn(TWIN, purpose_key(key, draws.LEARN, t), state, decision, seen)
     assert np.array_equal(trace.decisions[0], np.array(decisions))
 
 

@@ -6,9 +6,7 @@ feasible set, share their programs.
 """
 
 import contextlib
-import dataclasses
 import itertools
-import json
 import os
 import threading
 import weakref
@@ -24,14 +22,14 @@ import numpy as np
 from regretless.draws import DECIDE, LEARN, START, purpose_key
 from regretless.errors import RegretlessError, SettingsError
 from regretless.feedback import Rows
+from regretless.host_calls import calls_host, host_jit
 from regretless.live.feedback_parser import Arrival, FeedbackParser, parse_integer
 from regretless.oracles.base import Oracle, check
-from regretless.policies.base import Answer, Policy, Question, host_answer
-from regretless.policies.base import answer as answer_policy
-from regretless.policies.base import ask as ask_policy
+from regretless.oracles.host import without_solver
+from regretless.policies.base import Policy
 from regretless.policies.guard import Guarded, add_guard
 from regretless.policies.scaling import Offset, build_policy
-from regretless.problem import Problem, empty_of, form_of
+from regretless.problem import Problem, empty_of
 from regretless.types import NOT_SAMPLED, SOLVED, Decision, Feedback, Info, Instance, Sample, Solution
 
 CHUNK = 64
@@ -110,9 +108,10 @@ class Engine:
             if budget is not None:
                 running = add_guard(running, None, budget=budget)
             self.problem, self.oracle = running.problem, running.oracle
-            shared = jax.tree.map(_without_solver, running, is_leaf=lambda node: isinstance(node, Oracle))
-            self.policy_numbers, static = eqx.partition(jax.tree.map(jnp.asarray, shared), eqx.is_array)
+            shared = jax.tree.map(jnp.asarray, without_solver(running))
+            self.policy_numbers, static = eqx.partition(shared, eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
+        self.host = self.oracle if self.oracle.on_host else None
         # a flat list: a tree would be flattened in every call
         self.numbers, structure = jax.tree.flatten(self.policy_numbers)
         self.static = StaticPolicy.of(static, structure)
@@ -151,7 +150,8 @@ class Engine:
         else:
             program, arguments = _draft_many, _pad(ids, contexts, instances)
         with jax.enable_x64(True):
-            return jax.tree.map(np.asarray, program(self.static, explore, self.numbers, state, self.seed, *arguments))
+            drafted = program(self.host, self.static, explore, self.numbers, state, self.seed, *arguments)
+            return jax.tree.map(np.asarray, drafted)
 
     def solve(self, drafts: Sequence[Decision]) -> list[Decision]:
         """Return the drafts with their solutions, from one call of the solver; raise OracleError if any fails."""
@@ -178,18 +178,13 @@ class Engine:
 
     def learn(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
         """Return the state after ``arrival``, and diagnostics; raises OracleError if the policy's solves fail."""
-        arguments = self._learn_arguments(state, decision, arrival)
-        if not self.asks_host:
-            with jax.enable_x64(True):
-                state, info = _learn(*arguments)
-            return state, info.numbers
+        return self._learn_with(self.host, state, decision, arrival)
+
+    def _learn_with(self, host: Any, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, dict[str, float]]:
         with jax.enable_x64(True):
-            question = _ask(*arguments)
-            costs, points, instance = jax.tree.map(np.asarray, tuple(question)[:3])
-        solved: Any = host_answer(self.oracle, Question(costs, points, instance, None))
-        with jax.enable_x64(True):
-            answer = Answer(solved.w.astype(costs.dtype), solved.feasible)
-            state, info = _answer(self.static, self.numbers, question, answer)
+            state, info = _learn(
+                host, self.static, self.numbers, state, self.seed, decision, *self._feedback_arguments(arrival)
+            )
         return state, info.numbers
 
     def learn_many(
@@ -205,7 +200,7 @@ class Engine:
             return state, infos
         rounds = decisions, *self._feedback_arguments(arrivals)
         with jax.enable_x64(True):
-            state, packed = _learn_many(self.static, self.numbers, state, self.seed, rounds, np.int32(count))
+            state, packed = _learn_many(None, self.static, self.numbers, state, self.seed, rounds, np.int32(count))
         return state, [dict(zip(packed.names, row, strict=True)) for row in np.asarray(packed.values)[:count].tolist()]
 
     def describe(self, state: Any) -> dict[str, float]:
@@ -274,17 +269,16 @@ class Engine:
 
     @cached_property
     def asks_host(self) -> bool:
-        """Whether the policy needs solves while it learns, of a solver on the host."""
+        """Whether the policy calls Python while it learns: a solver on the host."""
 
-        def first(numbers: Any, state: Any) -> Question:
+        def first(numbers: Any, state: Any) -> Any:
             decision = self.problem.example_decision()
-            return ask_policy(self.static.policy(numbers), self.seed, state, decision, self.problem.example_feedback())
+            return self.static.policy(numbers).learn(self.seed, state, decision, self.problem.example_feedback())
 
-        if not self.oracle.on_host:
+        if self.host is None:
             return False
         with jax.enable_x64(True):
-            question = jax.eval_shape(first, self.numbers, self.state_form)
-        return bool(len(question.costs.shape) and question.costs.shape[0] + question.points.shape[0])
+            return calls_host(first, self.numbers, self.state_form)
 
     def warm_up(self, state: Any, batches: Sequence[int]) -> None:
         """Compile the programs of decisions (one, and batches of these sizes), learning, explaining and histories."""
@@ -300,7 +294,7 @@ class Engine:
                 for count in (1, *sizes):
                     self._run_draft(state, [1] * count, np.stack([context] * count), [instance] * count, explore)
             self.describe(state)
-            state = self._compile_learn(state, decision, arrival)
+            state = self._learn_with(self.host and _NoSolver(self.oracle), state, decision, arrival)[0]
         if not self.asks_host:
             decisions, arrivals = jax.tree.map(lambda leaf: np.stack([leaf] * CHUNK), (decision, arrival))
             self.learn_many(state, decisions, arrivals, 1)
@@ -311,15 +305,6 @@ class Engine:
             self.oracle.contained(decision.w[None], jax.tree.map(lambda leaf: leaf[None], instance))
         elif not self.problem.has_instances:
             self._require_minimising()
-
-    def _compile_learn(self, state: Any, decision: Decision, arrival: Arrival) -> Any:
-        """Compile the programs of ``learn`` without calling the solver; return the state after answers of zeros."""
-        if not self.asks_host:
-            return self.learn(state, decision, arrival)[0]
-        with jax.enable_x64(True):
-            question = _ask(*self._learn_arguments(state, decision, arrival))
-            w, feasible = jnp.zeros(question.costs.shape), jnp.ones(question.points.shape[:-1], bool)
-            return _answer(self.static, self.numbers, question, Answer(w, feasible))[0]
 
     def _example_arrival(self) -> Arrival:
         """Return feedback of zeros, complete; what is missing is data to the same program."""
@@ -338,9 +323,6 @@ class Engine:
                 f"{cost @ worst:.4g} is possible; a solver that maximises gets the negative costs (rewards are "
                 "sense='max' of the Problem)"
             )
-
-    def _learn_arguments(self, state: Any, decision: Decision, arrival: Arrival) -> tuple[Any, ...]:
-        return self.static, self.numbers, state, self.seed, decision, *self._feedback_arguments(arrival)
 
     def _feedback_arguments(self, arrival: Arrival) -> tuple[Any, ...]:
         seen = arrival.seen if self.problem.may_miss else None
@@ -379,47 +361,20 @@ def _pad(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]
     return np.asarray(ids, np.int32)[rows], contexts[rows], stacked
 
 
-@dataclasses.dataclass(frozen=True)
-class _FeasibleSet:
-    """What is known of the feasible set of a solver; ``oracle``, the solver itself, does not count in comparisons."""
+class _NoSolver:
+    """Answer zeros in place of a solver, to compile programs without calling it."""
 
-    identity: Hashable
-    oracle: Oracle = dataclasses.field(compare=False)
+    def __init__(self, oracle: Oracle):
+        self.oracle = oracle
 
+    def answer(self, costs: np.ndarray, instances: Instance) -> Solution:
+        """Return solutions of zeros."""
+        aux = jax.tree.map(lambda leaf: np.zeros((len(costs), *leaf.shape), leaf.dtype), self.oracle.aux_form())
+        return Solution(np.zeros_like(costs), np.full(len(costs), SOLVED), aux)  # type: ignore[arg-type]
 
-class HostOracleForm(Oracle):
-    """Stand for a solver on the host in compiled programs, which never call it: equal for equal feasible sets."""
-
-    known: _FeasibleSet = eqx.field(static=True)
-
-    def solve(self, costs: Any, instances: Instance = None) -> Solution:
-        raise NotImplementedError("a solver on the host is called between programs")
-
-    def feasible(self, w: Any, instance: Instance = None) -> Any:
-        raise NotImplementedError("a solver on the host is called between programs")
-
-    @property
-    def on_host(self) -> bool:
-        return True
-
-    @property
-    def support(self) -> int:
-        return int(self.known.oracle.support)
-
-    def example_instance(self) -> Instance:
-        return self.known.oracle.example_instance()
-
-    def aux_form(self) -> Any:
-        return self.known.oracle.aux_form()
-
-
-def _without_solver(node: Any) -> Any:
-    """Return the stand-in of an oracle on the host, anything else as it is."""
-    if not isinstance(node, Oracle) or not node.on_host:
-        return node
-    aux, instance = node.aux_form(), node.example_instance()
-    identity = (type(node), node.support, json.dumps(node.fingerprint()), str(aux), form_of(instance))
-    return HostOracleForm(node.dim, _FeasibleSet(identity, node))
+    def contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
+        """Return that all points are feasible."""
+        return np.ones(len(points), bool)
 
 
 class StaticPolicy:
@@ -480,10 +435,10 @@ def _draft_one(
     return problem.record(sample, solution, context, instance, id=id)
 
 
-_draft = partial(jax.jit, static_argnums=(0, 1))(_draft_one)
+_draft = host_jit(_draft_one, statics=2)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(host_jit, statics=2)
 def _draft_many(
     static: StaticPolicy, explore: bool, numbers: Any, state: Any, seed: Any, ids: Any, contexts: Any, instances: Any
 ) -> Decision:
@@ -503,46 +458,33 @@ def _unpack_step(
     return policy, purpose_key(seed, LEARN, decision.id), Feedback(operator, linkage, values, seen)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(host_jit, statics=1)
 def _learn(
     static: StaticPolicy, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
 ) -> tuple[Any, PackedInfo]:
-    """Run a learning step whose solves, if any, are pure JAX."""
+    """Run a learning step."""
     policy, key, feedback = _unpack_step(static, numbers, seed, decision, values, seen, rows)
     return _check_finite(*policy.learn(key, state, decision, feedback))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(host_jit, statics=1)
 def _learn_many(
     static: StaticPolicy, numbers: Any, state: Any, seed: Any, rounds: Any, count: Any
 ) -> tuple[Any, PackedInfo]:
     """Run learning steps on the first ``count`` of ``rounds``, one after the other, their solves in pure JAX."""
-    form = jax.eval_shape(partial(_learn, static), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds))[1]
+    form = jax.eval_shape(
+        partial(_learn, None, static), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds)
+    )[1]
     length = len(jax.tree.leaves(rounds)[0])
 
     def step(i: Any, carried: Any) -> Any:
         state, values = carried
-        after, packed = _learn(static, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
+        after, packed = _learn(None, static, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
         return after, values.at[i].set(packed.values)
 
     zeros = jnp.zeros((length, *form.values.shape), form.values.dtype)
     state, values = jax.lax.fori_loop(0, count, step, (state, zeros))
     return state, PackedInfo(form.names, values)
-
-
-@partial(jax.jit, static_argnums=0)
-def _ask(
-    static: StaticPolicy, numbers: Any, state: Any, seed: Any, decision: Decision, values: Any, seen: Any, rows: Any
-) -> Question:
-    """Run the first half of a learning step."""
-    policy, key, feedback = _unpack_step(static, numbers, seed, decision, values, seen, rows)
-    return ask_policy(policy, key, state, decision, feedback)
-
-
-@partial(jax.jit, static_argnums=0)
-def _answer(static: StaticPolicy, numbers: Any, question: Question, answer: Answer) -> tuple[Any, PackedInfo]:
-    """Run the second half of a learning step."""
-    return _check_finite(*answer_policy(static.policy(numbers), question, answer))
 
 
 def _check_finite(state: Any, info: Info) -> tuple[Any, PackedInfo]:

@@ -162,9 +162,8 @@ class Oracle(eqx.Module):
     Oracles hold no arrays, only hashable choices, so that one compiled program serves every number a policy can have.
 
     There are two ways to solve. ``answer`` is a plain Python call, NumPy in and out, and works for every oracle.
-    ``solve`` takes and returns JAX arrays; inside a compiled program it works for oracles in pure JAX only. A solver
-    that runs ``on_host`` stays outside: a program that waits for Python can hang, because Python may wait for the
-    program's threads.
+    ``solve`` takes and returns JAX arrays, in functions that JAX traces too. A solver that runs ``on_host`` is called
+    between two compiled programs, see ``host_calls``: ``simulate`` and ``Learner`` do so, ``jax.jit`` refuses it.
 
     Parameters
     ----------
@@ -396,31 +395,6 @@ class MaskedOracle(TraceableOracle):
 def traced(*trees: Any) -> bool:
     """Return whether any leaf belongs to a program that is being compiled, or is mapped over a batch."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
-
-
-def refuse_tracing(*trees: Any) -> None:
-    """Raise OracleError if any leaf belongs to a program that is being compiled."""
-    if traced(*trees):
-        raise OracleError(
-            "a host solver cannot run inside a compiled program: expected arrays, got values of jit, vmap or scan; "
-            "sample in one program, call oracle.answer (or oracle.contained) from Python, and record the answer in "
-            "the next program"
-        )
-
-
-def solve_on_host(oracle: Oracle, costs: Any, instances: Instance) -> Solution:
-    """Return ``solve`` by ``answer``: JAX arrays in the precision of ``costs``."""
-    refuse_tracing(costs, instances)
-    solution = oracle.answer(costs, instances)
-    w = jnp.asarray(solution.w, jnp.result_type(jnp.asarray(costs).dtype, float))
-    return Solution(w, *jax.tree.map(jnp.asarray, (solution.status, solution.aux)))
-
-
-def feasible_on_host(oracle: Oracle, w: Any, instance: Instance) -> Bool[Array, ""]:
-    """Return ``feasible`` by ``contained``."""
-    refuse_tracing(w, instance)
-    batch = jax.tree.map(lambda leaf: leaf[None], oracle.instance(instance))
-    return jnp.asarray(oracle.contained(np.asarray(w)[None], batch)[0])
 
 
 def as_data(value: Any) -> Any:

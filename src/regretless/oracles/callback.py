@@ -13,15 +13,8 @@ from jaxtyping import Array, Bool, Float
 
 from regretless.errors import OracleError, RegretlessError, SettingsError
 from regretless.extras import require
-from regretless.oracles.base import (
-    Oracle,
-    check_finite,
-    check_mask,
-    check_numbers,
-    failure_text,
-    feasible_on_host,
-    solve_on_host,
-)
+from regretless.oracles.base import Oracle, check_finite, check_mask, check_numbers, failure_text
+from regretless.oracles.host import feasible_on_host, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]

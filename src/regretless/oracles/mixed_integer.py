@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import Oracle, check, check_integer, check_mask, check_numbers, reason_of, solve_on_host
+from regretless.oracles.base import Oracle, check, check_integer, check_mask, check_numbers, reason_of
+from regretless.oracles.host import solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 if TYPE_CHECKING:

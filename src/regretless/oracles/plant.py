@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import Oracle, as_data, check, feasible_on_host, reason_of, solve_on_host
+from regretless.oracles.base import Oracle, as_data, check, reason_of
+from regretless.oracles.host import feasible_on_host, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@
 
 from typing import TYPE_CHECKING
 
-from regretless.policies.base import REGISTRY, Answer, AskingPolicy, Policy, PolicySpec, Question
+from regretless.policies.base import REGISTRY, Policy, PolicySpec
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ __all__ = [
     "DFHPG1",
     "REGISTRY",
     "Adaptive",
-    "Answer",
-    "AskingPolicy",
     "Ensemble",
     "EpsilonGreedy",
     "GenerativeTerm",
@@ -41,7 +39,6 @@ __all__ = [
     "MixingWeight",
     "Policy",
     "PolicySpec",
-    "Question",
     "Scaled",
     "Thompson",
     "Unscaled",

@@ -1,8 +1,8 @@
 """What a policy is: pure functions. Nothing is remembered between ``decide`` and ``learn`` except in the Decision.
 
-Solving is a separate step. ``decide`` is ``sample``, solve, ``Problem.record``; a policy that needs solves while it
-learns returns a Question (``ask``) and continues with the Answer (``answer``). Where the oracle is pure JAX, one
-program does all of it; a solver on the host is called between two programs.
+``decide`` is ``sample``, solve, ``Problem.record``. A policy that needs more solves, while it samples or learns, calls
+``self.oracle.solve_round`` as often as it likes. Where the oracle is pure JAX, one program does all of it; a solver on
+the host is called between two programs (``host_calls``).
 """
 
 import abc
@@ -12,14 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from regretless.oracles.base import Oracle
 from regretless.problem import Problem
 from regretless.registry import SpecRegistry
 from regretless.spec import Spec
-from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample, Solution, State
+from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample, State
 
 
 class Policy(eqx.Module):
@@ -200,133 +199,6 @@ class PolicySpec(Spec):
         problem : Problem
             What the policy decides.
         """
-
-
-class Question(NamedTuple):
-    """What a policy needs while it learns.
-
-    Solutions of ``costs`` and whether ``points`` are feasible, under the decision's ``instance``; ``rest`` is passed
-    on to ``answer``.
-
-    Parameters
-    ----------
-    costs : array of shape (q, d)
-        Cost vectors to solve.
-    points : array of shape (n, d)
-        Decisions to check.
-    instance : pytree or None
-        What changed in the feasible set when the decision was made.
-    rest : pytree
-        What ``answer`` needs to finish the step.
-    """
-
-    costs: Float[Array, "q d"]
-    points: Float[Array, "n d"]
-    instance: Instance
-    rest: PyTree
-
-
-class Answer(NamedTuple):
-    """The solutions of a question's costs, and which of its points are feasible.
-
-    Parameters
-    ----------
-    w : array of shape (q, d)
-        ``w*(c)`` of each cost vector.
-    feasible : boolean array of shape (n,)
-        Whether each point is feasible.
-    """
-
-    w: Float[Array, "q d"]
-    feasible: Bool[Array, " n"]
-
-
-class AskingPolicy(Policy):
-    """A policy whose ``learn`` needs solves: ``ask``, solve, ``answer``.
-
-    Parameters
-    ----------
-    problem : Problem
-        What the policy was built for.
-    """
-
-    @abc.abstractmethod
-    def ask(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> Question:
-        """Return what the learning step needs solved: its first part.
-
-        Parameters
-        ----------
-        key, state, decision, feedback
-            As in ``Policy.learn``.
-        """
-
-    @abc.abstractmethod
-    def answer(self, question: Question, answer: Answer) -> tuple[Any, Info]:
-        """Finish the learning step with the solutions: its second part.
-
-        Parameters
-        ----------
-        question : Question
-            What ``ask`` returned.
-        answer : Answer
-            Its solutions.
-
-        Returns
-        -------
-        state : pytree
-            The new state.
-        info : Info
-            Scalar diagnostics.
-        """
-
-    def learn(self, key: Key, state: State, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
-        question = self.ask(key, state, decision, feedback)
-        return self.answer(question, solve(self.oracle, question))
-
-
-def solve(oracle: Oracle, question: Question) -> Answer:
-    """Return the answer of an oracle that is pure JAX."""
-    w, instance = question.costs, question.instance
-    if len(question.costs):
-        w = oracle.solve_round(question.costs, instance).w
-    feasible = jnp.ones(len(question.points), bool)
-    if len(question.points):
-        feasible = jax.vmap(lambda point: oracle.feasible(point, instance))(question.points)
-    return Answer(w, feasible)
-
-
-def ask(policy: Policy, key: Key, state: State, decision: Decision, feedback: Feedback) -> Question:
-    """Start the learning step of any policy; one that needs no solves asks nothing."""
-    if isinstance(policy, AskingPolicy):
-        return policy.ask(key, state, decision, feedback)
-    nothing = jnp.zeros((0, policy.problem.dim))
-    return Question(nothing, nothing, decision.instance, (key, state, decision, feedback))
-
-
-def answer(policy: Policy, question: Question, given: Answer) -> tuple[Any, Info]:
-    """Finish the learning step of any policy."""
-    if isinstance(policy, AskingPolicy):
-        return policy.answer(question, given)
-    return policy.learn(*question.rest)
-
-
-def host_answer(oracle: Oracle, question: Question) -> Answer:
-    """Return the answer of a solver on the host, NumPy in and out; raise OracleError if it fails."""
-    batch = lambda rows: jax.tree.map(lambda leaf: _repeated(leaf, rows), question.instance)  # noqa: E731
-    w, points = question.costs, question.points
-    solutions: Any = oracle.answer(w, batch(len(w))).w if len(w) else w
-    feasible: Any = oracle.contained(points, batch(len(points))) if len(points) else np.ones(0, bool)
-    return Answer(solutions, feasible)
-
-
-def _repeated(leaf: Any, rows: int) -> Any:
-    return np.broadcast_to(leaf, (rows, *np.shape(leaf)))
-
-
-def solution_of(oracle: Oracle, cost: Any, instance: Instance) -> Solution:
-    """Return ``w*(c)`` of one cost vector from a solver on the host."""
-    batch = jax.tree.map(lambda leaf: _repeated(leaf, 1), instance)
-    return jax.tree.map(lambda leaf: leaf[0], oracle.answer(cost[None], batch))
 
 
 class MeasuredRows(NamedTuple):

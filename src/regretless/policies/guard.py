@@ -28,7 +28,7 @@ from jaxtyping import Array, Bool, Float, Int
 from regretless import draws
 from regretless.errors import SettingsError
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Answer, AskingPolicy, Policy, Question, answer, ask, choose
+from regretless.policies.base import Policy, choose
 from regretless.stats.bayes_linear import RunningRegression, initial_regression
 from regretless.stats.confidence import mixture_radius
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -241,7 +241,7 @@ class GuardedState(eqx.Module):
         return self.inner.version
 
 
-class Guarded(AskingPolicy):
+class Guarded(Policy):
     """Play ``inner`` within the ``budget``, and otherwise the incumbent; ``add_guard`` makes one.
 
     Parameters
@@ -292,7 +292,7 @@ class Guarded(AskingPolicy):
     def describe(self, state: GuardedState) -> dict[str, Array]:
         return {**self.inner.describe(state.inner), **self._diagnostics(state.ledger)}
 
-    def ask(self, key: Key, state: GuardedState, decision: Decision, feedback: Feedback) -> Question:
+    def learn(self, key: Key, state: GuardedState, decision: Decision, feedback: Feedback) -> tuple[GuardedState, Info]:
         incumbent = decision.member == INCUMBENT
         not_sampled = decision.member < 0
         shown = dataclasses.replace(
@@ -302,15 +302,10 @@ class Guarded(AskingPolicy):
             cost_sample=jnp.where(incumbent, 0.0, decision.cost_sample),
             member=jnp.maximum(decision.member - 1, 0),
         )
-        question = ask(self.inner, key, state.inner, shown, feedback)
-        rest = question, self._record(state, decision, feedback, incumbent), incumbent
-        return Question(question.costs, question.points, question.instance, rest)
-
-    def answer(self, question: Question, given: Answer) -> tuple[GuardedState, Info]:
-        inner_question, ledger, incumbent = question.rest
-        state, info = answer(self.inner, inner_question, given)
+        ledger = self._record(state, decision, feedback, incumbent)
+        inner, info = self.inner.learn(key, state.inner, shown, feedback)
         more = {**info.more, **self._diagnostics(ledger), "guard_incumbent": incumbent}
-        return GuardedState(state, ledger), dataclasses.replace(info, more=more)
+        return GuardedState(inner, ledger), dataclasses.replace(info, more=more)
 
     def _reduce_exploration(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
         """Return the sample that the inner policy wants, moved towards its mean prediction if little budget is left."""

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless.errors import SettingsError
-from regretless.policies.base import REGISTRY, Answer, AskingPolicy, Policy, PolicySpec, Question, answer, ask
+from regretless.oracles.host import in_units
+from regretless.policies.base import REGISTRY, Policy, PolicySpec
 from regretless.problem import Problem
 from regretless.spec import Spec
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -116,7 +117,7 @@ class ScaledState(eqx.Module):
         return self.inner.version
 
 
-class Scaled(AskingPolicy):
+class Scaled(Policy):
     """Scale contexts and costs to order one for a policy; its decisions and predictions stay in the user's units.
 
     Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learned rounds and
@@ -141,7 +142,8 @@ class Scaled(AskingPolicy):
         return ScaledState(self.inner.init(key), initial_scaling(columns), initial_scaling(1))
 
     def sample(self, key: Key, state: ScaledState, context: Context, instance: Instance) -> Sample:
-        inner = self.inner.sample(key, state.inner, self.scale_context(state, context), instance)
+        solving = in_units(self.inner, self._unit(state))
+        inner = solving.sample(key, state.inner, self.scale_context(state, context), instance)
         return dataclasses.replace(inner, cost=inner.cost * self._unit(state))
 
     def mean(self, state: ScaledState, context: Context) -> Cost:
@@ -150,7 +152,7 @@ class Scaled(AskingPolicy):
     def describe(self, state: ScaledState) -> dict[str, Array]:
         return {**self.inner.describe(state.inner), "cost_unit": self._unit(state)}
 
-    def ask(self, key: Key, state: ScaledState, decision: Decision, feedback: Feedback) -> Question:
+    def learn(self, key: Key, state: ScaledState, decision: Decision, feedback: Feedback) -> tuple[ScaledState, Info]:
         size, used = _cost_size(feedback)
         costs = state.costs.update(size[None], centred=False, arrived=used)
         x = decision.context
@@ -161,16 +163,10 @@ class Scaled(AskingPolicy):
         shown = dataclasses.replace(decision, context=context, cost_sample=sample)
         values, absurd = _replace_absurd(feedback, unit)
         scaled = Feedback(feedback.operator, feedback.linkage, values / unit, feedback.seen)
-        question = ask(self.inner, key, state.inner, shown, scaled)
-        rest = question, later, unit, feedback.total(), absurd
-        return Question(question.costs * unit, question.points, question.instance, rest)
-
-    def answer(self, question: Question, given: Answer) -> tuple[ScaledState, Info]:
-        inner_question, later, unit, total, absurd = question.rest
-        state, info = answer(self.inner, inner_question, given)
+        inner, info = in_units(self.inner, unit).learn(key, state.inner, shown, scaled)
         more = {**info.more, "absurd": absurd}
-        unscaled = dataclasses.replace(info, residual=info.residual * unit, total=total, more=more)
-        return ScaledState(state, later.contexts, later.costs), unscaled
+        unscaled = dataclasses.replace(info, residual=info.residual * unit, total=feedback.total(), more=more)
+        return ScaledState(inner, contexts, costs), unscaled
 
     @property
     def _by_means(self) -> bool:
@@ -230,7 +226,7 @@ def _cost_size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
     return jnp.sum(sizes / jnp.maximum(jnp.sum(used), 1)), jnp.any(used)
 
 
-class Offset(AskingPolicy):
+class Offset(Policy):
     """Learn the unknown part of the cost; decisions solve the sum of the known and the predicted part.
 
     Parameters
@@ -254,7 +250,7 @@ class Offset(AskingPolicy):
         return self.inner.init(key)
 
     def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
-        sample = self.inner.sample(key, state, context, instance)
+        sample = in_units(self.inner, known=self.known).sample(key, state, context, instance)
         return dataclasses.replace(sample, cost=sample.cost + self.known)
 
     def mean(self, state: Any, context: Context) -> Cost:
@@ -263,18 +259,12 @@ class Offset(AskingPolicy):
     def describe(self, state: Any) -> dict[str, Array]:
         return self.inner.describe(state)
 
-    def ask(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> Question:
+    def learn(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
         rest = eqx.tree_at(lambda d: d.cost_sample, decision, decision.cost_sample - self.known)
         values = feedback.values - feedback.operator.matvec(self.known)
         remaining = Feedback(feedback.operator, feedback.linkage, values, feedback.seen)
-        question = ask(self.inner, key, state, rest, remaining)
-        known_total = self.known @ decision.w
-        return Question(question.costs + self.known, question.points, question.instance, (question, known_total))
-
-    def answer(self, question: Question, given: Answer) -> tuple[Any, Info]:
-        inner_question, known_total = question.rest
-        state, info = answer(self.inner, inner_question, given)
-        return state, eqx.tree_at(lambda i: i.total, info, info.total + known_total)
+        state, info = in_units(self.inner, known=self.known).learn(key, state, rest, remaining)
+        return state, eqx.tree_at(lambda i: i.total, info, info.total + self.known @ decision.w)
 
 
 class Unscaled(PolicySpec):

@@ -1,12 +1,10 @@
-"""Compiled programs over replications, and rounds with a solver on the host between them.
+"""Compiled programs over replications.
 
 A program is a function ``fn(shared, mapped)``: ``shared`` is the same for every replication, ``mapped`` has a leading
 axis of replications in every leaf. Replications are vmapped and split over the devices of the backend (on CPUs one
 device per core, if the program that uses this library asked JAX for that), which run in parallel without waiting for
-each other.
-
-No program waits for the host, and the host never waits for a program that needs its threads: a solver runs only while
-no program does. All replications, and all policies of a group, are solved in one call.
+each other. A function that calls a solver on the host is compiled in parts (``host_calls``): one call solves for all
+replications, and for all policies of a group.
 """
 
 import gc
@@ -23,15 +21,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
-from jaxtyping import Array
 
-from regretless.draws import ENVIRONMENT, LEARN, purpose_key
+from regretless.host_calls import HostProgram
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Answer, Policy, Question, answer, ask
-from regretless.simulation import stream
-from regretless.simulation.stream import Carry, SegmentRecord, SimulationSpec, StreamBatch, StreamSegment
+from regretless.oracles.host import without_solver
+from regretless.policies.base import Policy
 from regretless.startup import keep_programs, usable_cores
-from regretless.types import Sample, Solution
 
 Body = Callable[[Any, Any], Any]
 Call = tuple[Body, Any, Any]
@@ -67,11 +62,12 @@ class PolicyProgram(NamedTuple):
 
 
 class Replicas:
-    """How replications are laid out: vmapped and split over devices, or one by one."""
+    """How replications are laid out: vmapped and split over devices, or one by one; ``oracle`` may be on the host."""
 
-    def __init__(self, replications: int, vectorized: bool = True):
-        self.vectorized = vectorized
-        devices = jax.local_devices()[: max(1, replications)] if vectorized else jax.local_devices()[:1]
+    def __init__(self, replications: int, oracle: Oracle, vectorized: bool = True):
+        self.vectorized, self.oracle = vectorized, oracle
+        several = vectorized and not oracle.on_host
+        devices = jax.local_devices()[: max(1, replications)] if several else jax.local_devices()[:1]
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)
         chosen = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
@@ -99,12 +95,13 @@ class Replicas:
     def run(self, fn: Body, shared: Any, mapped: Any) -> Any:
         """Return ``fn`` of these arguments over all replications; compile unless a program for their shapes exists."""
         self.prepare([(fn, shared, mapped)])
-        arrays, static = eqx.partition((shared, mapped), _is_array)
-        return _cache[self._cache_key(fn, arrays, static)](*arrays)
+        arrays, static = _parts(shared, mapped)
+        program = _cache[self._cache_key(fn, arrays, static)]
+        return program(self.oracle, *arrays) if self.oracle.on_host else program(*arrays)
 
     def prepare(self, calls: Sequence[Call], progress: Progress = no_progress) -> None:
         """Compile what these calls need and does not exist yet, in parallel; Ctrl-C is noticed meanwhile."""
-        parts = [(fn, *eqx.partition((shared, mapped), _is_array)) for fn, shared, mapped in calls]
+        parts = [(fn, *_parts(shared, mapped)) for fn, shared, mapped in calls]
         needed = {self._cache_key(*part): part for part in reversed(parts)}  # rounds, the longest, first; each once
         missing = {key: part for key, part in needed.items() if key not in _cache}
         if not missing:
@@ -140,7 +137,7 @@ class Replicas:
 
     def shapes(self, fn: Body, shared: Any, mapped: Any) -> Any:
         """Return the shapes of ``fn`` of these arguments over all replications, to prepare other programs with."""
-        arrays, static = eqx.partition((shared, mapped), _is_array)
+        arrays, static = _parts(shared, mapped)
         key = self._cache_key(fn, arrays, static)
         if key not in _shapes:
             shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
@@ -157,7 +154,14 @@ class Replicas:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=placed)
 
     def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
+        if self.oracle.on_host:
+            return HostProgram(self._of_arrays(fn, static), arrays, self.options).compile()
         return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
+
+
+def _parts(shared: Any, mapped: Any) -> Any:
+    """Return the arguments' arrays, and all else, in which equal feasible sets are equal whoever solves them."""
+    return eqx.partition(without_solver((shared, mapped)), _is_array)
 
 
 def _shorten(cache: OrderedDict[Any, Any]) -> None:
@@ -200,117 +204,3 @@ def make_room() -> None:
     if used > MAX_MAPS_SHARE * limit:
         forget()
         gc.collect()
-
-
-PendingStep = tuple[stream.FeedbackArrival, Question]
-"""A learning step that waits for the answers to a policy's questions."""
-
-
-def _sample(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> Sample:
-    program, spec, t = shared
-    key, carry, played = mapped
-    environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
-    one = lambda policy, carry: stream.draw_sample(policy, spec, carry.state, key, environment, played, t)  # noqa: E731
-    return program.apply(one, carry)
-
-
-def _ask(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> PendingStep:
-    program, spec, t = shared
-    key, carry, played, sample, solution = mapped
-    environment = spec.benchmark.environment(purpose_key(key, ENVIRONMENT))
-
-    def one(policy: Policy, carry: Carry, sample: Sample, solution: Solution) -> PendingStep:
-        decision, feedback = stream.act(policy, spec, key, environment, played, sample, solution, t)
-        arrival = stream.arrive(spec, carry, decision, feedback, t)
-        question = ask(policy, purpose_key(key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
-        return arrival, question
-
-    return program.apply(one, carry, sample, solution)
-
-
-def _answer(shared: tuple[PolicyProgram, SimulationSpec, Array], mapped: Any) -> tuple[Carry, Any]:
-    program, spec, t = shared
-    carry, played, best, step, answers = mapped
-
-    def one(policy: Policy, carry: Carry, step: PendingStep, answers: Answer) -> tuple[Carry, Any]:
-        arrival, question = step
-        state, info = answer(policy, question, answers)
-        return stream.finish_round(spec, carry, arrival, state, info, played, best, t)
-
-    return program.apply(one, carry, step, answers)
-
-
-def _solve_references(shared: SimulationSpec, mapped: tuple[StreamBatch, Array]) -> StreamSegment:
-    return stream.solve_references(shared, *mapped)
-
-
-def solve_stream(replicas: Replicas, spec: SimulationSpec, batch: StreamBatch) -> StreamSegment:
-    """Return a segment whose reference lines are solved on the host."""
-    lines = batch.costs.shape[1]  # of [replications, lines, length, d]
-    repeat = lambda leaf: np.repeat(np.asarray(leaf)[:, None], lines, axis=1)  # noqa: E731
-    w = solve_batch(spec.benchmark.oracle, batch.costs, jax.tree.map(repeat, batch.rounds.instance), lead=3).w
-    return replicas.run(_solve_references, spec, replicas.place((batch, w.astype(batch.costs.dtype))))
-
-
-def play_on_host(
-    replicas: Replicas,
-    shared: tuple[PolicyProgram, SimulationSpec, Array],
-    keys: Any,
-    carry: Any,
-    segment: StreamSegment,
-) -> tuple[Any, SegmentRecord]:
-    """Play the segment after round ``shared[2]``; ``carry`` and ``segment`` have a leading axis of replications."""
-    program, spec, start = shared
-    oracle, lead = spec.benchmark.oracle, 2 if program.stacked else 1
-    records = []
-    for i in range(segment.best.shape[1]):
-        shared = (program, spec, start + (1 + i))
-        played, best = jax.tree.map(lambda leaf, i=i: leaf[:, i], (segment.rounds, segment.best))
-        sample = replicas.run(_sample, shared, (keys, carry, played))
-        solution = solve_batch(oracle, sample.cost, played.instance, lead=1)
-        solution = replicas.place(jax.tree.map(lambda leaf, kind=sample.cost.dtype: _like(leaf, kind), solution))
-        step = replicas.run(_ask, shared, (keys, carry, played, sample, solution))
-        answers = replicas.place(answer_questions(oracle, step[1], lead))
-        carry, record = replicas.run(_answer, shared, (carry, played, best, step, answers))
-        records.append(record)
-    return carry, jax.tree.map(lambda *leaves: np.stack(leaves, axis=lead), *records)
-
-
-def answer_questions(oracle: Oracle, question: Question, lead: int) -> Answer:
-    """Return the answers to the questions of all replications, whose arrays have ``lead`` leading axes."""
-    costs, points = np.asarray(question.costs), np.asarray(question.points)
-    w: Any = costs
-    feasible: Any = np.ones(points.shape[:-1], bool)
-    if costs.size:
-        w = solve_batch(oracle, costs, question.instance, lead).w.astype(costs.dtype)
-    if points.size:
-        flat = _one_per_row(question.instance, lead, feasible.shape)
-        feasible = oracle.contained(points.reshape(-1, oracle.dim).astype(np.float64), flat).reshape(feasible.shape)
-    return Answer(w, feasible)
-
-
-def solve_batch(oracle: Oracle, costs: Any, instances: Any, lead: int) -> Solution:
-    """Call the solver once for all costs; a row that is not finite is solved as zeros.
-
-    Instances have the ``lead`` first axes of the costs; each is that of all rows below it.
-    """
-    rows = costs.shape[:-1]
-    flat = np.asarray(costs, np.float64).reshape(-1, oracle.dim)
-    flat = np.where(np.isfinite(flat).all(axis=1, keepdims=True), flat, 0.0)
-    solution = oracle.answer(flat, _one_per_row(instances, lead, rows))
-    return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*rows, *np.shape(leaf)[1:]), solution)
-
-
-def _one_per_row(instances: Any, lead: int, rows: tuple[int, ...]) -> Any:
-    """Return instances with ``lead`` leading axes, repeated for every row and with one axis of rows."""
-
-    def spread(leaf: Any) -> np.ndarray:
-        shape = leaf.shape[lead:]
-        aligned = np.asarray(leaf).reshape(*leaf.shape[:lead], *[1] * (len(rows) - lead), *shape)
-        return np.broadcast_to(aligned, (*rows, *shape)).reshape(-1, *shape)
-
-    return jax.tree.map(spread, instances)
-
-
-def _like(leaf: Any, dtype: Any) -> np.ndarray:
-    return leaf.astype(dtype) if np.issubdtype(leaf.dtype, np.floating) else leaf

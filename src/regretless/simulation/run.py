@@ -33,8 +33,6 @@ from regretless.simulation.programs import (
     Replicas,
     leaf_bytes,
     no_progress,
-    play_on_host,
-    solve_stream,
 )
 from regretless.simulation.stream import ReferenceTally, SegmentRecord, SimulationSpec
 from regretless.types import SOLVED
@@ -291,24 +289,25 @@ def _better_alone(policy: Policy) -> bool:
     return leaf_bytes(jax.eval_shape(policy.init, jax.random.key(0))) >= LARGE_STATE
 
 
-def stream_limit(spec: SimulationSpec, length: int, replications: int) -> int:
+def stream_limit(spec: SimulationSpec, replications: int) -> int:
     """Return how many replications' segments are drawn together: all of them, if the memory allows it."""
-    rough = 8 * length * (8 * spec.benchmark.oracle.dim + math.prod(spec.benchmark.context_shape))
+    rough = 8 * stream.SEGMENT_ROUNDS * (8 * spec.benchmark.oracle.dim + math.prod(spec.benchmark.context_shape))
     memory = _device_memory()
     room = STREAM_BYTES if memory is None else GPU_SHARE * memory
-    return replications if rough * replications <= room else max(1, int(room // _segment_bytes(spec, length)))
+    return replications if rough * replications <= room else max(1, int(room // _segment_bytes(spec)))
 
 
-def state_limit(state: Any, spec: SimulationSpec, length: int) -> int:
+def state_limit(state: Any, spec: SimulationSpec) -> int:
     """Return how many replications of policies run together: their states fit a CPU's cache, or a GPU's memory."""
     memory = _device_memory()
     if memory is None:
         return max(len(jax.local_devices()), CPU_BYTES // leaf_bytes(state))
-    return max(1, int(GPU_SHARE * memory // (leaf_bytes(state) + _segment_bytes(spec, length))))
+    return max(1, int(GPU_SHARE * memory // (leaf_bytes(state) + _segment_bytes(spec))))
 
 
-def _segment_bytes(spec: SimulationSpec, length: int) -> int:
-    return leaf_bytes(jax.eval_shape(lambda key: stream.draw(spec, key, jnp.int32(0), length), jax.random.key(0)))
+def _segment_bytes(spec: SimulationSpec) -> int:
+    first = jnp.int32(0)
+    return leaf_bytes(jax.eval_shape(lambda key: stream.draw(spec, key, first, first), jax.random.key(0)))
 
 
 def _device_memory() -> int | None:
@@ -327,12 +326,8 @@ def chunk_size(replications: int, limit: int, width: int) -> int:
 # The programs of a run, as functions of (what is shared, what each replication has).
 
 
-def _draw(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> stream.StreamBatch:
+def _draw(shared: tuple[SimulationSpec, Any, Any], mapped: Any) -> stream.StreamSegment:
     return stream.draw(shared[0], mapped, *shared[1:])
-
-
-def _draw_and_solve(shared: tuple[SimulationSpec, Any, int], mapped: Any) -> stream.StreamSegment:
-    return stream.draw_and_solve(shared[0], mapped, *shared[1:])
 
 
 def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> list[stream.Carry]:
@@ -341,16 +336,11 @@ def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> l
     return [program.apply(lambda policy: stream.begin(policy, spec, mapped)) for program in programs]
 
 
-def _play(shared: tuple[PolicyProgram, SimulationSpec, Any], mapped: Any) -> tuple[stream.Carry, stream.SegmentRecord]:
-    program, spec, start = shared
+def _play(shared: tuple[PolicyProgram, SimulationSpec, Any, Any], mapped: Any) -> tuple[stream.Carry, SegmentRecord]:
+    program, spec, start, count = shared
     seed_key, carry, segment = mapped
-    play = lambda policy, carry: stream.play_segment(policy, spec, carry, seed_key, segment, start)  # noqa: E731
+    play = lambda policy, carry: stream.play_segment(policy, spec, carry, seed_key, segment, start, count)  # noqa: E731
     return program.apply(play, carry)
-
-
-def _play_at_once(replicas: Replicas, shared: Any, keys: Any, carry: Any, segment: Any) -> Any:
-    """Play a segment in one program."""
-    return replicas.run(_play, shared, (keys, carry, segment))
 
 
 PLAY = _play.__name__
@@ -378,13 +368,12 @@ class SimulationRun:
         self.began = time.perf_counter()
         self.spec, self.groups, self.lengths, self.progress = spec, groups, lengths, progress
         self.replications, self.rounds = replications, sum(lengths)
-        self.on_host = spec.benchmark.oracle.on_host
-        vectorized = vectorized or self.on_host
+        vectorized = vectorized or spec.benchmark.oracle.on_host
         self._known_keys: dict[Any, Any] = {}
         begin = lambda key: _begin(([group.program for group in groups], spec), key)  # noqa: E731
         states = jax.eval_shape(begin, jax.random.key(0))
         most = (chunk or replications) if vectorized else 1
-        limit = min(most, stream_limit(spec, lengths[0], replications))
+        limit = min(most, stream_limit(spec, replications))
         policies = sum(len(group.names) for group in groups)
         numbers = 1 + (spec.benchmark.oracle.dim if spec.keep_decisions else 0)
         subject = f"{replications:,} replications of {self.rounds:,} rounds with {policies} policies"
@@ -392,9 +381,9 @@ class SimulationRun:
         together = min(replications, limit)
         subject = f"the states of {together:,} replications (delay, sizes of the problem)"
         _require_room(3.0 * leaf_bytes(states) * together, subject)
-        self.replicas = Replicas(together, vectorized)
+        self.replicas = Replicas(together, spec.benchmark.oracle, vectorized)
         self.size = chunk_size(replications, limit, self.replicas.width)
-        limits = [min(most, state_limit(state, spec, lengths[0])) for state in states]
+        limits = [min(most, state_limit(state, spec)) for state in states]
         self.sizes = [chunk_size(self.size, limit, self.replicas.width) for limit in limits]
 
     @property
@@ -442,16 +431,17 @@ class SimulationRun:
         diverged_at: dict[str, np.ndarray] = {}
         cut = functools.cache(functools.partial(self._parts, segment))
         for index, group in enumerate(self.groups):
-            shared = (group.program, self.spec, jnp.int32(start))
-            play = play_on_host if self.on_host else _play_at_once
+            shared = (group.program, self.spec, jnp.int32(start), jnp.int32(length))
             results = []
             parts = zip(self._part_keys(chunk.seeds, self.sizes[index]), cut(self.sizes[index]), strict=True)
             for place, (keys, part) in enumerate(parts):
-                results.append(play(self.replicas, shared, keys, chunk.carries[index][place], part))
+                results.append(self.replicas.run(_play, shared, (keys, chunk.carries[index][place], part)))
                 chunk.carries[index][place] = results[-1][0]
                 if np.any(np.asarray(results[-1][0].failed) != SOLVED):
                     raise OracleError("the feasible set is empty for at least one instance")
-            regret, info, w = self._unpadded([record for _, record in results], count)
+            record = self._unpadded([record for _, record in results], count)
+            rounds = 2 if group.program.stacked else 1  # the axis of rounds
+            regret, info, w = jax.tree.map(lambda leaf, axis=rounds: leaf.take(range(length), axis), record)
             kept = {name: values[..., (-1 - start) % every :: every].copy() for name, values in info.items()}
             records |= group.split(SegmentRecord(regret, kept, w))
             diverged_at |= group.split(self._unpadded([carry.diverged_at for carry, _ in results], count))
@@ -514,12 +504,7 @@ class SimulationRun:
         return _begin, ([self.groups[place].program for place in places], self.spec), keys
 
     def _prepare(self, seeds: tuple[int, ...]) -> None:
-        """Compile all programs of a chunk in parallel, from the shapes of what they pass to each other.
-
-        Those of a run with a solver on the host are compiled when they are needed.
-        """
-        if self.on_host:
-            return
+        """Compile all programs of a chunk in parallel, from the shapes of what they pass to each other."""
         start = jnp.int32(0)
         calls: list[Call] = []
         carries: dict[int, Any] = {}
@@ -527,28 +512,27 @@ class SimulationRun:
             places = [place for place, other in enumerate(self.sizes) if other == size]
             calls.append(self._begin_call(places, self._keys(seeds, size)))
             carries |= dict(zip(places, self.replicas.shapes(*calls[-1]), strict=True))
-        for length in dict.fromkeys(self.lengths):
-            draw = (_draw_and_solve, (self.spec, start, length), self._keys(seeds, self.size))
-            segment = self.replicas.shapes(*draw)
-            calls.append(draw)
-            for place, group in enumerate(self.groups):
-                size = self.sizes[place]
-                part = segment if size == self.size else self.replicas.resized(segment, size)
-                mapped = self._keys(seeds, size), carries[place], part
-                calls.append((_play, (group.program, self.spec, start), mapped))
+        draw = _draw, (self.spec, start, start), self._keys(seeds, self.size)
+        segment = self.replicas.shapes(*draw)
+        calls.append(draw)
+        for place, group in enumerate(self.groups):
+            size = self.sizes[place]
+            part = segment if size == self.size else self.replicas.resized(segment, size)
+            mapped = self._keys(seeds, size), carries[place], part
+            calls.append((_play, (group.program, self.spec, start, start), mapped))
         self.replicas.prepare(calls, self.progress)
 
     def _segment(self, seeds: tuple[int, ...], start: int, length: int) -> stream.StreamSegment:
         """Return the next rounds of the stream; refuse a benchmark that draws non-finite numbers."""
-        shared, keys = (self.spec, jnp.int32(start), length), self._keys(seeds, self.size)
-        batch: Any = self.replicas.run(_draw if self.on_host else _draw_and_solve, shared, keys)
-        bad = np.asarray(batch.unusable)
+        shared, keys = (self.spec, jnp.int32(start), jnp.int32(length)), self._keys(seeds, self.size)
+        segment: stream.StreamSegment = self.replicas.run(_draw, shared, keys)
+        bad = np.asarray(segment.unusable)
         if np.any(bad):
             raise SettingsError(
                 f"benchmark {self.spec.benchmark.name!r}: expected finite contexts and costs, "
                 f"but round {bad[bad > 0].min()} holds a number that is not finite"
             )
-        return solve_stream(self.replicas, self.spec, batch) if self.on_host else batch
+        return segment
 
     def _unpadded(self, parts: Sequence[Any], count: int) -> Any:
         """Return the requested replications of all parts on the host, with their leading axis, without the padding."""

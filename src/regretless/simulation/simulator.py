@@ -31,9 +31,6 @@ from regretless.simulation.run import PLAY, Callback, Saving, SimulationRun, gro
 from regretless.simulation.stream import SimulationSpec, summarise_references
 from regretless.spec import Spec
 
-SEGMENT_ROUNDS = 250
-"""Rounds of a segment, unless a shorter one divides the horizon."""
-
 MAX_SEEDS, SEED_LIMIT, MAX_ROUNDS = 10**6, 2**32, 10**8
 MAX_LISTED = 16
 """Numbers of an array that are listed in a configuration; longer arrays are given by their hash."""
@@ -332,20 +329,18 @@ def _check_problems(named: Mapping[str, Policy], spec: SimulationSpec, feedback:
         policy.problem.require_played_on(spec.benchmark.problem(rule, may_miss=spec.missing > 0), f"policy {name!r}")
     for rule in {policy.problem.feedback for policy in named.values()}:
         if rule not in feedbacks.REGISTRY.values():
-            first = stream.draw(spec, jax.random.key(0), jnp.int32(0), 8).rounds
+            first = stream.draw_rounds(spec, jax.random.key(0), jnp.int32(0), 8)
             costs, instances = jax.tree.map(np.asarray, (first.cost, first.instance))
             check_linkage(rule, jax.tree.map(jnp.asarray, spec.benchmark.oracle.answer(costs, instances)))
 
 
 def segment_lengths(horizon: int, stops: int | None = None) -> list[int]:
-    """Return lengths of segments: one length throughout if some divisor of the horizon suits, else a shorter last one.
+    """Return the numbers of rounds of segments: all of the largest size but the last.
 
     With ``stops`` a segment ends after every ``stops`` rounds.
     """
     if stops is not None and stops < horizon:
         rest = horizon % stops
         return segment_lengths(stops) * (horizon // stops) + (segment_lengths(rest) if rest else [])
-    divisors = (length for length in range(SEGMENT_ROUNDS, SEGMENT_ROUNDS // 4, -1) if horizon % length == 0)
-    length = next(divisors, SEGMENT_ROUNDS)
-    whole, rest = divmod(horizon, length)
-    return [length] * whole + [rest] * (rest > 0)
+    whole, rest = divmod(horizon, stream.SEGMENT_ROUNDS)
+    return [stream.SEGMENT_ROUNDS] * whole + [rest] * (rest > 0)

@@ -1,8 +1,9 @@
 """One replication as pure functions: the stream of rounds that every policy meets, and a policy's rounds on it.
 
 A round is: see the context and sample; solve; see the feedback, or that of an earlier round; learn, which may need
-solves too. If the oracle is pure JAX, a scan over rounds does all of it in one program (``play_segment``); otherwise
-``programs.play_on_host`` takes the same steps one program at a time.
+solves too. A segment is a loop over rounds (``play_segment``): one program if the oracle is pure JAX; otherwise the
+host runs the loop, with a program between two calls of the solver. Every segment has room for the same number of
+rounds, of which the first ``count`` are played, so that one program serves every horizon.
 """
 
 from typing import Any, NamedTuple
@@ -20,6 +21,9 @@ from regretless.errors import SettingsError
 from regretless.policies.base import Policy
 from regretless.results import DIAGNOSTICS_EVERY, Reference
 from regretless.types import Cost, Decision, Feedback, Info, Key, Sample, Solution
+
+SEGMENT_ROUNDS = 250
+"""Rounds of a segment, at most."""
 
 REFERENCE_ROUNDING = 1e-12
 """Relative difference of two sums that is attributed to rounding."""
@@ -67,55 +71,47 @@ class SimulationSpec(eqx.Module):
     diagnostics_every: int = eqx.field(static=True, default=DIAGNOSTICS_EVERY)
 
 
-class StreamBatch(NamedTuple):
-    """Rounds ``start + 1 … start + length`` of one replication, and the costs to be solved for its reference lines."""
+class StreamSegment(NamedTuple):
+    """Rounds after round ``start`` of one replication, of which the first ``count`` are played."""
 
     environment: PyTree  # the benchmark's, the same in all rounds
     rounds: Round  # leading axis of rounds
-    costs: Float[Array, "lines length d"]  # judged, random, conditional means if known, predictions
+    best: Float[Array, " length"]  # min c·w of each round
+    tally: ReferenceTally
     unusable: Int[Array, ""]  # first round that holds a non-finite number, 0 if none does
 
 
-class StreamSegment(NamedTuple):
-    """A stream batch with the solutions of its reference lines."""
-
-    environment: PyTree
-    rounds: Round
-    best: Float[Array, " length"]  # min c·w of each round
-    tally: ReferenceTally
-    unusable: Int[Array, ""]
-
-
-def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int) -> StreamBatch:
-    """Return the stream's next ``length`` rounds after round ``start``."""
-    benchmark = spec.benchmark
+def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], count: Int[Array, ""]) -> StreamSegment:
+    """Return the stream's next ``count`` rounds after round ``start``, with the solutions of its reference lines."""
+    benchmark, length = spec.benchmark, SEGMENT_ROUNDS
     environment = benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
+    rounds = draw_rounds(spec, seed_key, start, length)
     times = start + 1 + jnp.arange(length, dtype=jnp.int32)
-    rounds = jax.vmap(lambda t: benchmark.round(purpose_key(seed_key, STREAM, t), environment, t))(times)
+    played = jnp.arange(length) < count
     finite = jnp.ones(length, bool)
     for leaf in jax.tree.leaves((rounds.observation, rounds.cost, rounds.mean)):
-        finite = finite & jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1)
+        finite = finite & (~played | jnp.all(jnp.isfinite(leaf.reshape(length, -1)), axis=1))
     unusable = jnp.where(jnp.all(finite), 0, times[jnp.argmin(finite)])
     costs = jax.vmap(benchmark.regret_cost)(rounds)
     lines = [costs, draws.normal(purpose_key(seed_key, REFERENCES, start), costs.shape)]
     lines += [] if rounds.mean is None else [rounds.mean]
     predictions = jax.vmap(lambda played: benchmark.predictions(environment, played))(rounds)
-    return StreamBatch(environment, rounds, jnp.stack([*lines, *predictions.values()]), unusable)
+    asked = jnp.stack([*lines, *predictions.values()])
+    # What is not played is not solved: a solver on the host leaves out costs that are not finite.
+    asked = jnp.where(played[:, None], asked, jnp.nan) if benchmark.oracle.on_host else asked
+    w = jax.vmap(lambda rows: benchmark.oracle.solve(rows, rounds.instance).w)(asked)
+    spent = jnp.where(played[:, None], costs * w, 0.0)
+    fixed = jnp.sum(jnp.where(played[:, None], costs, 0.0), axis=0) if rounds.instance is None else None
+    tally = ReferenceTally(jnp.sum(spent, axis=(1, 2)), fixed)
+    return StreamSegment(environment, rounds, jnp.sum(spent[0], axis=1), tally, unusable)
 
 
-def solve_references(spec: SimulationSpec, batch: StreamBatch, w: Float[Array, "lines length d"]) -> StreamSegment:
-    """Return the segment with the solutions of its reference lines."""
-    costs = jax.vmap(spec.benchmark.regret_cost)(batch.rounds)
-    fixed = jnp.sum(costs, axis=0) if batch.rounds.instance is None else None
-    tally = ReferenceTally(jnp.sum(costs * w, axis=(1, 2)), fixed)
-    return StreamSegment(batch.environment, batch.rounds, jnp.sum(costs * w[0], axis=1), tally, batch.unusable)
-
-
-def draw_and_solve(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int) -> StreamSegment:
-    """Return the next segment in one program, for an oracle that is pure JAX."""
-    batch = draw(spec, seed_key, start, length)
-    solve = lambda costs: spec.benchmark.oracle.solve(costs, batch.rounds.instance).w  # noqa: E731
-    return solve_references(spec, batch, jax.vmap(solve)(batch.costs))
+def draw_rounds(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], length: int) -> Round:
+    """Return the rounds after round ``start``."""
+    benchmark = spec.benchmark
+    environment = benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
+    times = start + 1 + jnp.arange(length, dtype=jnp.int32)
+    return jax.vmap(lambda t: benchmark.round(purpose_key(seed_key, STREAM, t), environment, t))(times)
 
 
 def check_shapes(spec: SimulationSpec) -> None:
@@ -254,12 +250,18 @@ def finish_round(
 
 
 def play_segment(
-    policy: Policy, spec: SimulationSpec, carry: Carry, seed_key: Key, segment: StreamSegment, start: Int[Array, ""]
+    policy: Policy,
+    spec: SimulationSpec,
+    carry: Carry,
+    seed_key: Key,
+    segment: StreamSegment,
+    start: Int[Array, ""],
+    count: Int[Array, ""],
 ) -> tuple[Carry, SegmentRecord]:
-    """Play a segment in one program, with an oracle that is pure JAX."""
+    """Play the first ``count`` rounds of a segment; the record has room for all of them."""
 
-    def one(carry: Carry, now: tuple[Array, Round, Array]) -> tuple[Carry, SegmentRecord]:
-        t, played, best = now
+    @jax.jit  # traced once, for its shapes and in the loop
+    def one(carry: Carry, t: Array, played: Round, best: Array) -> tuple[Carry, SegmentRecord]:
         sample = draw_sample(policy, spec, carry.state, seed_key, segment.environment, played, t)
         solution = policy.oracle.solve_one(sample.cost, played.instance)
         decision, feedback = act(policy, spec, seed_key, segment.environment, played, sample, solution, t)
@@ -268,5 +270,13 @@ def play_segment(
         state, info = policy.learn(key, carry.state, arrival.decision, arrival.feedback)
         return finish_round(spec, carry, arrival, state, info, played, best, t)
 
-    times = start + 1 + jnp.arange(len(segment.best), dtype=jnp.int32)
-    return jax.lax.scan(one, carry, (times, segment.rounds, segment.best))
+    def step(i: Array, playing: tuple[Carry, SegmentRecord]) -> tuple[Carry, SegmentRecord]:
+        carry, records = playing
+        played, best = jax.tree.map(lambda leaf: leaf[i], (segment.rounds, segment.best))
+        carry, record = one(carry, start + 1 + i, played, best)
+        return carry, jax.tree.map(lambda room, leaf: room.at[i].set(leaf), records, record)
+
+    first = jax.tree.map(lambda leaf: leaf[0], (segment.rounds, segment.best))
+    _, form = jax.eval_shape(one, carry, start + 1, *first)
+    room = jax.tree.map(lambda leaf: jnp.zeros((len(segment.best), *leaf.shape), leaf.dtype), form)
+    return jax.lax.fori_loop(0, count, step, (carry, room))

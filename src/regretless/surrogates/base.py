@@ -165,6 +165,21 @@ class Surrogate(eqx.Module):
         """
         return memory
 
+    def feasible(self, memory: Memory, instance: Instance) -> Bool[Array, " n"]:
+        """Return which of the ``points`` are feasible.
+
+        Parameters
+        ----------
+        memory : pytree or None
+            What was remembered before.
+        instance : pytree
+            What changed in the feasible set.
+        """
+        points = self.points(memory)
+        if not len(points):
+            return jnp.ones(0, bool)
+        return jax.vmap(lambda w: self.oracle.feasible(w, instance))(points)
+
     def finish(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, solutions: Rows, feasible: Feasible = None
     ) -> tuple[Cost, Memory]:
@@ -214,12 +229,10 @@ class Surrogate(eqx.Module):
     def __call__(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance = None
     ) -> tuple[Cost, Memory]:
-        """Return the gradient and the memory after this call, with an oracle that is pure JAX."""
+        """Return the gradient and the memory after this call."""
         costs = self.queries(memory, prediction, target, noise)
         solutions = self.oracle.solve_round(costs, instance).w if len(costs) else costs
-        feasible = None
-        if instance is not None:
-            feasible = jax.vmap(lambda w: self.oracle.feasible(w, instance))(self.points(memory))
+        feasible = None if instance is None else self.feasible(memory, instance)
         return self.finish(memory, prediction, target, noise, solutions, feasible)
 
 

@@ -56,7 +56,9 @@ def check_oracle(oracle: Oracle) -> None:
     if not oracle.on_host:
         _check_program(check, oracle, costs)
     else:
-        compiled = "says that it runs on the host, but lets itself be compiled; write solve by base.solve_on_host"
+        compiled = (
+            "says that it runs on the host, but lets itself be compiled; write solve by oracles.host.solve_on_host"
+        )
         with check.raises(OracleError, compiled):
             jax.jit(lambda rows: oracle.solve(rows).w)(jnp.ones((1, oracle.dim)))
     if oracle.example_instance() is not None:

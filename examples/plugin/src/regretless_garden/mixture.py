@@ -10,13 +10,6 @@ from pydantic import Field
 
 import regretless as rg
 from regretless import draws
-from regretless.policies.base import (
-    Answer,
-    AskingPolicy,
-    Question,
-    answer,
-    ask,
-)
 from regretless.spec import number
 from regretless.types import (
     NOT_SAMPLED,
@@ -43,7 +36,7 @@ class MixtureState(eqx.Module):
         return self.first.version
 
 
-class MixturePolicy(AskingPolicy):
+class MixturePolicy(rg.Policy):
     """Let ``second`` decide with probability ``share``, else ``first``."""
 
     first: rg.Policy
@@ -77,41 +70,28 @@ class MixturePolicy(AskingPolicy):
         sample: Sample = eqx.tree_at(lambda s: s.member, drawn, member)
         return sample
 
-    def ask(
+    def learn(
         self,
         key: Key,
         state: MixtureState,
         decision: Decision,
         feedback: Feedback,
-    ) -> Question:
+    ) -> tuple[MixtureState, Info]:
         keys = jax.random.split(key)
         view = member_view(0, decision)
-        first = ask(self.first, keys[0], state.first, view, feedback)
+        first, info = self.first.learn(keys[0], state.first, view, feedback)
         view = member_view(1, decision)
-        second = ask(self.second, keys[1], state.second, view, feedback)
-        return Question(
-            jnp.concatenate([first.costs, second.costs]),
-            jnp.concatenate([first.points, second.points]),
-            decision.instance,
-            (first, second, decision.member % 2),
+        second, other = self.second.learn(
+            keys[1], state.second, view, feedback
         )
-
-    def answer(
-        self, question: Question, given: Answer
-    ) -> tuple[MixtureState, Info]:
-        first, second, index = question.rest
-        costs, points = len(first.costs), len(first.points)
-        head = Answer(given.w[:costs], given.feasible[:points])
-        tail = Answer(given.w[costs:], given.feasible[points:])
-        first_state, info = answer(self.first, first, head)
-        second_state, other = answer(self.second, second, tail)
+        decided = decision.member % 2 == 0
         info = Info(
-            residual=jnp.where(index == 0, info.residual, other.residual),
+            residual=jnp.where(decided, info.residual, other.residual),
             total=info.total,
             complete=info.complete,
             finite=info.finite & other.finite,
         )
-        return MixtureState(first_state, second_state), info
+        return MixtureState(first, second), info
 
     def mean(self, state: MixtureState, context: Context) -> Cost:
         first = self.first.mean(state.first, context)

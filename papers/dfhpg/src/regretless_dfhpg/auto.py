@@ -18,7 +18,7 @@ from pydantic import Field
 
 from regretless import Problem, draws, replay
 from regretless.models import GaussianModel, networks
-from regretless.policies import Answer, AskingPolicy, MixingWeight, PolicySpec, Question
+from regretless.policies import MixingWeight, Policy, PolicySpec
 from regretless.policies.dfhpg import hybrid, moving_average, nuisance_induced, score_gradient, trust_in_score
 from regretless.schedules import Mixing, MixingState
 from regretless.spec import number
@@ -197,7 +197,7 @@ class AutoState(eqx.Module):
 
 
 class PendingAutoUpdate(eqx.Module):
-    """What ``answer`` needs from the first part of a learning step."""
+    """What a learning step needs after its solves."""
 
     key: Key
     state: AutoState  # with φ_{t+1}, and this round remembered
@@ -210,7 +210,7 @@ class PendingAutoUpdate(eqx.Module):
     noise: Any
 
 
-class AutoDFHPG(AskingPolicy):
+class AutoDFHPG(Policy):
     """Play ``w*(ĉ)`` with ``ĉ ~ N(s μ_θ(x), (s σ)² I)``; train φ on replay, θ on the hybrid gradient and on ``f_φ``."""
 
     model: Actor
@@ -266,7 +266,14 @@ class AutoDFHPG(AskingPolicy):
         cost = policy.sample(state.theta, context, noise)  # ĉ_t ~ p_θ(·|x_t), to be played as w_t = w*(ĉ_t)
         return Sample(cost, state.version, noise, policy.log_density(state.theta, context, cost))
 
-    def ask(self, key: Key, state: AutoState, decision: Decision, feedback: Feedback) -> Question:
+    def learn(self, key: Key, state: AutoState, decision: Decision, feedback: Feedback) -> tuple[AutoState, Info]:
+        costs, pending = self._open(key, state, decision, feedback)
+        return self._close(pending, self.oracle.solve_round(costs, decision.instance).w if len(costs) else costs)
+
+    def _open(
+        self, key: Key, state: AutoState, decision: Decision, feedback: Feedback
+    ) -> tuple[Float[Array, "n d"], PendingAutoUpdate]:
+        """Return the costs that the step needs solved, and what it needs then."""
         x, problem = decision.context, self.problem
         before = self.nuisance.predict_one(state.phi, x)  # f_φ(x) with the old φ
         rounds = state.rounds.add(self._measured(decision, feedback), jnp.any(feedback.used()))
@@ -284,15 +291,13 @@ class AutoDFHPG(AskingPolicy):
         costs = jax.vmap(ask)(predictions, targets, noise).reshape(-1, problem.dim)
         if self.baseline == "nuisance_induced":
             costs = jnp.concatenate([before[None], costs])
-        points = self.surrogate.points(state.memory) if problem.has_instances else jnp.zeros((0, problem.dim))
         stepped = eqx.tree_at(lambda s: (s.phi, s.rounds, s.contexts), state, (phi, rounds, contexts))
-        pending = PendingAutoUpdate(key, stepped, decision, feedback, before, shown, predictions, targets, noise)
-        return Question(costs, points, decision.instance, pending)
+        return costs, PendingAutoUpdate(key, stepped, decision, feedback, before, shown, predictions, targets, noise)
 
-    def answer(self, question: Question, answer: Answer) -> tuple[AutoState, Info]:
-        pending: PendingAutoUpdate = question.rest
+    def _close(self, pending: PendingAutoUpdate, solutions: Float[Array, "n d"]) -> tuple[AutoState, Info]:
+        """Return the state after the step, from the solutions of its costs."""
         state, decision, feedback, theta = pending.state, pending.decision, pending.feedback, pending.state.theta
-        y, known, solutions = feedback.total(), feedback.complete(), answer.w
+        y, known = feedback.total(), feedback.complete()
         alpha = state.mixing.alpha  # α_t, of the rounds before this one
         residual = y - pending.before @ decision.w
         b = jnp.zeros(())
@@ -304,7 +309,7 @@ class AutoDFHPG(AskingPolicy):
         age = state.version - decision.version
         policy = self._policy(state, pending.before)  # the distribution that the latest decision was drawn from
         score = score_gradient(policy, theta, decision, y - b, age == 0)
-        plug_in, memory = self._plug_in(pending, solutions, answer)
+        plug_in, memory = self._plug_in(pending, solutions)
         trust = trust_in_score(policy, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = hybrid(alpha, score, plug_in, True, trust)
         rate = jnp.float32(self.rate)
@@ -329,9 +334,10 @@ class AutoDFHPG(AskingPolicy):
         )
         return after, Info(residual, y, known, finite, more)
 
-    def _plug_in(self, pending: PendingAutoUpdate, solutions: Float[Array, "n d"], answer: Answer) -> tuple[Any, Any]:
+    def _plug_in(self, pending: PendingAutoUpdate, solutions: Float[Array, "n d"]) -> tuple[Any, Any]:
         """Return ``(∇_θ μ)ᵀ ∇_ĉ ℓ^sur`` on average over the contexts, and the surrogate's memory after all of them."""
-        feasible = answer.feasible if self.problem.has_instances else None
+        memory, instance = pending.state.memory, pending.decision.instance
+        feasible = self.surrogate.feasible(memory, instance) if self.problem.has_instances else None
         solved = solutions.reshape(len(pending.contexts), -1, self.problem.dim)
 
         def finish(memory: Any, context: Any) -> tuple[Any, Cost]:

@@ -18,7 +18,7 @@ import regretless.models.networks as networks
 from regretless import draws
 from regretless.models.base import GenerativeModel, Model, Noise, Params, PointModel, single
 from regretless.models.nuisance import Nuisance
-from regretless.policies.base import Answer, AskingPolicy, Question, choose
+from regretless.policies.base import Policy, choose
 from regretless.policies.dfhpg import gradients
 from regretless.schedules import Mixing, MixingState, shifted_inverse
 from regretless.surrogates.base import Feasible, Rows, Surrogate
@@ -42,7 +42,7 @@ class DFHPGState(eqx.Module):
 
 
 class PendingUpdate(eqx.Module):
-    """What ``answer`` needs from the first half of a learning step."""
+    """What a learning step needs after its solves."""
 
     key: Key
     state: DFHPGState  # with φ_{t+1} in place of φ_t, which is no longer needed
@@ -54,7 +54,7 @@ class PendingUpdate(eqx.Module):
     branch: Any  # what the decision-focused term was evaluated at
 
 
-class DFHPGPolicy(AskingPolicy):
+class DFHPGPolicy(Policy):
     """Play ``w*(ĉ)`` with ``ĉ ~ p_θ(·|x)``; learn ``θ`` from a score term and a decision-focused plug-in term.
 
     Without a ``surrogate`` it is the plug-in variant; without a ``nuisance`` the whole cost is seen, or
@@ -122,7 +122,13 @@ class DFHPGPolicy(AskingPolicy):
         cost = self.model.sample(state.theta, context, noise)  # ĉ_t ~ p_θ(·|x_t), to be played as w_t = w*(ĉ_t)
         return Sample(cost, state.version, noise, self.model.log_density(state.theta, context, cost))
 
-    def ask(self, key: Key, state: DFHPGState, decision: Decision, feedback: Feedback) -> Question:
+    def learn(self, key: Key, state: DFHPGState, decision: Decision, feedback: Feedback) -> tuple[DFHPGState, Info]:
+        costs, pending = self._open(key, state, decision, feedback)
+        w = self.oracle.solve_round(costs, decision.instance).w if len(costs) else costs
+        return self._close(pending, w)
+
+    def _open(self, key: Key, state: DFHPGState, decision: Decision, feedback: Feedback) -> tuple[Rows, PendingUpdate]:
+        """Return the costs that the step needs solved, all at once, and what it needs then."""
         x, phi, phi_norm = decision.context, state.phi, jnp.zeros(())
         if self.nuisance is None:
             before = self._costs(phi, x, feedback)
@@ -130,23 +136,20 @@ class DFHPGPolicy(AskingPolicy):
             before, phi, phi_norm = self.nuisance.predict_and_step(phi, x, feedback, self._needs_all())
         after = self._costs(phi, x, feedback) if self.nuisance_at == "after" else before  # f_φ(x) of the (1 − α) branch
 
-        costs, points = jnp.zeros((0, self.problem.dim)), jnp.zeros((0, self.problem.dim))
+        costs = jnp.zeros((0, self.problem.dim))
         branch = None
         if self.surrogate is not None:
             target = feedback.overwrite(after) if self.overwrite_seen else after  # c̃_t
             costs, branch = self.open_branch(self.surrogate, key, state, decision, target)
-            if self.problem.has_instances:
-                points = self.surrogate.points(state.memory)
         if self.baseline == "nuisance_induced":
             costs = jnp.concatenate([before[None], costs.astype(before.dtype)])
         stepped = dataclasses.replace(state, phi=phi)
-        pending = PendingUpdate(key, stepped, decision, feedback, before, phi_norm, after, branch)
-        return Question(costs, points, decision.instance, pending)
+        return costs, PendingUpdate(key, stepped, decision, feedback, before, phi_norm, after, branch)
 
-    def answer(self, question: Question, answer: Answer) -> tuple[DFHPGState, Info]:
-        pending: PendingUpdate = question.rest
+    def _close(self, pending: PendingUpdate, solutions: Rows) -> tuple[DFHPGState, Info]:
+        """Return the state after the step, from the solutions of its costs."""
         key, state, decision, feedback = pending.key, pending.state, pending.decision, pending.feedback
-        w, theta, solutions = decision.w, state.theta, answer.w
+        w, theta = decision.w, state.theta
         y, known = feedback.total(), feedback.complete()  # y_t = e(w_t)·v_t
         alpha = state.mixing.alpha  # α_t, of the rounds before this one
         residual = y - pending.before @ w
@@ -165,7 +168,7 @@ class DFHPGPolicy(AskingPolicy):
             predicted = pending.after @ w - (b if self.plug_in_baseline else 0.0)
             plug_in = self.score(key, theta, decision, predicted, age == 0)
         else:
-            feasible = answer.feasible if self.problem.has_instances else None
+            feasible = self.surrogate.feasible(state.memory, decision.instance) if self.problem.has_instances else None
             plug_in, memory = self.close_branch(self.surrogate, pending, solutions, feasible)
 
         trust = gradients.trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
