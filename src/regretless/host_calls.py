@@ -308,7 +308,7 @@ class CallStep:
     def __init__(self, equation: JaxprEqn):
         self.call: Call = equation.params["call"]
         self.inputs, self.outputs = equation.invars, equation.outvars
-        self.key = (self.call, tuple((var.aval.shape[1:], var.aval.dtype) for var in equation.invars))
+        self.key = (self.call, tuple((var.aval.shape[1:], var.aval.dtype) for var in equation.invars))  # type: ignore[attr-defined]
 
     def segments(self) -> Iterator[Segment]:
         """Nothing of it is compiled."""
@@ -543,7 +543,7 @@ def _looped(eqn: JaxprEqn, arguments: Sequence[Any]) -> list[Any]:
     params, step = eqn.params, jaxpr_as_fun(eqn.params["jaxpr"])
     consts, carry = params["num_consts"], params["num_carry"]
     fixed, first, xs = arguments[:consts], arguments[consts : consts + carry], arguments[consts + carry :]
-    ys = [jnp.zeros(var.aval.shape, var.aval.dtype) for var in eqn.outvars[carry:]]
+    ys = [jnp.zeros(var.aval.shape, var.aval.dtype) for var in eqn.outvars[carry:]]  # type: ignore[attr-defined]
 
     def body(state: Any) -> Any:
         i, values, kept = state

@@ -34,15 +34,14 @@ class OracleCall:
         usable = np.isfinite(rows).all(axis=1)
         if usable.all():
             return self.oracle.answer(rows, instances)
-        form = jax.tree.leaves(self.oracle.aux_form())
-        whole = [np.zeros_like(rows), np.full(len(rows), SOLVED, np.int32)]
-        whole += [np.zeros((len(rows), *leaf.shape), leaf.dtype) for leaf in form]
-        structure = jax.tree.structure(Solution(0, 0, self.oracle.aux_form()))
+        w: Any = np.zeros_like(rows)
+        status: Any = np.full(len(rows), SOLVED, np.int32)
+        aux = jax.tree.map(lambda leaf: np.zeros((len(rows), *leaf.shape), leaf.dtype), self.oracle.aux_form())
         if usable.any():
             part = self.oracle.answer(rows[usable], jax.tree.map(lambda leaf: leaf[usable], instances))
-            for place, leaf in zip(whole, jax.tree.leaves(part), strict=True):
+            for place, leaf in zip([w, status, *jax.tree.leaves(aux)], jax.tree.leaves(part), strict=True):
                 place[usable] = leaf
-        return jax.tree.unflatten(structure, whole)
+        return Solution(w, status, aux)
 
 
 def solve_on_host(oracle: Oracle, costs: Any, instances: Instance) -> Solution:
@@ -51,11 +50,10 @@ def solve_on_host(oracle: Oracle, costs: Any, instances: Instance) -> Solution:
     precision = jnp.result_type(costs.dtype, float)
     if not traced(costs, instances):
         solution = oracle.answer(costs, instances)
-        w = jnp.asarray(solution.w, precision)
-        return Solution(w, *jax.tree.map(jnp.asarray, (solution.status, solution.aux)))
-    form = Solution(
-        jax.ShapeDtypeStruct((oracle.dim,), precision), jax.ShapeDtypeStruct((), jnp.int32), oracle.aux_form()
-    )
+        return Solution(jnp.asarray(solution.w, precision), *jax.tree.map(jnp.asarray, (solution.status, solution.aux)))
+    w: Any = jax.ShapeDtypeStruct((oracle.dim,), precision)
+    status: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    form = Solution(w, status, oracle.aux_form())
     solved: Solution = host_call(OracleCall(oracle, solves=True), form, costs, instances)
     return solved
 
@@ -111,7 +109,7 @@ def without_solver(tree: Any) -> Any:
         if not isinstance(node, Oracle) or not node.on_host or isinstance(node, HostOracleForm):
             return node
         aux, instance = node.aux_form(), node.example_instance()
-        forms = [(np.shape(leaf), str(np.asarray(leaf).dtype)) for leaf in jax.tree.leaves(instance)]
+        forms = [f"{np.shape(leaf)} {np.asarray(leaf).dtype}" for leaf in jax.tree.leaves(instance)]
         forms += [str(aux), str(jax.tree.structure(instance))]
         identity = type(node), node.support, json.dumps([node.fingerprint(), forms])
         return HostOracleForm(node.dim, _FeasibleSet(identity, node))

@@ -81,9 +81,11 @@ class StreamSegment(NamedTuple):
     unusable: Int[Array, ""]  # first round that holds a non-finite number, 0 if none does
 
 
-def draw(spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], count: Int[Array, ""]) -> StreamSegment:
-    """Return the stream's next ``count`` rounds after round ``start``, with the solutions of its reference lines."""
-    benchmark, length = spec.benchmark, SEGMENT_ROUNDS
+def draw(
+    spec: SimulationSpec, seed_key: Key, start: Int[Array, ""], count: Int[Array, ""], length: int = SEGMENT_ROUNDS
+) -> StreamSegment:
+    """Return ``length`` rounds after round ``start``, with the solutions of the first ``count`` rounds' lines."""
+    benchmark = spec.benchmark
     environment = benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
     rounds = draw_rounds(spec, seed_key, start, length)
     times = start + 1 + jnp.arange(length, dtype=jnp.int32)

@@ -107,7 +107,7 @@ def _calls(
     function: Callable[..., Any], shared: tuple[Any, ...], samples: int, seed: int, what: str, progress: Progress
 ) -> list[Any]:
     """Evaluate ``function`` for as many batches as ``samples`` need, each with an axis of replicas."""
-    replicas = Replicas(REPLICAS)
+    replicas = Replicas(REPLICAS, world.World().oracle)
     keys = replicas.place(jax.vmap(jax.random.key)(np.arange(REPLICAS, dtype=np.uint32) + np.uint32(REPLICAS * seed)))
     answers = []
     for size in range(0, samples, REPLICAS * CHUNK):

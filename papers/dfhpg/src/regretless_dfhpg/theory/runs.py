@@ -154,8 +154,10 @@ def _advance(shared: tuple[MeasuredPolicy, SimulationSpec, Any], mapped: Any) ->
     """Play one segment of a replication, for all α at once on the same stream."""
     stack, spec, start = shared
     key, carry = mapped
-    segment = stream.draw_and_solve(spec, key, start, SEGMENT)
-    carry, _ = jax.vmap(lambda one, carry: stream.play_segment(one, spec, carry, key, segment, start))(stack, carry)
+    count = jnp.int32(SEGMENT)
+    segment = stream.draw(spec, key, start, count, SEGMENT)
+    play = lambda one, carry: stream.play_segment(one, spec, carry, key, segment, start, count)  # noqa: E731
+    carry, _ = jax.vmap(play)(stack, carry)
     return carry, jnp.min(jax.vmap(world.convexity)(carry.state.inner.theta))
 
 
@@ -174,7 +176,7 @@ def play_runs(
     watched = [jax.tree.map(jnp.asarray, MeasuredPolicy(one.problem, one)) for one in built]
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *watched)
     spec = SimulationSpec(world.World())
-    replicas = Replicas(len(seeds))
+    replicas = Replicas(len(seeds), spec.benchmark.oracle)
     keys = replicas.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)))
     carry = replicas.run(_begin, (stack, spec), keys)
     lowest = np.inf
