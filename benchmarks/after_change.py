@@ -22,7 +22,7 @@ def main(names: list[str]) -> None:
     from regretless.experiments.arena import WORLDS
     from regretless.policies.scaling import Scaled
     from regretless.simulation.simulator import simulate
-    from regretless.simulation.stream import SimulationSpec, draw_and_solve
+    from regretless.simulation.stream import SimulationSpec, draw
 
     world = WORLDS["lin30drift"]
     benchmark, half = world.make(), world.horizon // 2
@@ -32,7 +32,7 @@ def main(names: list[str]) -> None:
 
     def fixed(seed: jax.Array) -> jax.Array:
         """Return the regret of the best fixed decision in each round after the change."""
-        segment = draw_and_solve(SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(half), half)
+        segment = draw(SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(half), jnp.int32(half), half)
         costs = jax.vmap(benchmark.regret_cost)(segment.rounds)
         return costs @ benchmark.oracle.solve(jnp.sum(costs, axis=0)[None], None).w[0] - segment.best
 

@@ -69,13 +69,13 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
 def _one(shared: tuple[Guarded, SimulationSpec, int], key: Any) -> Run:
     """Play one seed with its incumbent."""
     policy, game, horizon = shared
-    segment = stream.draw_and_solve(game, key, jnp.int32(0), horizon)
+    segment = stream.draw(game, key, jnp.int32(0), jnp.int32(horizon), horizon)
     costs = jax.vmap(game.benchmark.regret_cost)(segment.rounds)
     usual = jnp.mean(costs[:FIRST], axis=0)
     fixed = game.benchmark.oracle.solve(jnp.broadcast_to(usual, costs.shape), segment.rounds.instance).w
     guarded_policy = eqx.tree_at(lambda whole: whole.incumbent, policy, usual)
     _, record = stream.play_segment(
-        guarded_policy, game, stream.begin(guarded_policy, game, key), key, segment, jnp.int32(0)
+        guarded_policy, game, stream.begin(guarded_policy, game, key), key, segment, jnp.int32(0), jnp.int32(horizon)
     )
     paid, would = jnp.sum(costs * record.w, axis=1), jnp.sum(costs * fixed, axis=1)
     sums = jnp.cumsum(paid - would)[FIRST - 1 :] / jnp.abs(jnp.cumsum(would))[FIRST - 1 :]

@@ -162,7 +162,37 @@ def calls_host(function: Callable[..., Any], *arguments: Any) -> bool:
     return any(_asks(eqn) for eqn in jax.make_jaxpr(function)(*arguments).jaxpr.eqns)
 
 
-def host_jit(function: Callable[..., Any], *, statics: int) -> Callable[..., Any]:
+class HostJit:
+    """``jax.jit`` of a function that may call Python; see ``host_jit``."""
+
+    def __init__(self, function: Callable[..., Any], statics: int):
+        self.function, self.statics = function, statics
+        self._jitted: Any = jax.jit(function, static_argnums=tuple(range(statics)))
+        self._programs: OrderedDict[Any, HostProgram | None] = OrderedDict()
+        functools.update_wrapper(self, function)
+
+    @property
+    def compiled(self) -> int:
+        """The number of programs that it has made."""
+        return int(self._jitted._cache_size()) + sum(program is not None for program in self._programs.values())
+
+    def __call__(self, host: Any, *arguments: Any) -> Any:
+        if host is None:
+            return self._jitted(*arguments)
+        fixed, given = arguments[: self.statics], arguments[self.statics :]
+        leaves, structure = jax.tree.flatten(given)
+        forms = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
+        key = fixed, structure, forms, jax.config.read("jax_enable_x64")
+        if key not in self._programs:
+            traced = functools.partial(self.function, *fixed)
+            self._programs[key] = HostProgram(traced, given) if calls_host(traced, *given) else None
+            if len(self._programs) > MAX_PROGRAMS:
+                self._programs.popitem(last=False)
+        program = self._programs[key]
+        return self._jitted(*arguments) if program is None else program(host, *given)
+
+
+def host_jit(function: Callable[..., Any], *, statics: int) -> HostJit:
     """Return ``jax.jit`` of a function that may call Python, with what its calls stand for as a new first argument.
 
     Parameters
@@ -172,26 +202,7 @@ def host_jit(function: Callable[..., Any], *, statics: int) -> Callable[..., Any
     statics : int
         How many of its first arguments are hashable choices.
     """
-    jitted = jax.jit(function, static_argnums=tuple(range(statics)))
-    known: OrderedDict[Any, HostProgram | None] = OrderedDict()
-
-    @functools.wraps(function)
-    def call(host: Any, *arguments: Any) -> Any:
-        if host is None:
-            return jitted(*arguments)
-        fixed, given = arguments[:statics], arguments[statics:]
-        leaves, structure = jax.tree.flatten(given)
-        forms = tuple((np.shape(leaf), getattr(leaf, "dtype", type(leaf))) for leaf in leaves)
-        key = fixed, structure, forms, jax.config.read("jax_enable_x64")
-        if key not in known:
-            traced = functools.partial(function, *fixed)
-            known[key] = HostProgram(traced, given) if calls_host(traced, *given) else None
-            if len(known) > MAX_PROGRAMS:
-                known.popitem(last=False)
-        program = known[key]
-        return jitted(*arguments) if program is None else program(host, *given)
-
-    return call
+    return HostJit(function, statics)
 
 
 class Segment:

@@ -9,7 +9,7 @@ from regretless import benchmarks
 from regretless.benchmarks.worlds import NOISES, draw_coefficients, mean_costs
 from regretless.draws import ENVIRONMENT, STREAM, purpose_key
 from regretless.errors import SettingsError
-from regretless.simulation.stream import SimulationSpec, draw_and_solve, summarise_references
+from regretless.simulation.stream import SimulationSpec, draw, summarise_references
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -134,7 +134,7 @@ def test_rows_share_a_formula_and_named_ones_have_base_costs():
 def test_reference_lines_are_those_of_a_plain_loop():
     settings = {"items": 6, "k": 2, "rounds": 12}
     world = benchmarks.parse("world_topk", settings).build()
-    drawn = jax.jit(jax.vmap(lambda key: draw_and_solve(SimulationSpec(world), key, jnp.int32(0), 12)))
+    drawn = jax.jit(jax.vmap(lambda key: draw(SimulationSpec(world), key, jnp.int32(0), jnp.int32(12), 12)))
     lines = summarise_references(world, drawn(jax.vmap(jax.random.key)(jnp.arange(2))).tally)
     fixed = []
     for seed in range(2):

@@ -25,9 +25,9 @@ def test_learners_with_a_solver_each_share_their_programs():
         return learner
 
     tenants = [tenant(0)]
-    programs = engine._learn._cache_size(), engine._draft._cache_size()
+    programs = engine._learn.compiled, engine._draft.compiled
     tenants += [tenant(seed) for seed in range(1, 15)]
-    assert (engine._learn._cache_size(), engine._draft._cache_size()) == programs
+    assert (engine._learn.compiled, engine._draft.compiled) == programs
     assert [learner.state.made for learner in tenants] == [2] * 15
 
 

@@ -137,9 +137,9 @@ def test_several_contexts_are_several_decisions(on_host):
 def test_partial_feedback_needs_no_other_program():
     learner = make(oracles.top_k(DIM, 2), feedback="full", policy="thompson")
     learner.learn(learner.decide(np.ones(FEATURES)).id, costs=np.ones(DIM))
-    compiled = engine._learn._cache_size()
+    compiled = engine._learn.compiled
     learner.learn(learner.decide(np.ones(FEATURES)).id, costs=[1.0, np.nan, 1.0, 1.0])
-    assert engine._learn._cache_size() == compiled
+    assert engine._learn.compiled == compiled
 
 
 @pytest.mark.parametrize("name", ["linear_thompson", "dfhpg"])

@@ -97,8 +97,9 @@ def test_where_every_choice_packs_it_is_pure_jax():
     assert not oracles.scheduling(roomy).on_host
     assert oracles.scheduling(CROWDED).on_host
     assert "callback" not in str(jax.make_jaxpr(oracles.scheduling(roomy).solve)(jnp.zeros((2, 8))))
-    with pytest.raises(OracleError, match="cannot run inside a compiled program"):
-        jax.vmap(oracles.scheduling(roomy).feasible)(jnp.zeros((2, 8)))
+    feasible = jax.vmap(oracles.scheduling(roomy).feasible)
+    assert "host_call" in str(jax.make_jaxpr(feasible)(jnp.zeros((2, 8))))
+    assert not np.any(feasible(jnp.zeros((2, 8)))), "every task has to run"
 
 
 @given(plant=plants())

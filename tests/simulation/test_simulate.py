@@ -158,7 +158,7 @@ def test_reference_lines_are_what_they_say():
     fixed, known = [], []
     for seed in range(3):
         with jax.enable_x64(True):
-            played = stream.draw(stream.SimulationSpec(TOY), jax.random.key(seed), jnp.int32(0), 50).rounds
+            played = stream.draw_rounds(stream.SimulationSpec(TOY), jax.random.key(seed), jnp.int32(0), 50)
             costs, means = np.asarray(played.cost), np.asarray(played.mean)
         best = np.sort(costs, axis=1)[:, :2].sum()
         fixed.append(np.sort(costs.sum(axis=0))[:2].sum() - best)

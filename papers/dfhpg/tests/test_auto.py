@@ -8,6 +8,7 @@ import pytest
 from regretless import Problem, feedback, oracles, policies, replay
 from regretless.experiments import Experiment
 from regretless.experiments.runner import resolve
+from regretless.host_calls import host_jit
 from regretless.models import networks
 from regretless_dfhpg.auto import DecayedNetwork, NetworkEnsemble, draw, row_norms, size_of
 from toys import DIM, cheapest_two
@@ -50,10 +51,21 @@ def test_the_sample_has_the_density_that_it_was_drawn_from():
 
 
 def test_a_learning_step_asks_for_few_solves():
-    policy = policies.parse("dfhpg_auto").build(PROBLEM)
-    given = policy.init(jax.random.key(0)), PROBLEM.example_decision(), PROBLEM.example_feedback()
-    asked = jax.eval_shape(policy.ask, jax.random.key(0), *given)
-    assert asked.costs.shape == (1 + 2 * 2, DIM)  # the baseline, and SPO+ at two contexts
+    batches = []
+
+    def counted(costs):
+        batches.append(len(costs))
+        return cheapest_two(costs)
+
+    problem = Problem(oracles.external(counted, DIM, batched=True), (3,), "bandit")
+    policy = policies.parse("dfhpg_auto").build(problem)
+    state, context = policy.init(jax.random.key(0)), jnp.ones(3)
+    sample = policy.sample(jax.random.key(1), state, context, None)
+    decision = problem.record(sample, problem.oracle.solve_one(sample.cost), context, None)
+    seen = problem.observe(decision, jnp.arange(1.0, 1.0 + DIM))
+    batches.clear()
+    host_jit(policy.learn, statics=0)(problem.oracle, jax.random.key(2), state, decision, seen)
+    assert batches == [1 + 2 * 2]  # the baseline, and SPO+ at two contexts
 
 
 def test_the_nuisance_learns_costs_from_totals_that_are_replayed():

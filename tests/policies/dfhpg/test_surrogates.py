@@ -27,7 +27,7 @@ ALPHAS = (0.3, 0.0)  # the hybrid, and the surrogate by itself: numbers of one p
 @functools.partial(jax.vmap, in_axes=(None, 0, 0))
 def played(policy, key, segment):
     start = stream.begin(policy, GAME, key)
-    end, record = stream.play_segment(policy, GAME, start, key, segment, jnp.int32(0))
+    end, record = stream.play_segment(policy, GAME, start, key, segment, jnp.int32(0), jnp.int32(HORIZON))
     return start.state.theta, end, record
 
 
@@ -35,7 +35,7 @@ def played(policy, key, segment):
 def world():
     """Keys, rounds, and the regret per round of random decisions, the same for all."""
     keys = jax.vmap(jax.random.key)(np.arange(REPLICATIONS, dtype=np.uint32))
-    segment = jax.jit(jax.vmap(lambda key: stream.draw_and_solve(GAME, key, jnp.int32(0), HORIZON)))(keys)
+    segment = jax.jit(jax.vmap(lambda key: stream.draw(GAME, key, jnp.int32(0), jnp.int32(HORIZON), HORIZON)))(keys)
     return keys, segment, np.asarray(segment.tally.spent[:, 1] - segment.tally.spent[:, 0]) / HORIZON
 
 
