@@ -1,9 +1,11 @@
 """Names of parts: one registry per family, open to other packages through entry points."""
 
+import ast
 import contextlib
 import difflib
 import importlib
 import importlib.metadata
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -19,20 +21,25 @@ def load_attribute(location: str) -> Any:
     return getattr(loaded, attribute) if attribute else loaded
 
 
-def lazy_exports(
-    package: str, names: list[str], locations: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package whose public names are imported when they are used.
+def lazy_exports(package: str, *defined: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package that imports public names when they are used.
 
-    ``locations`` says where each of them is, as ``"module:attribute"``.
+    As for type checkers, a name is public if the package imports it by ``from module import name as name``, or defines
+    it (``defined``). Imports under ``if TYPE_CHECKING`` are read from the source and done when the name is used.
     """
+    loader: Any = sys.modules[package].__loader__
+    locations: dict[str, str] = {}
+    for node in ast.walk(ast.parse(loader.get_source(package))):
+        if isinstance(node, ast.ImportFrom):
+            locations |= {alias.asname: f"{node.module}:{alias.name}" for alias in node.names if alias.asname}
+    names = sorted({*locations, *defined})
 
     def load(name: str) -> Any:
         if name not in locations:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return load_attribute(locations[name])
+        return load_attribute(locations[name].replace(f"{package}:", f"{package}."))  # a module of the package
 
-    return load, lambda: names
+    return names, load, lambda: names
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -73,7 +80,6 @@ class Registry(Mapping[str, T], Generic[T]):
         self.kind, self.family, self.expected = kind, family, expected
         self._needs = needs
         self.built_in_names = frozenset(entries)
-        self.locations = {entry.partition(":")[2]: entry for entry in entries.values() if isinstance(entry, str)}
         self._parts: dict[str, T | str] = dict(entries)
         self._entry_points: dict[str, list[importlib.metadata.EntryPoint]] | None = None
 

@@ -10,35 +10,24 @@
 
 from typing import TYPE_CHECKING
 
-from regretless.benchmarks.base import REGISTRY, Benchmark, BenchmarkSpec, Round
+from regretless.benchmarks.base import REGISTRY as REGISTRY
+from regretless.benchmarks.base import Benchmark as Benchmark
+from regretless.benchmarks.base import BenchmarkSpec as BenchmarkSpec
+from regretless.benchmarks.base import Round as Round
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from regretless.benchmarks.arrays import ArraysBenchmark, from_arrays
-    from regretless.benchmarks.energy import Energy
-    from regretless.benchmarks.polynomial import ShortestPath, TopK
-    from regretless.benchmarks.pricing import Pricing
-    from regretless.benchmarks.worlds import AssignmentWorld, CoverWorld, GridWorld, RowsWorld, TopKWorld
-
-__all__ = [
-    "REGISTRY",
-    "ArraysBenchmark",
-    "AssignmentWorld",
-    "Benchmark",
-    "BenchmarkSpec",
-    "CoverWorld",
-    "Energy",
-    "GridWorld",
-    "Pricing",
-    "Round",
-    "RowsWorld",
-    "ShortestPath",
-    "TopK",
-    "TopKWorld",
-    "from_arrays",
-    "parse",
-    "register",
-]
+    from regretless.benchmarks.arrays import ArraysBenchmark as ArraysBenchmark
+    from regretless.benchmarks.arrays import from_arrays as from_arrays
+    from regretless.benchmarks.energy import Energy as Energy
+    from regretless.benchmarks.polynomial import ShortestPath as ShortestPath
+    from regretless.benchmarks.polynomial import TopK as TopK
+    from regretless.benchmarks.pricing import Pricing as Pricing
+    from regretless.benchmarks.worlds import AssignmentWorld as AssignmentWorld
+    from regretless.benchmarks.worlds import CoverWorld as CoverWorld
+    from regretless.benchmarks.worlds import GridWorld as GridWorld
+    from regretless.benchmarks.worlds import RowsWorld as RowsWorld
+    from regretless.benchmarks.worlds import TopKWorld as TopKWorld
 
 parse = REGISTRY.parse
 """Return a benchmark's specification from its name, such as ``"topk"``, and settings by dotted name."""
@@ -46,12 +35,4 @@ parse = REGISTRY.parse
 register = REGISTRY.register
 """Add a benchmark of your own under a name."""
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    __all__,
-    {
-        **REGISTRY.locations,
-        "ArraysBenchmark": "regretless.benchmarks.arrays:ArraysBenchmark",
-        "from_arrays": "regretless.benchmarks.arrays:from_arrays",
-    },
-)
+__all__, __getattr__, __dir__ = lazy_exports(__name__, "parse", "register")

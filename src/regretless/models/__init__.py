@@ -12,45 +12,25 @@ shape of contexts.
 
 from typing import TYPE_CHECKING
 
-from regretless.models.base import (
-    REGISTRY,
-    GenerativeModel,
-    GenerativeModelSpec,
-    Model,
-    ModelSpec,
-    PointModel,
-    PointModelSpec,
-)
+from regretless.models.base import REGISTRY as REGISTRY
+from regretless.models.base import GenerativeModel as GenerativeModel
+from regretless.models.base import GenerativeModelSpec as GenerativeModelSpec
+from regretless.models.base import Model as Model
+from regretless.models.base import ModelSpec as ModelSpec
+from regretless.models.base import PointModel as PointModel
+from regretless.models.base import PointModelSpec as PointModelSpec
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from regretless.models import networks
-    from regretless.models.diffusion import Diffusion
-    from regretless.models.flow import Flow
-    from regretless.models.gaussian import GaussianLinear, GaussianModel, GaussianNN
-    from regretless.models.nuisance import MLPNuisance, Nuisance, NuisanceSpec
-
-__all__ = [
-    "REGISTRY",
-    "Diffusion",
-    "Flow",
-    "GaussianLinear",
-    "GaussianModel",
-    "GaussianNN",
-    "GenerativeModel",
-    "GenerativeModelSpec",
-    "MLPNuisance",
-    "Model",
-    "ModelSpec",
-    "Nuisance",
-    "NuisanceSpec",
-    "PointModel",
-    "PointModelSpec",
-    "is_generative",
-    "networks",
-    "parse",
-    "register",
-]
+    from regretless.models import networks as networks
+    from regretless.models.diffusion import Diffusion as Diffusion
+    from regretless.models.flow import Flow as Flow
+    from regretless.models.gaussian import GaussianLinear as GaussianLinear
+    from regretless.models.gaussian import GaussianModel as GaussianModel
+    from regretless.models.gaussian import GaussianNN as GaussianNN
+    from regretless.models.nuisance import MLPNuisance as MLPNuisance
+    from regretless.models.nuisance import Nuisance as Nuisance
+    from regretless.models.nuisance import NuisanceSpec as NuisanceSpec
 
 parse = REGISTRY.parse
 """Return a model's specification from its name, such as ``"flow"``, and settings by dotted name."""
@@ -58,17 +38,7 @@ parse = REGISTRY.parse
 register = REGISTRY.register
 """Add a model of your own under a name."""
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    __all__,
-    {
-        **REGISTRY.locations,
-        "GaussianModel": "regretless.models.gaussian:GaussianModel",
-        "MLPNuisance": "regretless.models.nuisance:MLPNuisance",
-        "Nuisance": "regretless.models.nuisance:Nuisance",
-        "NuisanceSpec": "regretless.models.nuisance:NuisanceSpec",
-    },
-)
+__all__, __getattr__, __dir__ = lazy_exports(__name__, "is_generative", "parse", "register")
 
 
 def is_generative(name: str) -> bool:

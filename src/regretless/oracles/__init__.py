@@ -16,12 +16,13 @@ from regretless.registry import Registry, lazy_exports
 
 if TYPE_CHECKING:
     from regretless.oracles.callback import ExternalOracle as external
-    from regretless.oracles.callback import from_pyepo
+    from regretless.oracles.callback import from_pyepo as from_pyepo
     from regretless.oracles.dag import ShortestPathOracle as shortest_path
-    from regretless.oracles.dag import grid_edges
+    from regretless.oracles.dag import grid_edges as grid_edges
     from regretless.oracles.matching import AssignmentOracle as assignment
     from regretless.oracles.mixed_integer import MilpOracle as milp
-    from regretless.oracles.plant import Plant, PlantTask
+    from regretless.oracles.plant import Plant as Plant
+    from regretless.oracles.plant import PlantTask as PlantTask
     from regretless.oracles.plant import SchedulingOracle as scheduling
     from regretless.oracles.selection import PricingOracle as pricing
     from regretless.oracles.selection import TopKOracle as top_k
@@ -46,27 +47,19 @@ __all__ = [
     "top_k",
 ]
 
-_LOCATIONS = {
-    "top_k": "regretless.oracles.selection:TopKOracle",
-    "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
-    "assignment": "regretless.oracles.matching:AssignmentOracle",
-    "pricing": "regretless.oracles.selection:PricingOracle",
-    "milp": "regretless.oracles.mixed_integer:MilpOracle",
-    "scheduling": "regretless.oracles.plant:SchedulingOracle",
-    "external": "regretless.oracles.callback:ExternalOracle",
-}
-
-REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", _LOCATIONS)
-"""The classes of oracles by name."""
-
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    __all__,
+REGISTRY: Registry[type[Oracle]] = Registry(
+    "oracle",
+    "oracles",
     {
-        **_LOCATIONS,
-        "Plant": "regretless.oracles.plant:Plant",
-        "PlantTask": "regretless.oracles.plant:PlantTask",
-        "from_pyepo": "regretless.oracles.callback:from_pyepo",
-        "grid_edges": "regretless.oracles.dag:grid_edges",
+        "top_k": "regretless.oracles.selection:TopKOracle",
+        "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
+        "assignment": "regretless.oracles.matching:AssignmentOracle",
+        "pricing": "regretless.oracles.selection:PricingOracle",
+        "milp": "regretless.oracles.mixed_integer:MilpOracle",
+        "scheduling": "regretless.oracles.plant:SchedulingOracle",
+        "external": "regretless.oracles.callback:ExternalOracle",
     },
 )
+"""The classes of oracles by name."""
+
+_, __getattr__, __dir__ = lazy_exports(__name__, *__all__)

@@ -13,39 +13,26 @@
 
 from typing import TYPE_CHECKING
 
-from regretless.policies.base import REGISTRY, Policy, PolicySpec
+from regretless.policies.base import REGISTRY as REGISTRY
+from regretless.policies.base import Policy as Policy
+from regretless.policies.base import PolicySpec as PolicySpec
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from regretless.policies.adaptive.ensemble import Ensemble
-    from regretless.policies.adaptive.policy import Adaptive
-    from regretless.policies.dfhpg.specs import DFHPG, DFHPG0, DFHPG1, GenerativeTerm
-    from regretless.policies.linear_thompson import LinearThompson
-    from regretless.policies.regression import EpsilonGreedy, Greedy, Thompson
-    from regretless.policies.scaling import Scaled, Unscaled, build_policy
-    from regretless.schedules import MixingWeight
-
-__all__ = [
-    "DFHPG",
-    "DFHPG0",
-    "DFHPG1",
-    "REGISTRY",
-    "Adaptive",
-    "Ensemble",
-    "EpsilonGreedy",
-    "GenerativeTerm",
-    "Greedy",
-    "LinearThompson",
-    "MixingWeight",
-    "Policy",
-    "PolicySpec",
-    "Scaled",
-    "Thompson",
-    "Unscaled",
-    "build_policy",
-    "parse",
-    "register",
-]
+    from regretless.policies.adaptive.ensemble import Ensemble as Ensemble
+    from regretless.policies.adaptive.policy import Adaptive as Adaptive
+    from regretless.policies.dfhpg.specs import DFHPG as DFHPG
+    from regretless.policies.dfhpg.specs import DFHPG0 as DFHPG0
+    from regretless.policies.dfhpg.specs import DFHPG1 as DFHPG1
+    from regretless.policies.dfhpg.specs import GenerativeTerm as GenerativeTerm
+    from regretless.policies.linear_thompson import LinearThompson as LinearThompson
+    from regretless.policies.regression import EpsilonGreedy as EpsilonGreedy
+    from regretless.policies.regression import Greedy as Greedy
+    from regretless.policies.regression import Thompson as Thompson
+    from regretless.policies.scaling import Scaled as Scaled
+    from regretless.policies.scaling import Unscaled as Unscaled
+    from regretless.policies.scaling import build_policy as build_policy
+    from regretless.schedules import MixingWeight as MixingWeight
 
 parse = REGISTRY.parse
 """Return a policy's specification from its name, such as ``"dfhpg"``, and settings by dotted name."""
@@ -53,15 +40,4 @@ parse = REGISTRY.parse
 register = REGISTRY.register
 """Add a policy of your own under a name."""
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    __all__,
-    {
-        **REGISTRY.locations,
-        "GenerativeTerm": "regretless.policies.dfhpg.specs:GenerativeTerm",
-        "MixingWeight": "regretless.schedules:MixingWeight",
-        "Scaled": "regretless.policies.scaling:Scaled",
-        "Unscaled": "regretless.policies.scaling:Unscaled",
-        "build_policy": "regretless.policies.scaling:build_policy",
-    },
-)
+__all__, __getattr__, __dir__ = lazy_exports(__name__, "parse", "register")

@@ -14,49 +14,30 @@ set.
 from typing import TYPE_CHECKING
 
 from regretless.registry import lazy_exports
-from regretless.surrogates.base import REGISTRY, Surrogate, SurrogateSpec
+from regretless.surrogates.base import REGISTRY as REGISTRY
+from regretless.surrogates.base import Surrogate as Surrogate
+from regretless.surrogates.base import SurrogateSpec as SurrogateSpec
 
 if TYPE_CHECKING:
-    from regretless.surrogates.direct import DBB, MSE, NID, PG, MSESPOPlus, SPOPlus
-    from regretless.surrogates.perturbation import AIMLE, DPO, IMLE, PFYL
-    from regretless.surrogates.pool import (
-        MAPC,
-        NCE,
-        NCEC,
-        ContrastiveMAP,
-        ListwiseLTR,
-        PairwiseDiff,
-        PairwiseLTR,
-        PointwiseLTR,
-        SPOCaching,
-    )
-
-__all__ = [
-    "AIMLE",
-    "DBB",
-    "DPO",
-    "IMLE",
-    "MAPC",
-    "MSE",
-    "NCE",
-    "NCEC",
-    "NID",
-    "PFYL",
-    "PG",
-    "REGISTRY",
-    "ContrastiveMAP",
-    "ListwiseLTR",
-    "MSESPOPlus",
-    "PairwiseDiff",
-    "PairwiseLTR",
-    "PointwiseLTR",
-    "SPOCaching",
-    "SPOPlus",
-    "Surrogate",
-    "SurrogateSpec",
-    "parse",
-    "register",
-]
+    from regretless.surrogates.direct import DBB as DBB
+    from regretless.surrogates.direct import MSE as MSE
+    from regretless.surrogates.direct import NID as NID
+    from regretless.surrogates.direct import PG as PG
+    from regretless.surrogates.direct import MSESPOPlus as MSESPOPlus
+    from regretless.surrogates.direct import SPOPlus as SPOPlus
+    from regretless.surrogates.perturbation import AIMLE as AIMLE
+    from regretless.surrogates.perturbation import DPO as DPO
+    from regretless.surrogates.perturbation import IMLE as IMLE
+    from regretless.surrogates.perturbation import PFYL as PFYL
+    from regretless.surrogates.pool import MAPC as MAPC
+    from regretless.surrogates.pool import NCE as NCE
+    from regretless.surrogates.pool import NCEC as NCEC
+    from regretless.surrogates.pool import ContrastiveMAP as ContrastiveMAP
+    from regretless.surrogates.pool import ListwiseLTR as ListwiseLTR
+    from regretless.surrogates.pool import PairwiseDiff as PairwiseDiff
+    from regretless.surrogates.pool import PairwiseLTR as PairwiseLTR
+    from regretless.surrogates.pool import PointwiseLTR as PointwiseLTR
+    from regretless.surrogates.pool import SPOCaching as SPOCaching
 
 parse = REGISTRY.parse
 """Return a surrogate's specification from its name, such as ``"dbb"``, and settings by dotted name."""
@@ -64,4 +45,4 @@ parse = REGISTRY.parse
 register = REGISTRY.register
 """Add a surrogate of your own under a name."""
 
-__getattr__, __dir__ = lazy_exports(__name__, __all__, REGISTRY.locations)
+__all__, __getattr__, __dir__ = lazy_exports(__name__, "parse", "register")
