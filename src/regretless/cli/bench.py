@@ -3,18 +3,14 @@
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import regretless as rg
 from regretless.cli import console
 from regretless.cli.console import Format, LiveProgress, clear_errors
 from regretless.startup import Device, configure
-
-if TYPE_CHECKING:
-    from regretless.experiments.experiment import Experiment
-    from regretless.live.learner import Learner
-    from regretless.results import Results
 
 BENCHMARKS = ("topk", "shortest_path", "pricing")
 POLICIES = ("greedy", "epsilon_greedy", "thompson", "dfhpg_1", "dfhpg", "dfhpg_0")
@@ -56,13 +52,11 @@ def speed(
     """
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless.experiments.experiment import Experiment
-
         size: dict[str, Any] = {"seeds": seeds or (8 if model else 30), "horizon": horizon or (100 if model else 500)}
         settings = {"model": model} if model else {}
         played = ("dfhpg",) if model else POLICIES
         chosen = benchmark or BENCHMARKS
-        cells = [Experiment(name, policy, **size, settings=settings) for name in chosen for policy in played]
+        cells = [rg.Experiment(name, policy, **size, settings=settings) for name in chosen for policy in played]
         figures: dict[str, Any] = {} if model else {"all_cells": time_all(chosen, seeds or 30)}
         report({**figures, "cells": [time_experiment(cell) for cell in cells], "machine": machine()}, "cells", format)
 
@@ -81,29 +75,22 @@ def learner(
     """Time 'decide' and 'learn' of a live learner: median and 99th percentile in microseconds, compilation apart."""
     with clear_errors():
         configure(device, compilation_cache=False)
-        from regretless.experiments.experiment import Experiment
-
-        Experiment(benchmark, policy or LEARNER_POLICIES)  # refuses unknown names before anything is measured
+        rg.Experiment(benchmark, policy or LEARNER_POLICIES)  # refuses unknown names before anything is measured
         rows = [row for name in policy or LEARNER_POLICIES for row in time_learner(benchmark, name, rounds)]
         caption = "median, p99, limit: µs per call; times: processor time of a batch over one decision (limit 5)"
         report({"rows": rows, "machine": machine()}, "rows", format, caption)
 
 
-def play(experiment: "Experiment") -> "Results":
+def play(experiment: "rg.Experiment") -> "rg.Results":
     """Run an experiment with a bar of progress."""
-    from regretless.experiments.runner import run
-    from regretless.simulation import Monitor
-
     with LiveProgress(experiment.name) as progress:
-        return run(experiment, monitor=Monitor(progress=progress))
+        return rg.run(experiment, monitor=rg.simulation.Monitor(progress=progress))
 
 
 def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
     """Return the wall-clock time of every published policy on these benchmarks, full horizon."""
-    from regretless.experiments.experiment import Experiment
-
     began = time.perf_counter()
-    parts = [play(Experiment(name, POLICIES, seeds=seeds)).seconds for name in benchmarks]
+    parts = [play(rg.Experiment(name, POLICIES, seeds=seeds)).seconds for name in benchmarks]
     return {
         "cells": len(benchmarks) * len(POLICIES),
         "seeds": seeds,
@@ -113,7 +100,7 @@ def time_all(benchmarks: Sequence[str], seeds: int) -> dict[str, Any]:
     }
 
 
-def time_experiment(experiment: "Experiment") -> dict[str, Any]:
+def time_experiment(experiment: "rg.Experiment") -> dict[str, Any]:
     """Return microseconds per replication and round of a policy, compilation apart."""
     first, second = play(experiment), play(experiment)
     seconds, rounds = second.seconds["run"], sum(result.regret.size for result in second.values())
@@ -131,15 +118,12 @@ def time_learner(benchmark: str, policy: str, rounds: int) -> Iterator[dict[str,
     """Iterate over the latencies of ``decide``, ``learn`` and a batch of a learner with its preset."""
     import numpy as np
 
-    from regretless.experiments.experiment import Experiment
     from regretless.experiments.runner import resolve
-    from regretless.live.learner import Learner
-    from regretless.policies import PolicySpec, Unscaled
 
-    (run,) = resolve(Experiment(benchmark, policy))
+    (run,) = resolve(rg.Experiment(benchmark, policy))
     world = run.parts[1]
-    assert isinstance(run.policy, PolicySpec)
-    learner = Learner(world.problem("bandit", may_miss=True), policy=Unscaled(run.policy))
+    assert isinstance(run.policy, rg.policies.PolicySpec)
+    learner = rg.Learner(world.problem("bandit", may_miss=True), policy=rg.policies.Unscaled(run.policy))
     rng = np.random.default_rng(0)
     spent: dict[str, list[float]] = {"decide": [], "learn": []}
     for _ in range(WARM_UP + rounds):
@@ -168,7 +152,7 @@ def time_learner(benchmark: str, policy: str, rounds: int) -> Iterator[dict[str,
         }
 
 
-def _time_batches(learner: "Learner", rng: Any) -> tuple[list[float], float]:
+def _time_batches(learner: "rg.Learner", rng: Any) -> tuple[list[float], float]:
     """Return the seconds of batches, and their processor time over that of single decisions in between."""
     import numpy as np
 

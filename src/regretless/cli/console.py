@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 import typer
 from rich import progress as bars
@@ -31,11 +31,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from regretless import files, plugins
 from regretless.errors import RegretlessError, SettingsError
-from regretless.experiments.extension import Listener
+from regretless.experiments.extension import Listener, Task
 from regretless.registry import require_known
-
-if TYPE_CHECKING:
-    from regretless.experiments.extension import Task
 
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress where no bar can be drawn."""
@@ -255,7 +252,7 @@ class CampaignProgress(LiveProgress, Listener):
         self.weights: dict[str, float] = {}
         self.settled = 0
 
-    def begin(self, tasks: Sequence["Task"], finished: int) -> None:
+    def begin(self, tasks: Sequence[Task], finished: int) -> None:
         """Take note of the tasks to compute."""
         from regretless.experiments.campaign import expected_work
 
@@ -264,22 +261,22 @@ class CampaignProgress(LiveProgress, Listener):
         self.bar.reset(self.task)
         log(f"{finished} arms finished before, {len(tasks)} to compute")
 
-    def progress(self, task: "Task", what: str, done: int, total: int) -> None:
+    def progress(self, task: Task, what: str, done: int, total: int) -> None:
         """Show how far a task is."""
         share = done / max(total, 1) if what == "running" else 0.0
         self._show(task, f"{task.name}: {what}", max(share, self.shares.get(task.address, 0.0)))
 
-    def finished(self, task: "Task", computed: bool) -> None:
+    def finished(self, task: Task, computed: bool) -> None:
         """Show that a result is stored."""
         self.settled += 1
         self._show(task, task.name, 1.0)
 
-    def failed(self, task: "Task", error: str) -> None:
+    def failed(self, task: Task, error: str) -> None:
         """Print why a task failed."""
         log(f"{task.name}: {(error.strip().splitlines() or ['unknown'])[-1]}", "failed: ")
         self.finished(task, computed=False)
 
-    def _show(self, task: "Task", doing: str, share: float) -> None:
+    def _show(self, task: Task, doing: str, share: float) -> None:
         """Show the share of the work that is done."""
         self.shares[task.address] = share
         done = sum(self.weights.get(address, 0.0) * share for address, share in self.shares.items())

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import regretless as rg
 from regretless.cli import console
 from regretless.cli.console import Format, clear_errors
 from regretless.errors import RegretlessError, SettingsError
@@ -140,10 +141,7 @@ def card(device: Device, platforms: list[str]) -> Iterator[Finding]:
 
 def try_out() -> list[Finding]:
     """Play a few rounds and check that regret is finite and not negative."""
-    from regretless.experiments.experiment import Experiment
-    from regretless.experiments.runner import run
-
-    result = run(Experiment("topk", "greedy", seeds=2, horizon=20))["greedy"]
+    result = rg.run(rg.Experiment("topk", "greedy", seeds=2, horizon=20))["greedy"]
     if result.diverged or not (result.regret >= -1e-3).all():
         return [Finding("a small run on top-k gave negative or non-finite regret: this JAX build computes wrongly")]
     return []

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+import regretless as rg
+from regretless import plugins
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
 from regretless.errors import SettingsError
@@ -59,10 +61,7 @@ def evaluate(
     """
     with clear_errors():
         configure(device)
-        from regretless import plugins
         from regretless.cli.inputs import load_oracle
-        from regretless.live.evaluation import evaluate as evaluate_candidates
-        from regretless.live.learner import Learner
 
         console.load_imports(import_)
         feasible = load_oracle(oracle)
@@ -73,10 +72,12 @@ def evaluate(
             raise SettingsError(
                 f"expected different candidates, got two called {shared[0]!r} (a learner's store can have a whole path)"
             )
-        candidates: dict[str, Any] = {str(path): Learner.open(path, feasible, read_only=True) for path in learner or ()}
+        candidates: dict[str, Any] = {
+            str(path): rg.Learner.open(path, feasible, read_only=True) for path in learner or ()
+        }
         candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
         candidates |= {name: name for name in names}
-        evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
+        evaluation = rg.evaluate(candidates, history, oracle=feasible, feedback=feedback, model=model)
         if format is Format.json:
             console.say_json(evaluation.to_dict())
         else:
@@ -85,9 +86,7 @@ def evaluate(
 
 def read_history(path: Path, rewards: bool) -> Any:
     """Return the history in a learner's store, or in a table with the columns that ``History.to_pandas`` writes."""
-    from regretless.live.history import History
-
-    readers = {".csv": History.from_csv, ".parquet": History.from_parquet}
+    readers = {".csv": rg.History.from_csv, ".parquet": rg.History.from_parquet}
     reader = readers.get(path.suffix.lower())
     if reader is not None:
         return reader(path, sense="max" if rewards else "min")
@@ -95,4 +94,4 @@ def read_history(path: Path, rewards: bool) -> Any:
         raise SettingsError(f"--rewards is for tables; the store {path} records it itself")
     if not path.is_file():
         raise SettingsError(f"cannot read {path}: expected a learner's store or a table (.csv, .parquet)")
-    return History.from_store(path)
+    return rg.History.from_store(path)

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+import regretless as rg
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors
 from regretless.errors import SettingsError
+from regretless.experiments.extension import STUDIES, STUDIES_HINT
 from regretless.registry import require_known
 
 KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings", "studies")
@@ -34,8 +36,6 @@ def list_(
             return
         console.say_table(rows, title=kind)
         if kind == "studies" and not rows:
-            from regretless.experiments.extension import STUDIES_HINT
-
             console.note(STUDIES_HINT)
 
 
@@ -48,10 +48,7 @@ def list_entries(kind: str) -> list[tuple[str, str]]:
 
         return [(name, f"{world.about} ({world.group})") for name, world in WORLDS.usable().items()]
     if kind == "studies":
-        from regretless.experiments.extension import STUDIES
-        from regretless.experiments.study import Scale
-
-        made = {name: make(Scale()) for name, make in STUDIES.usable().items()}
+        made = {name: make(rg.experiments.Scale()) for name, make in STUDIES.usable().items()}
         ordered = sorted(made.items(), key=lambda item: (item[1].collection, item[1].order))
         return [(name, f"{study.title} [{STUDIES.origin(name)}]") for name, study in ordered]
     registry = importlib.import_module(f"regretless.{kind}").REGISTRY
@@ -68,17 +65,15 @@ def list_entries(kind: str) -> list[tuple[str, str]]:
 
 def list_settings() -> list[tuple[str, str]]:
     """Return every setting by its dotted name, with its default and the parts that have it."""
-    from regretless.spec import Spec
-
     owners: dict[tuple[str, str], list[str]] = {}
 
     def collect(owner: str, spec: Any, prefix: str) -> None:
         for name, field in spec.model_fields.items():
             default = field.default
-            if isinstance(default, Spec) and default.registry is None:
+            if isinstance(default, rg.Spec) and default.registry is None:
                 collect(owner, type(default), f"{prefix}{name}.")
                 continue
-            shown = default.registered_name if isinstance(default, Spec) else default
+            shown = default.registered_name if isinstance(default, rg.Spec) else default
             summary = f"{spec.describe_settings().get(name, '')} (default {'none' if shown in (None, '') else shown})"
             owners.setdefault((prefix + name, summary), []).append(owner)
 

@@ -4,19 +4,17 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+import regretless as rg
+from regretless import files
 from regretless.cli import console
 from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
+from regretless.errors import MissingExtraError, SettingsError
 from regretless.formatting import count_text, format_mean, format_number
 from regretless.startup import Device, configure
-
-if TYPE_CHECKING:
-    from regretless.experiments.experiment import Experiment
-    from regretless.experiments.runner import Run
-    from regretless.results import Results
 
 EPILOG = """\
 Examples:
@@ -74,14 +72,12 @@ def run(
     """
     with clear_errors():
         configure(device)
-        from regretless import files
         from regretless.cli.inputs import read_preset
-        from regretless.experiments.experiment import Experiment
         from regretless.experiments.runner import collect, play, resolve
 
         imports = console.load_imports(import_)
         values, notices = (None, []) if preset is None else read_preset(preset)
-        experiment = Experiment(
+        experiment = rg.Experiment(
             choose_benchmark(benchmark, contexts, costs, oracle),
             tuple(dict.fromkeys(policy or ())),
             feedback=feedback,
@@ -122,8 +118,6 @@ def world_settings(degree: int | None, model: str | None, data_dir: Path | None)
 
 def choose_benchmark(benchmark: str | None, contexts: Path | None, costs: Path | None, oracle: str | None) -> Any:
     """Return the name of a benchmark, or recorded data; refuse anything between the two."""
-    from regretless.errors import SettingsError
-
     recorded = {"--contexts": contexts, "--costs": costs, "--oracle": oracle}
     missing = [name for name, value in recorded.items() if value is None]
     if benchmark is not None and len(missing) < len(recorded):
@@ -139,11 +133,9 @@ def choose_benchmark(benchmark: str | None, contexts: Path | None, costs: Path |
     return read_recorded(contexts, costs, oracle)
 
 
-def default_notices(experiment: "Experiment", runs: Sequence["Run"]) -> list[str]:
+def default_notices(experiment: "rg.Experiment", runs: "Sequence[rg.experiments.Run]") -> list[str]:
     """Return what the user should know where no tuned preset is used."""
-    from regretless.policies import Policy
-
-    untuned = [arm.label for arm in runs if not arm.tuned and not isinstance(arm.policy, Policy)]
+    untuned = [arm.label for arm in runs if not arm.tuned and not isinstance(arm.policy, rg.Policy)]
     if experiment.preset is not None or not untuned:
         return []
     whom = "" if len(untuned) == len(runs) else f" for {', '.join(untuned)}"
@@ -151,7 +143,7 @@ def default_notices(experiment: "Experiment", runs: Sequence["Run"]) -> list[str
 
 
 def to_record(
-    experiment: "Experiment", runs: Sequence["Run"], results: "Results", notices: Sequence[str]
+    experiment: "rg.Experiment", runs: "Sequence[rg.experiments.Run]", results: "rg.Results", notices: Sequence[str]
 ) -> dict[str, Any]:
     """Return what is printed as JSON and written to result.json."""
     from regretless.experiments.campaign import find_published_of
@@ -180,7 +172,7 @@ def to_record(
     }
 
 
-def show(record: dict[str, Any], results: "Results") -> None:
+def show(record: dict[str, Any], results: "rg.Results") -> None:
     """Print the table, best policy first, and one sentence about it."""
     title = f"{record['benchmark']}, {record['feedback']} feedback"
     title += "" if record["degree"] is None else f", degree {record['degree']}"
@@ -212,7 +204,7 @@ def show(record: dict[str, Any], results: "Results") -> None:
         console.say(sentence)
 
 
-def conclude(rows: Sequence[dict[str, Any]], results: "Results") -> str:
+def conclude(rows: Sequence[dict[str, Any]], results: "rg.Results") -> str:
     """Return one sentence about the best policy and the second best."""
     finite = [row["policy"] for row in rows if row["mean"] is not None]
     if len(finite) < 2:
@@ -231,16 +223,16 @@ def conclude(rows: Sequence[dict[str, Any]], results: "Results") -> str:
 
 
 def store_results(
-    experiment: "Experiment", runs: Sequence["Run"], results: "Results", folder: Path, imports: Sequence[str]
+    experiment: "rg.Experiment",
+    runs: "Sequence[rg.experiments.Run]",
+    results: "rg.Results",
+    folder: Path,
+    imports: Sequence[str],
 ) -> None:
     """Leave a store with the results in a folder."""
-    from regretless.errors import SettingsError
-    from regretless.experiments.campaign import Plan
     from regretless.experiments.runner import code_versions
-    from regretless.experiments.store import ResultStore
-    from regretless.experiments.study import Cell, Panel, Scale, Study
 
-    store = ResultStore(folder)
+    store = rg.experiments.ResultStore(folder)
     store.create()
     try:
         addresses = [arm.address for arm in runs]
@@ -249,16 +241,16 @@ def store_results(
         return
     for arm, address in zip(runs, addresses, strict=True):
         store.put(address, results[arm.label], arm.name, code_versions(arm.modules))
-    cells = (Cell("", experiment),)
-    panels = (Panel("Final regret", cells), Panel("Regret per round", cells, kind="curves"))
-    study = Study(f"run_{addresses[0][:12]}", panels, experiment.where)
-    store.write_campaign(Plan([study], Scale(), console.command_line(), imports).campaign())
+    cells = (rg.experiments.Cell("", experiment),)
+    curves = rg.experiments.Panel("Regret per round", cells, kind="curves")
+    panels = (rg.experiments.Panel("Final regret", cells), curves)
+    study = rg.experiments.Study(f"run_{addresses[0][:12]}", panels, experiment.where)
+    plan = rg.experiments.Plan([study], rg.experiments.Scale(), console.command_line(), imports)
+    store.write_campaign(plan.campaign())
 
 
-def draw(results: "Results", path: Path) -> str:
+def draw(results: "rg.Results", path: Path) -> str:
     """Draw the regret per round into a file; return its name for a list, or nothing without Matplotlib."""
-    from regretless.errors import MissingExtraError
-
     try:
         from regretless.plots import save_figure
 

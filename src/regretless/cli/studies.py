@@ -9,15 +9,16 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+import regretless as rg
 from regretless.cli import console
 from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
+from regretless.errors import SettingsError
+from regretless.experiments.extension import REPORT, STUDIES, STUDIES_HINT
 from regretless.formatting import count_text
 from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
-    from regretless.experiments.campaign import Plan, Summary
-    from regretless.experiments.store import Campaign, ResultStore
-    from regretless.experiments.study import Scale, Study
+    from regretless.experiments.campaign import Summary
 
 EPILOG = """\
 Examples:
@@ -78,33 +79,28 @@ def reproduce(
     with clear_errors(STOPPED):
         configure(device)
         console.check_engine(engine, address)
-        from regretless.experiments.campaign import Plan, carry_out, choose_engine
-        from regretless.experiments.store import ResultStore
-        from regretless.experiments.study import QUICK, Scale
-
         imports = console.load_imports(import_)
-        base = QUICK if quick else Scale()
-        scale = Scale(seeds or base.seeds, first_seed, horizon or base.horizon)
+        base = rg.experiments.QUICK if quick else rg.experiments.Scale()
+        scale = rg.experiments.Scale(seeds or base.seeds, first_seed, horizon or base.horizon)
         studies = choose_studies(study or [], scale, imports)
-        plan = Plan(studies, scale, console.command_line(), imports)
+        plan = rg.experiments.Plan(studies, scale, console.command_line(), imports)
         for notice in data_notices(plan):
             console.note(notice)
-        target = ResultStore(store)
+        target = rg.experiments.ResultStore(store)
         target.create()
         with CampaignProgress() as listener:
-            summary = carry_out(plan, target, choose_engine(engine, jobs, device, address, imports), listener)
+            computing = rg.experiments.choose_engine(engine, jobs, device, address, imports)
+            summary = rg.experiments.carry_out(plan, target, computing, listener)
         report_summary(summary, {"store": str(store)}, format)
 
 
-def choose_studies(names: list[str], scale: "Scale", imports: list[str]) -> list["Study"]:
+def choose_studies(names: list[str], scale: "rg.experiments.Scale", imports: list[str]) -> "list[rg.experiments.Study]":
     """Return the studies with these names or in these files; without names all that are installed, in their order."""
-    from regretless.errors import SettingsError
-    from regretless.experiments.extension import STUDIES, STUDIES_HINT
     from regretless.experiments.study import is_study_file, read_study
 
     if not STUDIES and not any(map(is_study_file, names)):
         raise SettingsError(STUDIES_HINT)
-    studies: list[Study] = []
+    studies: list[rg.experiments.Study] = []
     for name in dict.fromkeys(names):
         if is_study_file(name):
             made, more = read_study(Path(name), scale)
@@ -116,11 +112,11 @@ def choose_studies(names: list[str], scale: "Scale", imports: list[str]) -> list
     return studies or sorted(every, key=lambda made: (made.collection, made.order))
 
 
-def data_notices(plan: "Plan") -> list[str]:
+def data_notices(plan: "rg.experiments.Plan") -> list[str]:
     """Return what the user should know about the data of a plan's worlds."""
-    from regretless.experiments.runner import Run, data_notices
+    from regretless.experiments.runner import data_notices
 
-    benchmarks = {run.parts[1].name: run.parts[1] for run in plan.tasks.values() if isinstance(run, Run)}
+    benchmarks = {run.parts[1].name: run.parts[1] for run in plan.tasks.values() if isinstance(run, rg.experiments.Run)}
     return [f"{name}: {text}" for name, world in benchmarks.items() for text in data_notices(world)]
 
 
@@ -146,19 +142,16 @@ def status(
 ) -> None:
     """Show how far the campaigns of a store are, and the command that resumes each."""
     with clear_errors():
-        from regretless.errors import SettingsError
-        from regretless.experiments.store import ResultStore
-
         if not store.is_dir():
             raise SettingsError(f"no store at {store}: 'regretless reproduce --store {store}' makes one")
-        state = examine(ResultStore(store), remove_old)
+        state = examine(rg.experiments.ResultStore(store), remove_old)
         if format is Format.json:
             console.say_json(state)
         else:
             show_status(state, old)
 
 
-def examine(store: "ResultStore", remove_old: bool) -> dict[str, Any]:
+def examine(store: "rg.experiments.ResultStore", remove_old: bool) -> dict[str, Any]:
     """Return the state of every campaign, and of results of other versions; delete these if ``remove_old``."""
     from regretless.experiments.runner import code_version
 
@@ -182,7 +175,7 @@ def examine(store: "ResultStore", remove_old: bool) -> dict[str, Any]:
     }
 
 
-def examine_campaign(campaign: "Campaign", store: "ResultStore") -> dict[str, Any]:
+def examine_campaign(campaign: "rg.experiments.Campaign", store: "rg.experiments.ResultStore") -> dict[str, Any]:
     """Return how far one campaign is."""
     second = {address for study in campaign.studies for cell in study.cells() for _, address in cell.second}
     states: dict[str, list[str]] = {"done": [], "running": [], "failed": [], "missing": []}
@@ -247,12 +240,9 @@ def report(
     Reads what 'regretless reproduce' or 'regretless run --out' stored and computes nothing; missing results are named.
     """
     with clear_errors("files that were written completely are kept"):
-        from regretless.errors import SettingsError
-        from regretless.experiments.extension import REPORT, STUDIES_HINT
         from regretless.experiments.report import read_page, write_report
-        from regretless.experiments.store import ResultStore
 
-        target = ResultStore(store)
+        target = rg.experiments.ResultStore(store)
         read_page(target)  # before a folder is made for nothing
         writers = [part.write for part in REPORT.usable().values() if hasattr(part, "write")]
         if paper and not writers:
@@ -294,22 +284,20 @@ def arena(
         configure(device)
         console.check_engine(engine, address)
         from regretless.experiments import arena as definition
-        from regretless.experiments.campaign import carry_out, choose_engine
-        from regretless.experiments.store import ResultStore
-        from regretless.experiments.study import Scale
 
         imports = console.load_imports(import_)
-        base = definition.QUICK_ARENA if quick else Scale()
-        scale = Scale(seeds or base.seeds or definition.REPLICATIONS, first_seed, base.horizon)
+        base = definition.QUICK_ARENA if quick else rg.experiments.Scale()
+        scale = rg.experiments.Scale(seeds or base.seeds or definition.REPLICATIONS, first_seed, base.horizon)
         worlds = definition.choose_worlds(world or (), quick)
         plan = definition.ArenaPlan(worlds, policy or definition.CONTENDERS, scale, console.command_line(), imports)
         for notice in data_notices(plan):
             console.note(notice)
-        store = ResultStore(out)
+        store = rg.experiments.ResultStore(out)
         store.create()
         with CampaignProgress() as listener:
             # One arm at a time: each is timed alone.
-            summary = carry_out(plan, store, choose_engine(engine, jobs, device, address, imports), listener, 1)
+            computing = rg.experiments.choose_engine(engine, jobs, device, address, imports)
+            summary = rg.experiments.carry_out(plan, store, computing, listener, 1)
         scores = definition.summarise_arena(worlds, plan, store)
         if format is not Format.json:
             show_arena(scores)

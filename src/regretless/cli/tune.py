@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+import regretless as rg
+from regretless import files
 from regretless.cli import console
 from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
+from regretless.cli.run import world_settings
 from regretless.formatting import format_number
 from regretless.startup import Device, configure
 
@@ -62,14 +65,9 @@ def tune(
     """
     with clear_errors(STOPPED):
         configure(device)
-        from regretless import files
-        from regretless.cli.run import world_settings
-        from regretless.experiments.tuning import tune as search
-        from regretless.experiments.tuning import validation_experiment
-
         console.load_imports(import_)
         settings = {**console.parse_pairs(set_ or []), **world_settings(degree, model, data_dir)}
-        experiment = validation_experiment(
+        experiment = rg.experiments.validation_experiment(
             benchmark, policy, feedback=feedback, settings=settings, seeds=seeds, first_seed=first_seed, horizon=horizon
         )
         parts = [benchmark, policy, *([] if model is None else [model]), *([] if feedback == "bandit" else [feedback])]
@@ -79,7 +77,7 @@ def tune(
         folder = store / "tuning"
         console.require_writable(folder)
         with LiveProgress(f"tuning {policy} on {benchmark}") as progress:
-            result = search(
+            result = rg.tune(
                 experiment,
                 trials,
                 sampler=sampler,
