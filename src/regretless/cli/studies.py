@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 import regretless as rg
 from regretless.cli import console
@@ -327,26 +324,21 @@ def show_arena(scores: dict[str, Any]) -> None:
 
 def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
     """Print every policy over the worlds of one part."""
-    table = Table(
-        title=f"{TITLES[part]}: geometric mean of relative regret, 95 % over seeds",
-        caption="µs per replication and round: the median over worlds",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    for head in ("policy", "worlds", "relative", "over\nlinear_old", "worst", "beats\nfixed", "µs"):
-        table.add_column(head, justify="left" if head in ("policy", "worst") else "right")
-    for row in sorted(rows, key=lambda row: row["relative"]):
-        table.add_row(
-            Text(row["policy"]),
-            str(row["worlds"]),
+    lines = [
+        (
+            row["policy"],
+            row["worlds"],
             with_interval(row["relative"], row["interval"]),
             with_interval(row["ratio_to_linear_old"], row["ratio_interval"]),
-            Text(f"{row['worst_world']}\n{row['worst_relative']:.2f}"),
+            f"{row['worst_world']}\n{row['worst_relative']:.2f}",
             f"{row['below_best_fixed']}/{row['of_worlds_where_it_matters']}",
             brief(row["microseconds"]),
         )
-    console.out.print(table, highlight=False)
+        for row in sorted(rows, key=lambda row: row["relative"])
+    ]
+    title = f"{TITLES[part]}: geometric mean of relative regret, 95 % over seeds"
+    head = ("policy", "worlds", "relative", "over\nlinear_old", "worst", "beats\nfixed", "µs")
+    console.say_table(lines, head, title, "µs per replication and round: the median over worlds")
 
 
 def with_interval(value: float | None, interval: list[float] | None) -> str:
