@@ -28,7 +28,7 @@ def main(names: list[str]) -> None:
     benchmark, half = world.make(), world.horizon // 2
     problem = benchmark.problem("bandit")
     played = {name: Scaled(problem, policies.parse(name).build(problem)) for name in names}
-    traces = simulate(played, benchmark, seeds=SEEDS, **world.play)
+    traces = simulate(played, benchmark, seeds=SEEDS, horizon=world.horizon, delay=world.delay, missing=world.missing)
 
     def fixed(seed: jax.Array) -> jax.Array:
         """Return the regret of the best fixed decision in each round after the change."""

@@ -35,15 +35,14 @@ _MIDDLE = {"items": 30, "k": 5, "drift": "abrupt"}
 CHANGED = {
     world.name: world
     for world in (
-        ArenaWorld("relu30drift", "own", "world_topk", {**_MIDDLE, "shape": "relu"}, horizon=2000, stationary=False),
-        ArenaWorld("exp30drift", "own", "world_topk", {**_MIDDLE, "shape": "exp"}, horizon=2000, stationary=False),
+        ArenaWorld("relu30drift", "own", "world_topk", {**_MIDDLE, "shape": "relu"}, horizon=2000),
+        ArenaWorld("exp30drift", "own", "world_topk", {**_MIDDLE, "shape": "exp"}, horizon=2000),
         ArenaWorld(
             "out30drift",
             "own",
             "world_topk",
             {**_MIDDLE, "shape": "relu", "outliers": 0.005},
             horizon=2000,
-            stationary=False,
         ),
         ArenaWorld(
             "tails30drift",
@@ -51,16 +50,14 @@ CHANGED = {
             "world_topk",
             {**_MIDDLE, "shape": "relu", "noise": "student", "noise_size": 0.5},
             horizon=2000,
-            stationary=False,
         ),
-        ArenaWorld("late30drift", "own", "world_topk", _MIDDLE, delay=50, horizon=2000, stationary=False),
+        ArenaWorld("late30drift", "own", "world_topk", _MIDDLE, delay=50, horizon=2000),
         ArenaWorld(
             "const100drift",
             "own",
             "world_topk",
             {"items": 100, "k": 10, "shape": "const", "drift": "abrupt"},
             horizon=2000,
-            stationary=False,
         ),
         ArenaWorld(
             "assignment8drift",
@@ -68,7 +65,6 @@ CHANGED = {
             "world_assignment",
             {"side": 8, "drift": "abrupt"},
             horizon=2000,
-            stationary=False,
         ),
     )
 }

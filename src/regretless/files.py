@@ -36,13 +36,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(path)
     try:
         target = Path(os.path.realpath(target))  # a link stays a link
-        permissions = _permissions(target)
+        mode = permissions(target)
         _remove_parts(target.parent, _stem(target))
         part, file = _create(target)
         try:
             _unfinished.add(part)
-            if permissions is not None:
-                os.fchmod(file.fileno(), permissions)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             yield part
             _into_place(part, target)
         finally:
@@ -140,7 +140,7 @@ def _stem(target: Path) -> str:
     return f".{target.name if len(name) <= MAX_STEM_BYTES else hashlib.sha256(name).hexdigest()}."
 
 
-def _permissions(target: Path) -> int | None:
+def permissions(target: Path) -> int | None:
     """Return the permissions of an existing file, None without one; refuse what renaming must not replace."""
     try:
         mode = os.stat(target).st_mode

@@ -316,35 +316,8 @@ def regret_plot(
     return curve_plot(QUANTITIES.get(quantity, quantity), lines, levels, horizon, min(last or horizon, horizon), log)
 
 
-def plot_results(
-    results: Mapping[str, Any],
-    references: Iterable[tuple[str, float]] = (),
-    *,
-    ax: "Axes | None" = None,
-    quantity: str = "average",
-    log: bool | None = None,
-) -> "Axes":
-    """Draw the curves of several results.
-
-    Parameters
-    ----------
-    results, references, quantity, log
-        As in ``regret_plot``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    SettingsError
-        If the quantity is unknown.
-    MissingExtraError
-        If matplotlib is not installed.
-    """
-    plot = regret_plot(results, references, quantity, log)
+def draw_for_screen(plot: Plot, ax: "Axes | None") -> "Axes":
+    """Draw a chart with its legend on matplotlib's axes, in a new figure if there are none."""
     with _style(for_print=False):
         if ax is None:
             figure = require("matplotlib.pyplot", extra="plots").figure(figsize=(7.2, 3.8), layout="constrained")

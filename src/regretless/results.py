@@ -17,7 +17,7 @@ import numpy as np
 from regretless.array_files import read_arrays, read_record, write_arrays
 from regretless.errors import DamagedError, SettingsError
 from regretless.extras import require
-from regretless.plots import plot_results
+from regretless.plots import draw_for_screen, regret_plot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -477,7 +477,7 @@ class Results(Mapping[str, Result]):
         matplotlib axes
         """
         lines = [(line.name, line.mean) for line in self.references if math.isfinite(line.mean)] if references else []
-        return plot_results(self, lines, ax=ax, quantity=quantity, log=log)
+        return draw_for_screen(regret_plot(self, lines, quantity, log), ax)
 
 
 _version = functools.cache(importlib.metadata.version)

@@ -161,7 +161,7 @@ def test_help_has_no_types_of_flags(verb):
         (["tune", "topk", "--policy", "greedy", "--set", "forgetting=0.1"], "has no effect on greedy"),
         (["tune", "topk", "--sampler", "tpee"], "expected a sampler of Optuna, or one of random, tpe, gp, qmc"),
         ([*TUNE, "--out", "/proc/nothing/preset.json"], "cannot write to /proc/nothing"),
-        ([*TUNE, "--out", "."], "cannot write .: it is a folder, expected the name of a file"),
+        ([*TUNE, "--out", "."], "cannot write .: Is a directory; expected the name of a file"),
         ([*TUNE, "--out", "x" * 300], "File name too long"),
     ],
 )

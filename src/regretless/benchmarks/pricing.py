@@ -116,14 +116,10 @@ class PricingBenchmark(Benchmark):
             return x
         match = environment @ x
         by_product = jnp.column_stack([environment, match, jnp.abs(match) ** settings.degree])
-        is_promotion, steepness = (
-            np.arange(settings.levels) < settings.promotions,
-            (1.0 - self.prices) ** settings.degree,
-        )
+        is_promotion = np.arange(settings.levels) < settings.promotions
+        steepness = (1.0 - self.prices) ** settings.degree
         by_level = np.column_stack([self.prices, steepness, is_promotion, np.eye(settings.levels)])
-        shared, by_product = (
-            jnp.broadcast_to(x, (n, settings.features)),
-            jnp.repeat(by_product, settings.levels, axis=0),
-        )
+        shared = jnp.broadcast_to(x, (n, settings.features))
+        by_product = jnp.repeat(by_product, settings.levels, axis=0)
         by_level = np.tile(by_level, (settings.products, 1))
         return jnp.column_stack([shared, by_product, jnp.asarray(by_level, x.dtype), jnp.ones(n, x.dtype)])

@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import signal
-import stat
 import sys
 import tempfile
 import threading
@@ -333,12 +332,6 @@ def require_writable_file(path: Path) -> None:
     """Refuse an output file that cannot be written, before anything runs."""
     require_writable(path.parent)
     try:
-        mode = path.stat().st_mode
-        kind = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
-        reason = None if stat.S_ISREG(mode) else f"it is {kind}, expected the name of a file"
-    except FileNotFoundError:
-        return
+        files.permissions(path)
     except OSError as error:
-        reason = error.strerror
-    if reason is not None:
-        raise SettingsError(f"cannot write {path}: {reason}")
+        raise SettingsError(f"cannot write {path}: {error.strerror}; expected the name of a file") from None

@@ -85,8 +85,6 @@ class ArenaWorld(NamedTuple):
         The number of rounds; by default the benchmark's own.
     judge : {"mean", "median"}
         How replications are summed up: by the median where few of them decide the mean.
-    stationary : bool
-        False where costs, or what may be chosen, change over time.
     """
 
     name: str
@@ -99,7 +97,6 @@ class ArenaWorld(NamedTuple):
     missing: float = 0.0
     horizon: int | None = None
     judge: Literal["mean", "median"] = "mean"
-    stationary: bool = True
 
     def benchmark_settings(self, horizon: int | None = None) -> dict[str, Any]:
         """Return the benchmark's settings for a run of ``horizon`` rounds instead of the world's own."""
@@ -109,11 +106,6 @@ class ArenaWorld(NamedTuple):
     def make(self) -> Benchmark:
         """Return the benchmark."""
         return benchmarks.parse(self.benchmark, self.benchmark_settings()).build()
-
-    @property
-    def play(self) -> dict[str, Any]:
-        """What ``simulate`` takes in addition to policies, benchmark and seeds."""
-        return {"horizon": self.horizon, "delay": self.delay, "missing": self.missing}
 
 
 def _read_worlds() -> dict[str, ArenaWorld]:

@@ -201,18 +201,21 @@ STUDIES_HINT = (
 
 def find_preset(benchmark: str, degree: int | None, model: str, feedback: str) -> Preset | None:
     """Return the tuned settings that some source has for this benchmark; None if none has any."""
-    answers = (source.preset(benchmark, degree, model, feedback) for source in PRESETS.usable().values())
-    return next((answer for answer in answers if answer is not None), None)
+    return _first_answer("preset", benchmark, degree, model, feedback)
 
 
 def find_published(benchmark: str, feedback: str, policy: str) -> Published | None:
     """Return the published value that some source has for this policy and benchmark; None if none has one."""
-    answers = (source.published(benchmark, feedback, policy) for source in PRESETS.usable().values())
-    return next((answer for answer in answers if answer is not None), None)
+    return _first_answer("published", benchmark, feedback, policy)
 
 
 def find_tuning(benchmark: str, policy: str, model: str) -> TuningProtocol:
     """Return the protocol that some source has for tuning a policy; a plain one if none has any."""
-    sources = [source for source in PRESETS.usable().values() if hasattr(source, "tuning")]
-    answers = (source.tuning(benchmark, policy, model) for source in sources)
-    return next((answer for answer in answers if answer is not None), TuningProtocol())
+    return _first_answer("tuning", benchmark, policy, model) or TuningProtocol()
+
+
+def _first_answer(method: str, *arguments: Any) -> Any:
+    """Return what the first source of presets that has an answer says; None if none has one."""
+    sources = (source for source in PRESETS.usable().values() if hasattr(source, method))
+    answers = (getattr(source, method)(*arguments) for source in sources)
+    return next((answer for answer in answers if answer is not None), None)

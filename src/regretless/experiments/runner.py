@@ -527,7 +527,7 @@ def play(
             first.parts[1],
             **first.conditions,
             recording=recording,
-            monitor=dataclasses.replace(monitor, progress=_share(progress, number, len(groups))),
+            monitor=dataclasses.replace(monitor, progress=share_progress(progress, number, 1, len(groups))),
             execution=Execution(merge=False, save=_numbered(save, number)),
         )
         share = {name: spent / len(places) for name, spent in simulated.seconds.items()}
@@ -553,11 +553,12 @@ def _finish(run: Run, result: Result, seconds: dict[str, float]) -> Result:
     return dataclasses.replace(result, label=run.label, config=config, seconds=seconds, extra=extra)
 
 
-def _share(progress: Progress, number: int, groups: int) -> Progress:
-    """Return the progress of one group of runs as a part of all of them."""
+def share_progress(progress: Progress, done: int, count: int, total: int) -> Progress:
+    """Return the progress of ``count`` things that are simulated together as that of all; ``done`` came before."""
 
-    def report(what: str, done: int, total: int) -> None:
-        progress(what, *((number * total + done, groups * total) if what == "running" else (done, total)))
+    def report(what: str, part: int, whole: int) -> None:
+        running = done * whole + count * part, total * whole
+        progress(what, *(running if what == "running" else (part, whole)))
 
     return report
 

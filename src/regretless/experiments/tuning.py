@@ -27,7 +27,7 @@ from regretless import files, models, policies
 from regretless.errors import SettingsError, WriteError
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.extension import Progress, TuningProtocol, find_tuning
-from regretless.experiments.runner import SCALING, WORLD, resolve
+from regretless.experiments.runner import SCALING, WORLD, resolve, share_progress
 from regretless.experiments.store import Claim
 from regretless.extras import require
 from regretless.policies import Policy, PolicySpec
@@ -326,23 +326,13 @@ def _evaluate_trials(search: _Search, trials: int, known: "_Trials", progress: P
             places = {f"{number} at {place}": number for program in batch for place, number in enumerate(program)}
             together = {name: candidates[number] for name, number in places.items()}
             count = len(set(places.values()))
-            results = search.evaluate(together, _share(progress, done, count, len(candidates)))
+            results = search.evaluate(together, share_progress(progress, done, count, len(candidates)))
             for name, number in places.items():
                 known.tell(number, results[name])  # what fills empty places has the same result once more
             compiling += results.seconds["compile"]
             programs += results.programs
             done += count
     return {"combinations": len(structures), "programs": programs, "compile_seconds": round(compiling, 1)}
-
-
-def _share(progress: Progress, done: int, count: int, total: int) -> Progress:
-    """Return the progress of a simulation as that of all trials."""
-
-    def report(what: str, part: int, whole: int) -> None:
-        running = "trials", done + count * part // max(whole, 1), total
-        progress(*(running if what == "running" else (what, part, whole)))
-
-    return report
 
 
 def make_programs(candidates: Mapping[int, Policy], widths: dict[Any, int]) -> Iterator[list[list[int]]]:
