@@ -28,7 +28,7 @@ def random_prices(count, slots, seed=0):
 
 def exact_cost(plant, price, starts):
     """Return ``c·w`` and ``Σ |c_i w_i|`` of the schedule with these starts, in float64."""
-    w = sum(energy * plant.runs(task, int(starts[task])) for task, energy in enumerate(plant.energy))
+    w = plant.energy @ plant.running(np.asarray(starts))
     return float(np.sum(price * w)), float(np.sum(np.abs(price * w)))
 
 

@@ -111,7 +111,7 @@ def test_semi_bandit_feedback_shows_the_cost_of_each_task():
     check_linkage(rule, solution)
     operator, linkage = rule.measure(solution.w[1], solution.aux[1])
     plant = benchmark.oracle.plant
-    expected = [plant.energy[j] * plant.runs(j, int(s)) @ benchmark.prices[1] for j, s in enumerate(solution.aux[1])]
+    expected = plant.energy * (plant.running(np.asarray(solution.aux[1])) @ benchmark.prices[1])
     np.testing.assert_allclose(operator.matvec(jnp.asarray(benchmark.prices[1])), expected, rtol=1e-5)
     assert linkage.tolist() == [1.0] * 20
 

@@ -148,7 +148,7 @@ def test_help_has_no_types_of_flags(verb):
         (["reproduce", "main", "--seeds", "1" + "0" * 23], "expected at most 1,000,000 replications"),
         (["reproduce", "main", "--horizon", "1" + "0" * 12], "from 1 to 100,000,000"),
         (["reproduce", "main", "--first-seed", "4294967290"], "integers from 0 to 4,294,967,295"),
-        (["reproduce", "--engine", "rya"], "unknown engine 'rya'; did you mean 'ray'?"),
+        (["reproduce", "--engine", "rya"], "'rya' is not one of 'local', 'ray'"),
         (["reproduce", "--address", "here:1"], "--address is for --engine ray"),
         (["reproduce", "mine.toml", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
         (["reproduce", "mine.toml", "--format", "xml"], "'xml' is not one of"),

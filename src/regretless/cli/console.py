@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import typer
 from rich import progress as bars
@@ -31,7 +31,6 @@ from typer.core import TyperCommand, TyperGroup
 from regretless import files, plugins
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.extension import Listener, Task
-from regretless.registry import require_known
 
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress where no bar can be drawn."""
@@ -57,7 +56,7 @@ DataDir = Annotated[
     Path | None, typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, the cache")
 ]
 Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.")]
-EngineName = Annotated[str, typer.Option(help="Where to compute: local or ray.")]
+EngineName = Annotated[Literal["local", "ray"], typer.Option(help="Where to compute.")]
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default one is started here.")]
 
 
@@ -309,13 +308,6 @@ def load_imports(names: Sequence[str] | None) -> list[str]:
     for name in names or ():
         plugins.load(name)
     return list(names or ())
-
-
-def check_engine(engine: str, address: str | None) -> None:
-    """Refuse an engine that does not exist, and an address without a cluster."""
-    require_known("engine", engine, ("local", "ray"))
-    if address is not None and engine != "ray":
-        raise SettingsError("--address is for --engine ray")
 
 
 def require_writable(folder: Path) -> None:

@@ -15,7 +15,7 @@ from regretless.formatting import count_text
 from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
-    from regretless.experiments.campaign import Summary
+    from regretless.experiments.campaign import ExecutionEngine, Summary
 
 EPILOG = """\
 Examples:
@@ -75,19 +75,13 @@ def reproduce(
     """
     with clear_errors(STOPPED):
         configure(device)
-        console.check_engine(engine, address)
         imports = console.load_imports(import_)
         base = rg.experiments.QUICK if quick else rg.experiments.Scale()
         scale = rg.experiments.Scale(seeds or base.seeds, first_seed, horizon or base.horizon)
         studies = choose_studies(study or [], scale, imports)
         plan = rg.experiments.Plan(studies, scale, console.command_line(), imports)
-        for notice in data_notices(plan):
-            console.note(notice)
-        target = rg.experiments.ResultStore(store)
-        target.create()
-        with CampaignProgress() as listener:
-            computing = rg.experiments.choose_engine(engine, jobs, device, address, imports)
-            summary = rg.experiments.carry_out(plan, target, computing, listener)
+        chosen = rg.experiments.choose_engine(engine, jobs, device, address, plan.imports)
+        summary = compute(plan, rg.experiments.ResultStore(store), chosen)
         report_summary(summary, {"store": str(store)}, format)
 
 
@@ -109,12 +103,19 @@ def choose_studies(names: list[str], scale: "rg.experiments.Scale", imports: lis
     return studies or sorted(every, key=lambda made: (made.collection, made.order))
 
 
-def data_notices(plan: "rg.experiments.Plan") -> list[str]:
-    """Return what the user should know about the data of a plan's worlds."""
+def compute(
+    plan: "rg.experiments.Plan", store: "rg.experiments.ResultStore", engine: "ExecutionEngine", *largest_batch: int
+) -> "Summary":
+    """Compute what is missing in a store, with a bar of progress and notes about the data of the worlds."""
     from regretless.experiments.runner import data_notices
 
     benchmarks = {run.parts[1].name: run.parts[1] for run in plan.tasks.values() if isinstance(run, rg.experiments.Run)}
-    return [f"{name}: {text}" for name, world in benchmarks.items() for text in data_notices(world)]
+    for name, world in benchmarks.items():
+        for text in data_notices(world):
+            console.note(f"{name}: {text}")
+    store.create()
+    with CampaignProgress() as listener:
+        return rg.experiments.carry_out(plan, store, engine, listener, *largest_batch)
 
 
 def report_summary(summary: "Summary", more: dict[str, Any], format: Format) -> None:
@@ -279,7 +280,6 @@ def arena(
     """
     with clear_errors(STOPPED):
         configure(device)
-        console.check_engine(engine, address)
         from regretless.experiments import arena as definition
 
         imports = console.load_imports(import_)
@@ -287,14 +287,9 @@ def arena(
         scale = rg.experiments.Scale(seeds or base.seeds or definition.REPLICATIONS, first_seed, base.horizon)
         worlds = definition.choose_worlds(world or (), quick)
         plan = definition.ArenaPlan(worlds, policy or definition.CONTENDERS, scale, console.command_line(), imports)
-        for notice in data_notices(plan):
-            console.note(notice)
         store = rg.experiments.ResultStore(out)
-        store.create()
-        with CampaignProgress() as listener:
-            # One arm at a time: each is timed alone.
-            computing = rg.experiments.choose_engine(engine, jobs, device, address, imports)
-            summary = rg.experiments.carry_out(plan, store, computing, listener, 1)
+        chosen = rg.experiments.choose_engine(engine, jobs, device, address, imports)
+        summary = compute(plan, store, chosen, 1)  # one arm at a time: each is timed alone
         scores = definition.summarise_arena(worlds, plan, store)
         if format is not Format.json:
             show_arena(scores)

@@ -540,6 +540,8 @@ def choose_engine(
     imports : sequence of str, optional
         Modules that workers import first.
     """
+    if address is not None and name != "ray":
+        raise SettingsError("an address (--address) is for the engine ray")
     if name == "ray":
         return RayCluster(address, device, imports)
     return InProcess() if jobs == 1 else LocalProcesses(jobs, device, imports)

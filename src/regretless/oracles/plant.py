@@ -104,18 +104,16 @@ class Plant(NamedTuple):
         """
         return np.array([getattr(task, name) for task in self.tasks])
 
-    def runs(self, task: int, start: int) -> np.ndarray:
-        """Mark the slots in which a task runs that starts in ``start``.
+    def running(self, starts: Any) -> Any:
+        """Mark the slots in which each task runs, ``[…, n, d]``.
 
         Parameters
         ----------
-        task : int
-            Its place in ``tasks``.
-        start : int
-            The slot in which it starts.
+        starts : array of shape (…, n)
+            The slot in which each task starts; NumPy or JAX.
         """
-        slot = np.arange(self.slots)
-        return (slot >= start) & (slot < start + self.tasks[task].duration)
+        slot, first = np.arange(self.slots), starts[..., None]
+        return (slot >= first) & (slot < first + self.column("duration")[:, None])
 
     def load(self, starts: np.ndarray) -> np.ndarray:
         """Return the load of each slot, ``[b, d]``, for the start of each task, ``[b, n]``.
@@ -125,9 +123,7 @@ class Plant(NamedTuple):
         starts : array of shape (b, n)
             The slot in which each task starts.
         """
-        slot, first = np.arange(self.slots), starts[..., None]
-        running = (slot >= first) & (slot < first + self.column("duration")[:, None])
-        return np.sum(running * self.energy[:, None], axis=1)
+        return np.sum(self.running(starts) * self.energy[:, None], axis=1)
 
 
 def task_problem(task: PlantTask, slots: int, capacities: tuple[tuple[float, ...], ...]) -> str | None:
@@ -238,10 +234,8 @@ class SchedulingOracle(Oracle):
         dtype : dtype, optional
             Of the loads; by default the program's floating-point type.
         """
-        slot = jnp.arange(self.dim)
-        first = starts[..., None]
-        running = (slot >= first) & (slot < first + jnp.asarray(self.plant.column("duration"))[:, None])
-        return jnp.where(running, jnp.asarray(self.plant.energy, dtype or jnp.result_type(float))[:, None], 0.0)
+        energy = jnp.asarray(self.plant.energy, dtype or jnp.result_type(float))
+        return jnp.where(self.plant.running(starts), energy[:, None], 0.0)
 
 
 @jax.jit
@@ -433,9 +427,7 @@ class ScheduleSolver:
         return starts, status
 
     def _fits(self, starts: np.ndarray) -> bool:
-        tasks = range(len(self.plant.tasks))
-        runs = np.array([self.plant.runs(task, int(starts[task])) for task in tasks])
-        return assignable(self.plant, tasks, runs) is True
+        return assignable(self.plant, range(len(self.plant.tasks)), self.plant.running(starts)) is True
 
     @functools.cached_property
     def _profile_solver(self) -> "BatchSolver":
@@ -460,8 +452,9 @@ schedule_solver = functools.lru_cache(maxsize=16)(ScheduleSolver)
 
 def _choices(plant: Plant) -> tuple[np.ndarray, np.ndarray]:
     """Return every task with every possible start, ``[choices, 2]``, and when it runs, ``[slots, choices]``."""
-    pairs = [(j, task.earliest + s) for j, task in enumerate(plant.tasks) for s in range(task.starts)]
-    return np.array(pairs), np.stack([plant.runs(j, start) for j, start in pairs], axis=1)
+    pairs = np.array([(j, task.earliest + s) for j, task in enumerate(plant.tasks) for s in range(task.starts)])
+    slot, (task, start) = np.arange(plant.slots)[:, None], pairs.T
+    return pairs, (slot >= start) & (slot < start + plant.column("duration")[task])
 
 
 def _make_model(
