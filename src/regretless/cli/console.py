@@ -77,17 +77,19 @@ class PlainGroup(_PlainFlags, TyperGroup):
 
 
 class PlainCommand(_PlainFlags, TyperCommand):
-    """A command whose help page has whole paragraphs, and examples as they are written."""
+    """A command whose help page has whole paragraphs; the examples of its docstring come last, as they are written."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(self.help or ""))
-        self.examples, self.epilog = self.epilog or "", None
+        text, heading, examples = inspect.cleandoc(self.help or "").partition("Examples:\n")
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", text.rstrip())
+        self.examples = heading + examples
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help page, then the examples."""
         super().format_help(ctx, formatter)
-        print(self.examples, end="")
+        if self.examples:
+            print(self.examples)
 
 
 out = Console()

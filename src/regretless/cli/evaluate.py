@@ -12,23 +12,6 @@ from regretless.cli.console import Format, Imports, clear_errors
 from regretless.errors import SettingsError
 from regretless.startup import Device, configure
 
-EPILOG = """\
-Examples:
-  # would the default policy do better?
-  regretless evaluate plant.db --oracle plant:assignment
-  # two policies
-  regretless evaluate plant.db --oracle plant:assignment \\
-    --policy adaptive --policy greedy
-  # a function of the context
-  regretless evaluate old.csv --oracle plant:assignment \\
-    --function plant:night_rule
-  # a stored learner, as it is
-  regretless evaluate later.db --oracle plant:assignment --learner plant.db
-
-Columns of a table are named as by History.to_pandas: context_0, …, decision_0, …,
-total or cost_0, …, and where they are known propensity, time, instance_0, ….
-"""
-
 Names = list[str] | None
 
 
@@ -51,13 +34,28 @@ def evaluate(
     device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
     format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
 ) -> None:
-    """Estimate what candidates would have cost per round, compared with the log, with 95 % intervals.
+    r"""Estimate what candidates would have cost per round, compared with the log, with 95 % intervals.
 
     Candidates are policies, stored learners and functions; each of these options can be repeated.
 
     Where the log has the probability of each decision, estimates are doubly robust; where it does not, they come from
     rounds in which the log decided like the candidate. Where these are too few, or follow a rule, the log is
     inconclusive: the reason and, without an interval, a model's prediction are shown.
+
+    Examples:
+      # would the default policy do better?
+      regretless evaluate plant.db --oracle plant:assignment
+      # two policies
+      regretless evaluate plant.db --oracle plant:assignment \
+        --policy adaptive --policy greedy
+      # a function of the context
+      regretless evaluate old.csv --oracle plant:assignment \
+        --function plant:night_rule
+      # a stored learner, as it is
+      regretless evaluate later.db --oracle plant:assignment --learner plant.db
+
+    Columns of a table are named as by History.to_pandas: context_0, …, decision_0, …,
+    total or cost_0, …, and where they are known propensity, time, instance_0, ….
     """
     with clear_errors():
         configure(device)

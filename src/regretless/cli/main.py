@@ -11,13 +11,10 @@ from regretless.cli import console
 from regretless.cli.bench import app as bench
 from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.doctor import data, doctor
-from regretless.cli.evaluate import EPILOG as EVALUATE_EPILOG
 from regretless.cli.evaluate import evaluate
 from regretless.cli.list import list_
-from regretless.cli.run import EPILOG, run
-from regretless.cli.studies import ARENA_EPILOG, arena, report, reproduce, status
-from regretless.cli.studies import EPILOG as REPRODUCE_EPILOG
-from regretless.cli.tune import EPILOG as TUNE_EPILOG
+from regretless.cli.run import run
+from regretless.cli.studies import arena, report, reproduce, status
 from regretless.cli.tune import tune
 
 app = typer.Typer(
@@ -27,16 +24,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-EPILOGS = {
-    run: EPILOG,
-    arena: ARENA_EPILOG,
-    reproduce: REPRODUCE_EPILOG,
-    tune: TUNE_EPILOG,
-    evaluate: EVALUATE_EPILOG,
-}
 for command in (run, arena, reproduce, report, status, tune, evaluate, list_, doctor):
-    name = command.__name__.rstrip("_")
-    app.command(name, epilog=EPILOGS.get(command), cls=PlainCommand)(command)
+    app.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 

@@ -16,24 +16,6 @@ from regretless.errors import MissingExtraError, SettingsError
 from regretless.formatting import count_text, format_mean, format_number
 from regretless.startup import Device, configure
 
-EPILOG = """\
-Examples:
-  # all policies, 30 seeds, 2000 rounds
-  regretless run topk
-  # two policies
-  regretless run pricing --policy dfhpg --policy greedy
-  # other data and feedback
-  regretless run topk --degree 4 --feedback semi_bandit
-  # other settings of the benchmark and of a policy ('regretless list settings' has them)
-  regretless run topk --set benchmark.k=3 --set surrogate=imle --set surrogate.draws=20
-  # a benchmark or policy that mine.py registers
-  regretless run weather --import mine
-  # the electricity prices and instances in a folder
-  regretless run energy --data-dir DIR
-  # your own history and feasible set
-  regretless run --contexts x.csv --costs c.csv --oracle plant:graph
-"""
-
 
 def run(
     benchmark: Annotated[
@@ -69,6 +51,22 @@ def run(
 
     All policies meet the same contexts and costs. The reference lines are the regret of random decisions, of the best
     fixed decision in hindsight, and of a decision maker who knows the conditional mean.
+
+    Examples:
+      # all policies, 30 seeds, 2000 rounds
+      regretless run topk
+      # two policies
+      regretless run pricing --policy dfhpg --policy greedy
+      # other data and feedback
+      regretless run topk --degree 4 --feedback semi_bandit
+      # other settings of the benchmark and of a policy ('regretless list settings' has them)
+      regretless run topk --set benchmark.k=3 --set surrogate=imle --set surrogate.draws=20
+      # a benchmark or policy that mine.py registers
+      regretless run weather --import mine
+      # the electricity prices and instances in a folder
+      regretless run energy --data-dir DIR
+      # your own history and feasible set
+      regretless run --contexts x.csv --costs c.csv --oracle plant:graph
     """
     with clear_errors():
         configure(device)

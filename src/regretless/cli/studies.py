@@ -17,34 +17,6 @@ from regretless.startup import Device, configure
 if TYPE_CHECKING:
     from regretless.experiments.campaign import ExecutionEngine, Summary
 
-EPILOG = """\
-Examples:
-  # all studies with few replications and rounds
-  regretless reproduce --quick
-  # the paper's two tables, 30 replications
-  regretless reproduce main semi_bandit
-  # all studies, four processes
-  regretless reproduce --jobs 4
-  # a study of your own, in TOML or Python
-  regretless reproduce my_study.toml
-
-You can stop it at any time: the same command continues where it stopped.
-Then: regretless report
-"""
-ARENA_EPILOG = """\
-Examples:
-  # five worlds, within five minutes
-  regretless arena --quick
-  # one policy on every world
-  regretless arena --policy adaptive
-  # two worlds
-  regretless arena lin100 energy --policy greedy
-  # a policy of your own
-  regretless arena --import mine --policy my_policy
-
-You can stop it at any time: the same command continues where it stopped.
-Then: regretless report
-"""
 TITLES = {"all": "all worlds", "thirteen": "the first thirteen", "held_out": "held-out worlds"}
 STOPPED = "finished arms are kept; the same command continues from there"
 
@@ -72,6 +44,19 @@ def reproduce(
 
     Finished arms are never computed again, and several processes may share a store. An arm that is more than three
     standard errors from its published value is run again with other seeds; both are shown.
+
+    Examples:
+      # all studies with few replications and rounds
+      regretless reproduce --quick
+      # the paper's two tables, 30 replications
+      regretless reproduce main semi_bandit
+      # all studies, four processes
+      regretless reproduce --jobs 4
+      # a study of your own, in TOML or Python
+      regretless reproduce my_study.toml
+
+    You can stop it at any time: the same command continues where it stopped.
+    Then: regretless report
     """
     with clear_errors(STOPPED):
         configure(device)
@@ -277,6 +262,19 @@ def arena(
 
     Finished work is never repeated. The interval is from resampled replications: it describes what other seeds would
     give.
+
+    Examples:
+      # five worlds, within five minutes
+      regretless arena --quick
+      # one policy on every world
+      regretless arena --policy adaptive
+      # two worlds
+      regretless arena lin100 energy --policy greedy
+      # a policy of your own
+      regretless arena --import mine --policy my_policy
+
+    You can stop it at any time: the same command continues where it stopped.
+    Then: regretless report
     """
     with clear_errors(STOPPED):
         configure(device)

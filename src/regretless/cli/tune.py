@@ -15,14 +15,6 @@ from regretless.cli.run import world_settings
 from regretless.formatting import format_number
 from regretless.startup import Device, configure
 
-EPILOG = """\
-Examples:
-  # 200 settings of DFHPG, then a run with the best
-  regretless tune topk
-  regretless run topk --policy dfhpg --preset topk_dfhpg.json
-  # another policy and sampler, with one setting fixed
-  regretless tune pricing --policy greedy --sampler tpe --set clip=5
-"""
 STOPPED = "finished trials are kept; the same command continues from there"
 
 
@@ -62,6 +54,13 @@ def tune(
 
     Settings of --set are fixed instead of searched. Trials are kept: stop and repeat the command to continue, start it
     several times to share the work.
+
+    Examples:
+      # 200 settings of DFHPG, then a run with the best
+      regretless tune topk
+      regretless run topk --policy dfhpg --preset topk_dfhpg.json
+      # another policy and sampler, with one setting fixed
+      regretless tune pricing --policy greedy --sampler tpe --set clip=5
     """
     with clear_errors(STOPPED):
         configure(device)
