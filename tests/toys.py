@@ -76,7 +76,7 @@ def all_schedules(plant):
     tasks = range(len(plant.tasks))
     starts = itertools.product(*(range(task.earliest, task.latest - task.duration + 1) for task in plant.tasks))
     for chosen in starts:
-        runs = [plant.runs(task, chosen[task]) for task in tasks]
+        runs = plant.running(np.array(chosen))
         for machines in itertools.product(range(len(plant.capacities)), repeat=len(plant.tasks)):
             used = np.zeros((len(plant.capacities), plant.slots, len(plant.capacities[0])))
             for task in tasks:

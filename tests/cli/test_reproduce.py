@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from regretless.cli.main import app
 from regretless.experiments import ResultStore, campaign
+from regretless.registry import Registry
 from regretless.results import Reference, Result
 
 runner = CliRunner()
@@ -123,9 +124,7 @@ def test_old_results_are_listed_and_removed(folder):
 
 
 def test_without_the_papers_package_reproduce_says_what_to_install(monkeypatch):
-    from regretless.experiments import extension
-
-    monkeypatch.setattr(extension, "STUDIES", extension.Registry("study", "nothing", {}))
+    monkeypatch.setattr("regretless.cli.studies.STUDIES", Registry("study", "nothing", {}))
     result, _ = invoke("reproduce")
     assert result.exit_code == 2
     assert "pip install regretless-dfhpg" in " ".join(result.stderr.split())
@@ -149,7 +148,10 @@ def test_help_has_no_types_of_flags(verb):
         (["reproduce", "main", "--horizon", "1" + "0" * 12], "from 1 to 100,000,000"),
         (["reproduce", "main", "--first-seed", "4294967290"], "integers from 0 to 4,294,967,295"),
         (["reproduce", "--engine", "rya"], "'rya' is not one of 'local', 'ray'"),
-        (["reproduce", "--address", "here:1"], "--address is for --engine ray"),
+        (
+            ["reproduce", "--address", "here:1"],
+            "address is for the engine 'ray' (--engine ray)",
+        ),
         (["reproduce", "mine.toml", "--store", "/proc/nothing"], "cannot write to the store /proc/nothing"),
         (["reproduce", "mine.toml", "--format", "xml"], "'xml' is not one of"),
         (["status", "--store", "nowhere"], "no store at nowhere: 'regretless reproduce --store nowhere' makes one"),

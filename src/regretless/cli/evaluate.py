@@ -60,6 +60,7 @@ def evaluate(
     with clear_errors():
         configure(device)
         from regretless.cli.inputs import load_oracle
+        from regretless.live.evaluation import evaluate as evaluate_candidates
 
         console.load_imports(import_)
         feasible = load_oracle(oracle)
@@ -75,7 +76,7 @@ def evaluate(
         }
         candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
         candidates |= {name: name for name in names}
-        evaluation = rg.evaluate(candidates, history, oracle=feasible, feedback=feedback, model=model)
+        evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
         if format is Format.json:
             console.say_json(evaluation.to_dict())
         else:

@@ -541,7 +541,7 @@ def choose_engine(
         Modules that workers import first.
     """
     if address is not None and name != "ray":
-        raise SettingsError("an address (--address) is for the engine ray")
+        raise SettingsError(f"address is for the engine 'ray' (--engine ray), got the engine {name!r}")
     if name == "ray":
         return RayCluster(address, device, imports)
     return InProcess() if jobs == 1 else LocalProcesses(jobs, device, imports)
