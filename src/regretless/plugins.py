@@ -3,6 +3,7 @@
 import importlib.machinery
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,20 +22,25 @@ def load(name: str, asked_by: str = "--import") -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
+    where = f"{asked_by}: cannot import {name!r}"
+    module: ModuleType = call(lambda: _load_local(name) or importlib.import_module(name), where)
+    return module
+
+
+def call(function: Callable[[], Any], where: str) -> Any:
+    """Call a function of the user; raise SettingsError for anything that goes wrong but Ctrl-C."""
     try:
-        return _load_local(name) or importlib.import_module(name)
+        return function()
     except RegretlessError as error:
-        raise SettingsError(f"{asked_by} {name}: {error}") from None
+        raise SettingsError(f"{where}: {error}") from None
     except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"{asked_by}: cannot import {name!r}: {error}; is it in this directory, or installed?"
-        ) from None
+        raise SettingsError(f"{where}: {error}; is it in this directory, or installed?") from None
     except SyntaxError as error:
-        raise SettingsError(f"{asked_by}: {error.filename}, line {error.lineno}: {error.msg}") from None
+        raise SettingsError(f"{where}: {error.filename}, line {error.lineno}: {error.msg}") from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise SettingsError(f"{asked_by}: importing {name!r} failed with {type(error).__name__}: {error}") from None
+        raise SettingsError(f"{where}: it failed with {type(error).__name__}: {error}") from None
 
 
 def _load_local(name: str) -> ModuleType | None:

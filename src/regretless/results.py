@@ -17,6 +17,7 @@ import numpy as np
 from regretless.array_files import read_arrays, read_record, write_arrays
 from regretless.errors import DamagedError, SettingsError
 from regretless.extras import require
+from regretless.formatting import count_text, format_number
 from regretless.plots import draw_for_screen, regret_plot
 
 if TYPE_CHECKING:
@@ -439,6 +440,24 @@ class Results(Mapping[str, Result]):
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         )
+
+    def conclude(self) -> str:
+        """Return one sentence about the policy with the lowest mean and the next one; empty without two of them."""
+        finite = sorted((result for result in self.values() if result.finished.any()), key=Result.mean)
+        if len(finite) < 2:
+            return ""
+        best, second = finite[:2]
+        sentence = f"{best.label} has the lowest mean regret"
+        try:
+            difference = self.compare(best.label, second.label)
+        except SettingsError:
+            return f"{sentence}; the policies met different worlds, seeds or horizons, so they are not compared."
+        if not difference.high < 0:
+            pairs = count_text(difference.pairs, "seed")
+            return f"{sentence}; the difference from {second.label} is inconclusive at {pairs}."
+        share = 100 * -difference.mean / second.mean() if second.mean() else 0.0
+        interval = f"{format_number(difference.low)} to {format_number(difference.high)}"
+        return f"{sentence}, {share:.0f} % below {second.label} (95 % interval of the difference: {interval})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the curves as JSON data; None stands for numbers that do not exist."""

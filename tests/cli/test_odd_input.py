@@ -78,7 +78,7 @@ def test_a_deeply_nested_study(tmp_path, depth):
 def test_plug_ins_that_raise_anything(tmp_path):
     (tmp_path / "broken.py").write_text(BROKEN)
     code, _, errors = regretless(tmp_path, *SMALL, "--import", "broken")
-    assert (code, "importing 'broken' failed with Stop: not today" in errors) == (2, True)
+    assert (code, "cannot import 'broken': it failed with Stop: not today" in errors) == (2, True)
     (tmp_path / "later.py").write_text(BROKEN_LATER)
     code, _, errors = regretless(tmp_path, "run", "topk", "--policy", "stopping", "--import", "later")
     assert (code, "Stop: not today; REGRETLESS_TRACEBACK=1 shows where" in errors) == (1, True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from regretless import files, oracles, plugins
 from regretless.benchmarks import ArraysBenchmark, from_arrays
-from regretless.errors import RegretlessError, SettingsError
+from regretless.errors import SettingsError
 from regretless.oracles import Oracle
 
 RECORDED = "history"
@@ -54,13 +54,7 @@ def load_oracle(name: str) -> Oracle:
     registered = ":" not in name and name in oracles.REGISTRY
     oracle: Any = oracles.REGISTRY[name] if registered else plugins.load_object(name, "--oracle")
     if not isinstance(oracle, Oracle) and callable(oracle):
-        try:
-            oracle = oracle()
-        except RegretlessError as error:
-            raise SettingsError(f"--oracle {name}: {error}") from None
-        except Exception as error:
-            what = f"calling it without arguments failed with {type(error).__name__}: {error}"
-            raise SettingsError(f"--oracle {name}: {what}") from None
+        oracle = plugins.call(oracle, f"--oracle {name}, called without arguments")
     if not isinstance(oracle, Oracle):
         raise SettingsError(
             f"--oracle {name}: expected an oracle (see rg.oracles) or a function that makes one, got "

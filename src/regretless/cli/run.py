@@ -13,7 +13,7 @@ from regretless import files
 from regretless.cli import console
 from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
 from regretless.errors import MissingExtraError, SettingsError
-from regretless.formatting import count_text, format_mean, format_number
+from regretless.formatting import format_mean, format_number
 from regretless.startup import Device, configure
 
 
@@ -197,27 +197,9 @@ def show(record: dict[str, Any], results: "rg.Results") -> None:
         spread = format_mean(line["mean"], line["standard_error"])
         lines.append([line["name"].replace("_", " "), spread, *[""] * (len(head) - 2)])
     console.say_table(lines, head, title, caption)
-    sentence = conclude(rows, results)
+    sentence = results.conclude()
     if sentence:
         console.say(sentence)
-
-
-def conclude(rows: Sequence[dict[str, Any]], results: "rg.Results") -> str:
-    """Return one sentence about the best policy and the second best."""
-    finite = [row["policy"] for row in rows if row["mean"] is not None]
-    if len(finite) < 2:
-        return ""
-    best, second = finite[:2]
-    first, other = results[best], results[second]
-    sentence = f"{best} has the lowest mean regret"
-    if first.world != other.world:
-        return f"{sentence}; the policies met different worlds, so they are not compared."
-    difference = first.compare(other)
-    if not difference.high < 0:
-        return f"{sentence}; the difference from {second} is inconclusive at {count_text(difference.pairs, 'seed')}."
-    share = 100 * -difference.mean / other.mean() if other.mean() else 0.0
-    interval = f"{format_number(difference.low)} to {format_number(difference.high)}"
-    return f"{sentence}, {share:.0f} % below {second} (95 % interval of the difference: {interval})."
 
 
 def store_results(

@@ -11,7 +11,7 @@ from pydantic import Field, GetPydanticSchema, StringConstraints
 from pydantic_core import core_schema
 
 from regretless import plugins
-from regretless.errors import RegretlessError, SettingsError
+from regretless.errors import SettingsError
 from regretless.experiments.experiment import Experiment, flatten_settings, parse_experiment
 from regretless.experiments.extension import REPORT, STUDIES, Task
 from regretless.registry import require_known
@@ -251,14 +251,7 @@ def _read_python(path: Path) -> tuple[Study, tuple[str, ...]]:
     if path.resolve().parent != Path.cwd():
         raise SettingsError("expected a Python file in the working directory")
     defined = getattr(plugins.load(path.stem, "study"), "study", None)
-    try:
-        study = defined() if callable(defined) else defined
-    except RegretlessError as error:
-        raise SettingsError(f"study(): {error}") from None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise SettingsError(f"study() failed with {type(error).__name__}: {error}") from None
+    study = plugins.call(defined, "study()") if callable(defined) else defined
     if not isinstance(study, Study):
         raise SettingsError(
             "expected it to define 'study', a regretless.experiments.Study or a function that makes one"

@@ -1,6 +1,5 @@
 """Write a report: one HTML page with everything inside, figures, tables as CSV and all numbers as Markdown."""
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -14,7 +13,7 @@ from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Study
 from regretless.extras import require
 from regretless.files import write_text
-from regretless.formatting import count_text, format_mean, format_number, join_words
+from regretless.formatting import count_text, format_number, join_words
 from regretless.plots import HeatMap, draw, plotly_chart, save_figure
 
 MAX_SENTENCES = 8
@@ -229,7 +228,7 @@ def summarise(page: Page) -> list[Sentence]:
     elif any(study.collection for study in page.studies):
         sentences.append([Value("These runs are not comparable with published values, which are left out.")])
     sentences += _from_extensions("summary", page)
-    lowest = [sentence for study in page.studies if not study.collection for sentence in _lowest_means(page, study)]
+    lowest = [sentence for study in page.studies if not study.collection for sentence in _conclude(page, study)]
     sentences += lowest[:MAX_SENTENCES]
     if len(lowest) > MAX_SENTENCES:
         sentences.append([Value(f"{count_text(len(lowest) - MAX_SENTENCES, 'more cell')} below.")])
@@ -240,24 +239,16 @@ def summarise(page: Page) -> list[Sentence]:
     return [*sentences, [*parts, Value(". ")]] if parts else sentences
 
 
-def _lowest_means(page: Page, study: Study) -> list[Sentence]:
-    """Return a sentence per cell of a study about its lowest mean."""
+def _conclude(page: Page, study: Study) -> list[Sentence]:
+    """Return a sentence about the lowest mean of each cell of a study."""
     place = page.places()[study.name]
-    shown = [panel for panel in study.panels if (panel.kind or study.kind) != "arena"]  # whose table has the totals
-    views = [(panel.title, view) for panel in shown for view in page.views(panel)]
     sentences: dict[tuple[str, ...], Sentence] = {}
-    for panel, view in views:
-        finite = [result for result in view.results.values() if math.isfinite(result.mean())]
-        key = tuple(view.addresses.values())
-        if len(finite) < 2 or key in sentences:
-            continue
-        best, second, *_ = sorted(finite, key=lambda result: result.mean())
-        texts = [f"{result.label} {format_mean(result.mean(), result.standard_error())}" for result in (best, second)]
-        few = view.replications < content.MIN_REPLICATIONS
-        only = f", from {count_text(view.replications, 'replication')} only" if few else ""
-        where = ", ".join(filter(None, (study.title or study.name, panel, view.label)))
-        sentence = f": the lowest mean final regret is that of {texts[0]}, before {texts[1]}{only}."
-        sentences[key] = [Value(where, link=place), Value(sentence)]
+    for panel in study.panels:
+        for view in page.views(panel):
+            conclusion, where = view.results.conclude(), (study.title or study.name, panel.title, view.label)
+            if conclusion and (panel.kind or study.kind) != "arena":  # whose table has the totals
+                sentence = [Value(", ".join(filter(None, where)), link=place), Value(f": {conclusion}")]
+                sentences.setdefault(tuple(view.addresses.values()), sentence)
     return list(sentences.values())
 
 
