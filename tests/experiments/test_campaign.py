@@ -172,6 +172,8 @@ def test_an_arm_far_from_its_published_value_is_run_on_a_second_range(store):
         return [
             dataclasses.replace(
                 result,
+                config=task.configuration,
+                extra={"standard": task.standard},
                 regret=result.regret * 1e-6
                 + level[task.label] / task.horizon * (9 if task.label == "dfhpg" and task.seeds[0] == 0 else 1),
             )

@@ -145,7 +145,10 @@ WRONG = [
     ("name = \n", "expected a study in TOML, but Invalid value"),
     ("\0", "expected a study in TOML, but"),
     (NAMED + 'imports = ["no_such_module"]\n' + DEFAULTS + PANEL, "imports: cannot import 'no_such_module'"),
-    (NAMED + 'imports = ["own_broken"]\n' + DEFAULTS + PANEL, "cannot import 'own_broken': it failed with ZeroDivisionError"),
+    (
+        NAMED + 'imports = ["own_broken"]\n' + DEFAULTS + PANEL,
+        "cannot import 'own_broken': it failed with ZeroDivisionError",
+    ),
     (NAMED + 'imports = ["../up"]\n' + DEFAULTS + PANEL, "imports: expected the name of a module"),
 ]
 

@@ -13,6 +13,7 @@ from regretless import files
 from regretless.cli import console
 from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
 from regretless.errors import MissingExtraError, SettingsError
+from regretless.experiments.extension import find_published_of
 from regretless.formatting import format_mean, format_number
 from regretless.startup import Device, configure
 
@@ -144,11 +145,9 @@ def to_record(
     experiment: "rg.Experiment", runs: "Sequence[rg.experiments.Run]", results: "rg.Results", notices: Sequence[str]
 ) -> dict[str, Any]:
     """Return what is printed as JSON and written to result.json."""
-    from regretless.experiments.campaign import find_published_of
-
     rows = []
     for arm, row in zip(runs, results.rows(), strict=True):
-        published = find_published_of(arm)
+        published = find_published_of(results[arm.label])
         known = published is not None and row["standard_error"] is not None
         z = published.z(row["mean"], row["standard_error"]) if published is not None and known else None
         mean, error = published or (None, None)

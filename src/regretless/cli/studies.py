@@ -98,7 +98,6 @@ def compute(
     for name, world in benchmarks.items():
         for text in data_notices(world):
             console.note(f"{name}: {text}")
-    store.create()
     with CampaignProgress() as listener:
         return rg.experiments.carry_out(plan, store, engine, listener, *largest_batch)
 

@@ -62,6 +62,9 @@ Group = Literal["benchmarks", "probe", "dirty", "changing", "late", "rows", "set
 FIRST_GROUPS: tuple[Group, ...] = ("benchmarks", "probe")
 """The groups of the first thirteen worlds, which the first untuned defaults were measured on."""
 
+PARTS = {**dict.fromkeys(FIRST_GROUPS, "First thirteen worlds"), "held_out": "Held-out worlds"}
+"""Titles of panels by group."""
+
 SIZED = "world_"
 """Benchmarks whose name begins like this take the number of rounds: a drift must know when half of them are over."""
 
@@ -286,17 +289,10 @@ def arena_study(worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scal
     arms = [contender(label) for label in dict.fromkeys(labels)]
     parts: dict[str, list[Cell]] = {}
     for world in worlds:
-        cells = parts.setdefault(_part(world), [])
+        cells = parts.setdefault(PARTS.get(world.group, "More worlds"), [])
         cells += [Cell(world_label(world), arena_experiment(world, arm, scale)) for arm in arms]
     panels = tuple(Panel(title, tuple(cells)) for title, cells in parts.items())
     return Study(NAME, panels, "The arena: untuned policies on many worlds", ABOUT, "arena", axis="world")
-
-
-def _part(world: ArenaWorld) -> str:
-    """Return the title of the panel that a world belongs to."""
-    if world.group in FIRST_GROUPS:
-        return "First thirteen worlds"
-    return "Held-out worlds" if world.group == "held_out" else "More worlds"
 
 
 class ArenaPlan(Plan):

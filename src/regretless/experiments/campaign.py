@@ -25,15 +25,13 @@ from typing import NamedTuple, Protocol
 
 from regretless import files, plugins
 from regretless.array_files import canonical
-from regretless.benchmarks.base import Benchmark
 from regretless.errors import RegretlessError, SettingsError, WriteError
 from regretless.experiments.experiment import Experiment
-from regretless.experiments.extension import Listener, Progress, Published, Task, find_published
+from regretless.experiments.extension import Listener, Progress, Task, find_published_of
 from regretless.experiments.runner import Run, code_version, code_versions, play, resolve
 from regretless.experiments.store import Campaign, Claim, Failure, ResultStore
 from regretless.experiments.study import Cell, Scale, Study
 from regretless.extras import require
-from regretless.policies.base import Policy
 from regretless.results import Result
 from regretless.simulation.programs import no_progress
 from regretless.startup import Device, configure, usable_cores
@@ -109,7 +107,7 @@ class Plan:
         if second_seeds is None:
             return planned
         seeds = range(second_seeds, second_seeds + len(cell.work.seed_list))
-        again = [run for run in self._resolve(cell.work.replace(seeds=seeds)) if find_published_of(run) is not None]
+        again = [run for run in self._resolve(cell.work.replace(seeds=seeds)) if run.standard]
         first = dict(planned.arms)
         self.second |= {first[run.label]: run for run in again}
         return dataclasses.replace(planned, second=tuple((run.label, run.address) for run in again))
@@ -154,23 +152,13 @@ class Plan:
         store : ResultStore
             The store with the results of the first range.
         """
-        return [task for first, task in self.second.items() if _is_far(self.tasks[first], store.record(first))]
-
-
-def find_published_of(run: Run) -> Published | None:
-    """Return the published value that a run can be compared with; None if there is none."""
-    if not run.standard or isinstance(run.policy, Policy) or isinstance(run.benchmark, Benchmark):
-        return None
-    return find_published(run.benchmark.registered_name, run.feedback, run.policy.registered_name)
-
-
-def _is_far(task: Task, record: Mapping[str, object] | None) -> bool:
-    """Return whether a stored arm differs from its published value."""
-    assert isinstance(task, Run)
-    published, summary = find_published_of(task), (record or {}).get("summary")
-    if published is None or not isinstance(summary, Mapping) or None in (summary["mean"], summary["standard_error"]):
-        return False
-    return abs(published.z(summary["mean"], summary["standard_error"])) > Z_LIMIT
+        far = []
+        for first, task in self.second.items():
+            result = store.load(first) if store.has(first) else None
+            published = None if result is None else find_published_of(result)
+            if result and published and abs(published.z(result.mean(), result.standard_error())) > Z_LIMIT:
+                far.append(task)
+        return far
 
 
 def carry_out(

@@ -209,6 +209,14 @@ def find_published(benchmark: str, feedback: str, policy: str) -> Published | No
     return _first_answer("published", benchmark, feedback, policy)
 
 
+def find_published_of(result: "Result") -> Published | None:
+    """Return the published value for exactly the configuration of a result; None if there is none."""
+    if not result.extra.get("standard"):
+        return None
+    config = result.config
+    return find_published(config["benchmark"]["name"], config["feedback"], config["policy"]["name"])
+
+
 def find_tuning(benchmark: str, policy: str, model: str) -> TuningProtocol:
     """Return the protocol that some source has for tuning a policy; a plain one if none has any."""
     return _first_answer("tuning", benchmark, policy, model) or TuningProtocol()

@@ -47,19 +47,8 @@ __all__ = [
     "top_k",
 ]
 
-REGISTRY: Registry[type[Oracle]] = Registry(
-    "oracle",
-    "oracles",
-    {
-        "top_k": "regretless.oracles.selection:TopKOracle",
-        "shortest_path": "regretless.oracles.dag:ShortestPathOracle",
-        "assignment": "regretless.oracles.matching:AssignmentOracle",
-        "pricing": "regretless.oracles.selection:PricingOracle",
-        "milp": "regretless.oracles.mixed_integer:MilpOracle",
-        "scheduling": "regretless.oracles.plant:SchedulingOracle",
-        "external": "regretless.oracles.callback:ExternalOracle",
-    },
-)
+_CLASSES = ("top_k", "shortest_path", "assignment", "pricing", "milp", "scheduling", "external")
+REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", {name: f"{__name__}:{name}" for name in _CLASSES})
 """The classes of oracles by name."""
 
 _, __getattr__, __dir__ = lazy_exports(__name__, *__all__)

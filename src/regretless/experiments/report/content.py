@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from regretless.errors import DamagedError, SettingsError
 from regretless.experiments.campaign import Z_LIMIT
-from regretless.experiments.extension import Published, find_published
+from regretless.experiments.extension import Published, find_published_of
 from regretless.experiments.store import Campaign, ResultStore
 from regretless.experiments.study import Cell, Panel, Study
 from regretless.formatting import format_mean, format_number, one_line, printable, unique_name
@@ -476,10 +476,7 @@ class Page:
 
 def _compare_published(result: Result, second: Result | None) -> PublishedComparison | None:
     """Return the comparison with a published value of exactly this configuration; None without one."""
-    if not result.extra.get("standard"):
-        return None
-    config = result.config
-    known = find_published(config["benchmark"]["name"], config["feedback"], config["policy"]["name"])
+    known = find_published_of(result)
     mean, error = result.mean(), result.standard_error()
     if known is None or not math.isfinite(mean) or not math.isfinite(error):
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regretless.experiments.arena import OverallScore, Score, overall_scores, score
+from regretless.experiments.arena import Score, overall_scores, score
 from regretless.experiments.extension import REPORT
 from regretless.experiments.report import content
 from regretless.experiments.report.content import Block, Card, CellView, Chart, Note, Page, Table, Value, row
@@ -332,11 +332,6 @@ def arena_policies(scores: Scores) -> list[str]:
     return list(dict.fromkeys(name for world in scores.values() for name in world))
 
 
-def arena_totals(scores: Scores) -> list[OverallScore]:
-    """Return every policy over its worlds."""
-    return overall_scores(one for world in scores.values() for one in world.values())
-
-
 def show_arena(context: PanelContext) -> list[Card]:
     """Show geometric means of relative regret, a heat map and a table of every world."""
     scores = arena_scores(context.views)
@@ -355,7 +350,7 @@ def show_arena(context: PanelContext) -> list[Card]:
 
 def overall_table(scores: Scores, name: str, marked: bool) -> Table:
     """Return a row per policy: geometric mean of relative regret with its interval, worst world and time."""
-    totals = arena_totals(scores)
+    totals = overall_scores(one for world in scores.values() for one in world.values())
     lowest = min(total.relative for total in totals)
     rows = [
         {
