@@ -1,5 +1,7 @@
 """The arena: untuned policies on worlds, scores relative to random, and results of earlier commands in the report."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,15 +9,15 @@ from regretless.errors import SettingsError
 from regretless.experiments import Plan, ResultStore, Scale, carry_out
 from regretless.experiments.arena import (
     WORLDS,
-    ArenaPlan,
     arena_experiment,
+    arena_plan,
     choose_worlds,
     contender,
     overall_scores,
     score,
     summarise_arena,
 )
-from regretless.experiments.campaign import InProcess
+from regretless.experiments.campaign import work
 from regretless.experiments.runner import resolve
 from regretless.results import Reference, Result
 
@@ -53,10 +55,10 @@ def test_a_shorter_run_is_shorter_for_the_world_too():
 
 def test_a_later_command_adds_to_the_report_and_repeats_nothing(tmp_path):
     store, worlds = ResultStore(tmp_path), choose_worlds(["lin100", "relu15"])
-    first = ArenaPlan(worlds, ["greedy", "thompson"], SCALE)
-    assert carry_out(first, store, InProcess(invent), largest_batch=1).computed == 4
-    second = ArenaPlan(worlds, ["greedy", "adaptive"], SCALE)
-    assert carry_out(second, store, InProcess(invent), largest_batch=1).computed == 2
+    first = arena_plan(worlds, ["greedy", "thompson"], SCALE, store)
+    assert carry_out(first, store, functools.partial(work, compute=invent), largest_batch=1).computed == 4
+    second = arena_plan(worlds, ["greedy", "adaptive"], SCALE, store)
+    assert carry_out(second, store, functools.partial(work, compute=invent), largest_batch=1).computed == 2
     (campaign,) = store.read_campaigns()
     labels = {label for cell in campaign.studies[0].cells() for label, _ in cell.arms}
     assert labels == {"greedy", "thompson", "adaptive"}
@@ -66,7 +68,7 @@ def test_a_later_command_adds_to_the_report_and_repeats_nothing(tmp_path):
         {"greedy": 0.5, "adaptive": 0.5}
     )
     assert all(row["below_best_fixed"] for row in summary["worlds"][0]["results"])
-    missing = summarise_arena(worlds, Plan(ArenaPlan(worlds, ["dfhpg"], SCALE).studies, SCALE), store)
+    missing = summarise_arena(worlds, Plan(arena_plan(worlds, ["dfhpg"], SCALE, store).studies, SCALE), store)
     assert set(missing["failed"].values()) == {"not computed"}
 
 

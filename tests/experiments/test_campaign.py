@@ -1,6 +1,7 @@
 """Campaigns: what is computed, what is not, what is shared, and what becomes of failures."""
 
 import dataclasses
+import functools
 import threading
 import time
 
@@ -9,7 +10,7 @@ import pytest
 
 from regretless.errors import SettingsError
 from regretless.experiments import Cell, Experiment, Panel, Plan, ResultStore, Run, Scale, Study, campaign, carry_out
-from regretless.experiments.campaign import InProcess, LocalProcesses, make_batches
+from regretless.experiments.campaign import LocalProcesses, make_batches, work
 from regretless.experiments.extension import Listener
 from regretless.experiments.runner import resolve
 from regretless.results import Result
@@ -62,7 +63,7 @@ class Recorder(Listener):
 
 def test_finished_work_is_never_repeated_and_damage_is(store, plan):
     first, second, third = Recorder(), Recorder(), Recorder()
-    engine = InProcess(invent)
+    engine = functools.partial(work, compute=invent)
     assert carry_out(plan, store, engine, first).computed == len(plan.tasks) == 6
     assert carry_out(plan, store, engine, second).computed == 0
     assert second.begun == [(0, 6)]
@@ -102,11 +103,11 @@ def test_a_failure_is_recorded_for_its_arm_alone_and_tried_again(store, plan):
         return invent(tasks, progress)
 
     recorder = Recorder()
-    summary = carry_out(plan, store, InProcess(compute), recorder)
+    summary = carry_out(plan, store, functools.partial(work, compute=compute), recorder)
     assert summary.computed == len(plan.tasks) - 1
     assert "the solver failed" in summary.failed[bad.name]
     assert [address for address, _ in recorder.failures] == [bad.address]
-    again = carry_out(plan, store, InProcess(invent))
+    again = carry_out(plan, store, functools.partial(work, compute=invent))
     assert (again.computed, again.failed) == (1, {})
 
 
@@ -119,9 +120,9 @@ def test_a_task_that_failed_is_tried_again_whatever_the_clock_said(store, monkey
     with monkeypatch.context() as patch:
         patch.setattr(time, "time", lambda: truth() + offset)
         recorder = Recorder()
-        assert carry_out(plan, store, InProcess(broken), recorder).computed == 0
+        assert carry_out(plan, store, functools.partial(work, compute=broken), recorder).computed == 0
         assert len(recorder.failures) == len(plan.tasks), "each is tried once"
-    assert carry_out(plan, store, InProcess(invent)).computed == len(plan.tasks)
+    assert carry_out(plan, store, functools.partial(work, compute=invent)).computed == len(plan.tasks)
 
 
 def test_two_workers_share_a_store_and_compute_nothing_twice(store, monkeypatch, plan):
@@ -180,7 +181,7 @@ def test_an_arm_far_from_its_published_value_is_run_on_a_second_range(store):
             for task, result in zip(tasks, invent(tasks, progress), strict=True)
         ]
 
-    summary = carry_out(plan, store, InProcess(far))
+    summary = carry_out(plan, store, functools.partial(work, compute=far))
     assert (summary.tasks, summary.computed) == (3, 3), "greedy is near enough"
     (cell,) = store.read_campaigns()[0].studies[0].cells()
     assert [label for label, address in cell.second if store.has(address)] == ["dfhpg"]
@@ -190,13 +191,13 @@ def test_processes_compute_the_same_and_refuse_what_they_cannot_be_given(store, 
     plan = plan_of(Experiment("topk", ["greedy"], seeds=2, horizon=20))
     carry_out(plan, store, LocalProcesses(2, "cpu"))
     other = ResultStore(tmp_path / "other")
-    carry_out(plan, other, InProcess())
+    carry_out(plan, other, work)
     (address,) = plan.tasks
     assert store.load(address).digest() == other.load(address).digest()
     (run,) = resolve(Experiment("topk", ["greedy"], seeds=2, horizon=20))
     broken = dataclasses.replace(run, policy=lambda: None)
     with pytest.raises(SettingsError, match="it cannot be handed to another process"):
-        LocalProcesses(2, "cpu").compute([[broken]], store, Listener())
+        LocalProcesses(2, "cpu")([[broken]], store, Listener())
 
 
 def test_a_campaign_comes_back_as_it_was(store, plan):

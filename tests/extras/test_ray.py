@@ -131,6 +131,6 @@ def test_a_full_disk_ends_the_campaign_if_it_is_ours(whose, plan, tmp_path, monk
     )
     task = next(iter(plan.tasks.values()))
     with pytest.raises(WriteError) if whose == "ours" else contextlib.nullcontext():
-        engine.compute([[task]], store, recorder)
+        engine([[task]], store, recorder)
     expected = (True, 0) if whose == "ours" else (False, 1)
     assert (store.failure(task.address) is None, len(recorder.failures)) == expected

@@ -283,8 +283,8 @@ def arena(
         base = definition.QUICK_ARENA if quick else rg.experiments.Scale()
         scale = rg.experiments.Scale(seeds or base.seeds or definition.REPLICATIONS, first_seed, base.horizon)
         worlds = definition.choose_worlds(world or (), quick)
-        plan = definition.ArenaPlan(worlds, policy or definition.CONTENDERS, scale, console.command_line(), imports)
-        store = rg.experiments.ResultStore(out)
+        store, labels = rg.experiments.ResultStore(out), policy or definition.CONTENDERS
+        plan = definition.arena_plan(worlds, labels, scale, store, console.command_line(), imports)
         chosen = rg.experiments.choose_engine(engine, jobs, device, address, imports)
         summary = compute(plan, store, chosen, 1)  # one arm at a time: each is timed alone
         scores = definition.summarise_arena(worlds, plan, store)

@@ -295,24 +295,22 @@ def arena_study(worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scal
     return Study(NAME, panels, "The arena: untuned policies on many worlds", ABOUT, "arena", axis="world")
 
 
-class ArenaPlan(Plan):
-    """A plan that keeps earlier results of the same seeds and rounds in the report."""
-
-    def __init__(self, worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scale, *more: Any):
-        super().__init__([arena_study(worlds, labels, scale)], scale, *more)
-
-    def keep_earlier(self, store: ResultStore) -> None:
-        """Add the cells of an earlier arena that are stored and not asked for now."""
-        earlier = store.read_campaign(self.id)
-        if earlier is None or earlier.code != code_version() or not earlier.studies:
-            return
-        (study,) = self.studies
-        panels = {panel.title: panel for panel in study.panels}
-        for panel in earlier.studies[0].panels:
-            known = panels.get(panel.title, Panel(panel.title, ()))
-            kept = [cell for cell in panel.cells if all(a not in self.tasks and store.has(a) for _, a in cell.arms)]
-            panels[panel.title] = dataclasses.replace(known, cells=(*known.cells, *kept))
-        self.studies = (dataclasses.replace(study, panels=tuple(filter(lambda p: p.cells, panels.values()))),)
+def arena_plan(
+    worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scale, store: ResultStore, *more: Any
+) -> Plan:
+    """Return a plan that keeps what an arena of the same seeds and rounds left in a store, and does not ask for now."""
+    plan = Plan([arena_study(worlds, labels, scale)], scale, *more)
+    earlier = store.read_campaign(plan.id)
+    if earlier is None or earlier.code != code_version() or not earlier.studies:
+        return plan
+    (study,) = plan.studies
+    panels = {panel.title: panel for panel in study.panels}
+    for panel in earlier.studies[0].panels:
+        known = panels.get(panel.title, Panel(panel.title, ()))
+        kept = [cell for cell in panel.cells if all(a not in plan.tasks and store.has(a) for _, a in cell.arms)]
+        panels[panel.title] = dataclasses.replace(known, cells=(*known.cells, *kept))
+    plan.studies = (dataclasses.replace(study, panels=tuple(filter(lambda p: p.cells, panels.values()))),)
+    return plan
 
 
 def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from regretless import files, plugins
 from regretless.array_files import canonical
@@ -49,11 +49,8 @@ RETRIES = 5
 """How often a task of a cluster is started again after its worker or machine died."""
 
 
-class ExecutionEngine(Protocol):
-    """Computes batches of tasks and leaves their results, or why there are none, in a store."""
-
-    def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
-        """Return when every task is stored or has failed."""
+ExecutionEngine = Callable[[Sequence[Sequence[Task]], ResultStore, Listener], None]
+"""Computes batches of tasks and leaves their results, or why there are none, in a store."""
 
 
 class Summary(NamedTuple):
@@ -126,15 +123,6 @@ class Plan:
         """A name that the same studies at the same scale always have."""
         return hashlib.sha256(canonical([[study.name for study in self.studies], list(self.scale)])).hexdigest()[:12]
 
-    def keep_earlier(self, store: ResultStore) -> None:
-        """Add what an earlier campaign of the same id left and a report should still show; nothing by default.
-
-        Parameters
-        ----------
-        store : ResultStore
-            The store that the campaign is written to.
-        """
-
     def campaign(self) -> Campaign:
         """Return the campaign in the form in which it is stored."""
         cells = (cell for study in self.studies for cell in study.cells())
@@ -190,7 +178,6 @@ def carry_out(
     """
     began = time.perf_counter()
     store.create()
-    plan.keep_earlier(store)
     store.write_campaign(plan.campaign())
     listener = listener or Listener()
     tasks = list(plan.tasks.values())
@@ -211,7 +198,7 @@ def compute_missing(
     missing = [task for task in tasks if not store.is_sound(task.address)]
     listener.begin(missing, len(tasks) - len(missing))
     if missing:
-        engine.compute(make_batches(missing, largest), store, listener)
+        engine(make_batches(missing, largest), store, listener)
     return missing
 
 
@@ -243,7 +230,7 @@ def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
 def work(
     batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener, compute: Compute | None = None
 ) -> None:
-    """Compute what no other process does, wait for the others, and take over what they leave undone.
+    """Compute in this process what no other does, wait for the others, and take over what they leave undone.
 
     A task that failed before is tried once more; one that fails in the meantime, here or elsewhere, is not.
     """
@@ -316,17 +303,6 @@ def _compute_and_store(
 # Engines
 
 
-class InProcess:
-    """Compute batches one after the other in this process; replications are vectorised."""
-
-    def __init__(self, compute: Compute | None = None):
-        self._compute = compute
-
-    def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
-        """Return when every task is stored or has failed."""
-        work(batches, store, listener, self._compute)
-
-
 class LocalProcesses:
     """Compute batches in several processes of this machine.
 
@@ -344,7 +320,7 @@ class LocalProcesses:
         self.loky = require("joblib.externals.loky", extra="parallel")
         self.jobs, self.device, self.imports = jobs, device, tuple(imports)
 
-    def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
+    def __call__(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed; what workers that died left is computed in this process."""
         cores = max(1, usable_cores() // self.jobs)
         before = dict(os.environ)
@@ -465,7 +441,7 @@ class RayCluster:
             except (ConnectionError, ValueError) as error:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
-    def compute(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
+    def __call__(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed."""
         needs = {"num_cpus": 1, "num_gpus": 1.0 if self.device == "gpu" else 0.0}
         remote = self.ray.remote(**needs, max_retries=RETRIES, retry_exceptions=False)(_compute_on_cluster)
@@ -532,4 +508,4 @@ def choose_engine(
         raise SettingsError(f"address is for the engine 'ray' (--engine ray), got the engine {name!r}")
     if name == "ray":
         return RayCluster(address, device, imports)
-    return InProcess() if jobs == 1 else LocalProcesses(jobs, device, imports)
+    return work if jobs == 1 else LocalProcesses(jobs, device, imports)

@@ -476,7 +476,7 @@ def run(
 
 def _from_store(runs: Sequence[Run], folder: str | os.PathLike[str], progress: Progress) -> list[Result]:
     """Return the results of a store, after those that it lacks were computed."""
-    from regretless.experiments.campaign import InProcess, compute_missing
+    from regretless.experiments.campaign import compute_missing, work
     from regretless.experiments.store import ResultStore
 
     class _Listener(Listener):
@@ -485,7 +485,7 @@ def _from_store(runs: Sequence[Run], folder: str | os.PathLike[str], progress: P
 
     target = ResultStore(folder)
     target.create()
-    compute_missing(list({run.address: run for run in runs}.values()), target, InProcess(), _Listener())
+    compute_missing(list({run.address: run for run in runs}.values()), target, work, _Listener())
     for arm in runs:
         failure = target.failure(arm.address)
         if failure is not None:
