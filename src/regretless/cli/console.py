@@ -60,8 +60,22 @@ EngineName = Annotated[Literal["local", "ray"], typer.Option(help="Where to comp
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default one is started here.")]
 
 
-class _PlainFlags:
-    """Show flags without a type on help pages."""
+class _HelpPage:
+    """Help with whole paragraphs and flags without a type; the examples of the docstring come last, as written."""
+
+    help: str | None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        text, heading, examples = inspect.cleandoc(self.help or "").partition("Examples:\n")
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", text.rstrip())
+        self.examples = (heading + examples).rstrip()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help page, then the examples."""
+        super().format_help(ctx, formatter)  # type: ignore[misc]
+        if self.examples:
+            print(self.examples)
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters."""
@@ -72,24 +86,12 @@ class _PlainFlags:
         return params
 
 
-class PlainGroup(_PlainFlags, TyperGroup):
+class PlainGroup(_HelpPage, TyperGroup):
     """A group of commands."""
 
 
-class PlainCommand(_PlainFlags, TyperCommand):
-    """A command whose help page has whole paragraphs; the examples of its docstring come last, as they are written."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        text, heading, examples = inspect.cleandoc(self.help or "").partition("Examples:\n")
-        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", text.rstrip())
-        self.examples = heading + examples
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help page, then the examples."""
-        super().format_help(ctx, formatter)
-        if self.examples:
-            print(self.examples)
+class PlainCommand(_HelpPage, TyperCommand):
+    """A command."""
 
 
 out = Console()

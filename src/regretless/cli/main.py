@@ -1,5 +1,6 @@
 """The command ``regretless`` with all of its verbs."""
 
+import inspect
 import os
 import sys
 from typing import Annotated
@@ -29,31 +30,28 @@ for command in (run, arena, reproduce, report, status, tune, evaluate, list_, do
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
 
-PAGE = """\
-regretless {version}: learn to decide. A solver minimises a cost that has to be
-predicted, and you observe only what your own decision cost.
-
-  regretless run topk --seeds 4    play all policies on a benchmark
-  regretless list policies         list policies; also benchmarks, settings, …
-  regretless arena --quick         play policies without tuning on five worlds
-  regretless reproduce --quick     compute studies; then: regretless report
-  regretless doctor                check this machine, and what to do if needed
-
-All commands: regretless --help      One of them: regretless run --help
-In Python: import regretless as rg   Completion: regretless --install-completion
-"""
-
 
 @app.callback()
 def start(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
 ) -> None:
-    """Learn to decide: predict costs, solve, act, learn from partial feedback."""
+    """Learn to decide: predict costs, solve, act, learn from partial feedback.
+
+    Examples:
+      regretless run topk --seeds 4    play all policies on a benchmark
+      regretless list policies         list policies; also benchmarks, settings, …
+      regretless arena --quick         play policies without tuning on five worlds
+      regretless reproduce --quick     compute studies; then: regretless report
+      regretless doctor                check this machine, and what to do if needed
+
+    All commands: regretless --help      One of them: regretless run --help
+    In Python: import regretless as rg   Completion: regretless --install-completion
+    """
     if version:
         print(f"regretless {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(PAGE.format(version=__version__), end="")
+        print(f"regretless {__version__}\n\n{inspect.cleandoc(start.__doc__ or '')}")
 
 
 def main() -> None:
