@@ -225,6 +225,18 @@ class Spec(BaseModel):
         """
         return {}
 
+    def unused_settings(self, problem: Any) -> dict[str, str]:
+        """Return every single setting without effect on a problem, with the reason.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy is built for.
+        """
+        reasons = self.unused(problem).items()
+        parts = {name: why for name in self.names() for key, why in reasons if key[-1] == "." and name.startswith(key)}
+        return {**parts, **self.unused(problem)}
+
     @classmethod
     def coerce(cls, value: Any) -> Any:
         """Return a specification of this family from an object of it, its name, or a mapping of its settings.

@@ -220,14 +220,12 @@ def resolve(experiment: Experiment) -> list[Run]:
         )
         policy = run.build_policy(benchmark)
         run.__dict__["parts"] = (policy, benchmark)  # the value of a cached property
-        unused = {} if isinstance(run.policy, Policy) else run.policy.unused(policy.problem)
+        unused = {} if isinstance(run.policy, Policy) else run.policy.unused_settings(policy.problem)
         for name in given:
-            reasons = (why for key, why in unused.items() if key == name or (key[-1] == "." and name.startswith(key)))
-            reason = next(reasons, None)
-            if reason is None:
-                used.add(name)
+            if name in unused:
+                idle[name] = f"{unused[name]} (policy {run.label!r})"
             else:
-                idle[name] = f"{reason} (policy {run.label!r})"
+                used.add(name)
         runs.append(run)
     for name, reason in idle.items():
         if name not in used:

@@ -276,13 +276,8 @@ class _Search:
             raise SettingsError(f"none of {len(trials)} candidates stayed finite: nothing to choose from")
         best = min(complete, key=_rank)
         spec = self.spec(best["params"])
-        unused = tuple(spec.unused(self.run.parts[0].problem))
-        groups = tuple(name for name in unused if name.endswith("."))
-        preset = {
-            name: value
-            for name, value in spec.names().items()
-            if value is not None and name not in ("model", *unused) and not name.startswith(groups)
-        }
+        idle = {"model", *spec.unused_settings(self.run.parts[0].problem)}
+        preset = {name: value for name, value in spec.names().items() if value is not None and name not in idle}
         record = {
             "benchmark": self.experiment.benchmark_name,
             "policy": self.policy,

@@ -58,7 +58,7 @@ def check_policy(part: Any, problem: Problem | None = None) -> None:
     _check_on_host(check, build)
     check(accepted, "refuses every problem that it was tried on; build it for at least one")
     if isinstance(spec, PolicySpec):
-        check_hyperparameters(check, spec, lambda other: other.build(accepted[0]), spec.unused(accepted[0]))
+        check_hyperparameters(check, spec, lambda other: other.build(accepted[0]), spec.unused_settings(accepted[0]))
 
 
 def example_problems() -> list[Problem]:
