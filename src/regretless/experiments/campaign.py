@@ -83,7 +83,6 @@ class Plan:
         self.scale, self.command, self.imports = scale, command, tuple(imports)
         self.tasks: dict[str, Task] = {}
         self.second: dict[str, Task] = {}  # by the address of the first range
-        self._resolved: list[tuple[Experiment, list[Run]]] = []
         self.studies = tuple(self._with_addresses(study) for study in studies)
 
     def _with_addresses(self, study: Study) -> Study:
@@ -97,26 +96,17 @@ class Plan:
         if not isinstance(cell.work, Experiment):
             self.tasks.setdefault(cell.work.address, cell.work)
             return dataclasses.replace(cell, arms=(("", cell.work.address),))
-        runs = self._resolve(cell.work)
+        runs = resolve(cell.work)
         for run in runs:
             self.tasks.setdefault(run.address, run)
         planned = dataclasses.replace(cell, arms=tuple((run.label, run.address) for run in runs))
         if second_seeds is None:
             return planned
         seeds = range(second_seeds, second_seeds + len(cell.work.seed_list))
-        again = [run for run in self._resolve(cell.work.replace(seeds=seeds)) if run.standard]
+        again = [run for run in resolve(cell.work.replace(seeds=seeds)) if run.standard]
         first = dict(planned.arms)
         self.second |= {first[run.label]: run for run in again}
         return dataclasses.replace(planned, second=tuple((run.label, run.address) for run in again))
-
-    def _resolve(self, experiment: Experiment) -> list[Run]:
-        """Return the runs of an experiment, of an equal one if it was resolved before."""
-        for known, runs in self._resolved:
-            if known == experiment:
-                return runs
-        runs = resolve(experiment)
-        self._resolved.append((experiment, runs))
-        return runs
 
     @property
     def id(self) -> str:
