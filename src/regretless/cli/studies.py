@@ -11,7 +11,7 @@ from regretless.cli import console
 from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
 from regretless.errors import SettingsError
 from regretless.experiments.extension import REPORT, STUDIES, STUDIES_HINT
-from regretless.formatting import count_text
+from regretless.formatting import count_text, format_mean, format_number
 from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
@@ -299,12 +299,12 @@ def show_arena(scores: dict[str, Any]) -> None:
     for world in scores["worlds"]:
         name = world["world"] + (" (median)" if world["judge"] == "median" else "")
         for row in sorted(world["results"], key=lambda row: row["relative"]):
-            regret = f"{brief(row['regret'])} ± {brief(row['standard_error'])}"
+            regret = format_mean(row["regret"], row["standard_error"])
             relative = f"{row['relative']:.3f}" + ("*" if row["below_best_fixed"] else "")
-            lines.append((name, row["policy"], regret, relative, brief(row["microseconds"])))
+            lines.append((name, row["policy"], regret, relative, format_number(row["microseconds"])))
             name = ""
         known = [name for name in ("random", "best_fixed") if world[name] is not None and world["random"]]
-        lines += [("", name, brief(world[name]), f"{world[name] / world['random']:.3f}", "") for name in known]
+        lines += [("", name, format_number(world[name]), f"{world[name] / world['random']:.3f}", "") for name in known]
     title = "final regret relative to random's (* below the best fixed decision)"
     console.say_table(lines, ("world", "policy", "regret ± s.e.", "relative", "µs"), title)
     for part, rows in scores["overall"].items():
@@ -324,7 +324,7 @@ def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
             with_interval(row["ratio_to_linear_old"], row["ratio_interval"]),
             f"{row['worst_world']}\n{row['worst_relative']:.2f}",
             f"{row['below_best_fixed']}/{row['of_worlds_where_it_matters']}",
-            brief(row["microseconds"]),
+            format_number(row["microseconds"]),
         )
         for row in sorted(rows, key=lambda row: row["relative"])
     ]
@@ -336,8 +336,3 @@ def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
 def with_interval(value: float | None, interval: list[float] | None) -> str:
     """Return a geometric mean with its interval below it."""
     return "–" if value is None or interval is None else f"{value:.3f}\n{interval[0]:.2f}–{interval[1]:.2f}"
-
-
-def brief(value: float | None) -> str:
-    """Return a number in three digits; a dash for none."""
-    return "–" if value is None else f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
