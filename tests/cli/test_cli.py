@@ -1,10 +1,13 @@
 """The commands as a user sees them."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -253,3 +256,31 @@ def test_ctrl_c_stops_with_a_word_and_no_half_written_file(tmp_path):
     assert b"stopped: every file that was written is complete" in said
     assert b"Traceback" not in said
     assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the signals of processes from /proc")
+def test_worker_processes_leave_ctrl_c_to_the_process_that_started_them(tmp_path):
+    words = ["reproduce", "semi_bandit", "--quick", "--seeds", "1", "--horizon", "5", "--jobs", "2"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "regretless", *words, "--store", str(tmp_path / "store")], stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            blocked = _blocked_signals_of_workers(process, 2)
+        finally:
+            process.kill()
+    assert all(signals & 1 << signal.SIGINT - 1 for signals in blocked)
+
+
+def _blocked_signals_of_workers(process, count):
+    """Return the blocked signals of a command's worker processes, as bits, once there are so many."""
+    while process.poll() is None:
+        blocked = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+                if int(status["PPid"]) == process.pid and b"popen_loky" in (folder / "cmdline").read_bytes():
+                    blocked.append(int(status["SigBlk"], 16))
+        if len(blocked) >= count:
+            return blocked
+        time.sleep(0.01)
+    pytest.fail("the command ended before it started its workers")

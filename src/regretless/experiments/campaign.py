@@ -11,6 +11,7 @@ import functools
 import hashlib
 import logging
 import multiprocessing
+import multiprocessing.resource_tracker
 import os
 import pickle
 import re
@@ -318,6 +319,8 @@ class LocalProcesses:
         # Loky's own process warns about semaphores that it removes after an interrupt.
         quiet = "ignore:resource_tracker:UserWarning"
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before.get("PYTHONWARNINGS"), quiet]))
+        # Started here and not by a thread, which would no longer block Ctrl-C after it has started this process.
+        multiprocessing.resource_tracker.ensure_running()
         executor = self.loky.ProcessPoolExecutor(self.jobs, env={"OMP_NUM_THREADS": str(cores)})
         errors = self.loky.process_executor
         here = threading.Lock()
