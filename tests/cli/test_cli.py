@@ -259,28 +259,39 @@ def test_ctrl_c_stops_with_a_word_and_no_half_written_file(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads the signals of processes from /proc")
-def test_worker_processes_leave_ctrl_c_to_the_process_that_started_them(tmp_path):
+def test_worker_processes_leave_ctrl_c_to_the_process_that_started_them_and_end_with_it(tmp_path):
     words = ["reproduce", "semi_bandit", "--quick", "--seeds", "1", "--horizon", "5", "--jobs", "2"]
     with subprocess.Popen(
         [sys.executable, "-m", "regretless", *words, "--store", str(tmp_path / "store")], stderr=subprocess.DEVNULL
     ) as process:
         try:
-            blocked = _blocked_signals_of_workers(process, 2)
+            workers = _workers_of(process, 2)
         finally:
-            process.kill()
-    assert all(signals & 1 << signal.SIGINT - 1 for signals in blocked)
+            process.kill()  # most often before a worker has a task
+    assert all(blocked & 1 << signal.SIGINT - 1 for blocked in workers.values())
+    for _ in range(3000):
+        if not any(_is_worker(Path(f"/proc/{pid}")) for pid in workers):
+            return
+        time.sleep(0.01)
+    pytest.fail(f"workers {list(workers)} did not end with the command")
 
 
-def _blocked_signals_of_workers(process, count):
-    """Return the blocked signals of a command's worker processes, as bits, once there are so many."""
+def _workers_of(process, count):
+    """Return the blocked signals, as bits, of a command's worker processes by their id, once there are so many."""
     while process.poll() is None:
-        blocked = []
+        blocked = {}
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-                if int(status["PPid"]) == process.pid and b"popen_loky" in (folder / "cmdline").read_bytes():
-                    blocked.append(int(status["SigBlk"], 16))
+                if int(status["PPid"]) == process.pid and _is_worker(folder):
+                    blocked[int(folder.name)] = int(status["SigBlk"], 16)
         if len(blocked) >= count:
             return blocked
         time.sleep(0.01)
     pytest.fail("the command ended before it started its workers")
+
+
+def _is_worker(folder):
+    with contextlib.suppress(OSError):
+        return b"popen_loky" in (folder / "cmdline").read_bytes()
+    return False

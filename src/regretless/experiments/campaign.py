@@ -321,7 +321,9 @@ class LocalProcesses:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before.get("PYTHONWARNINGS"), quiet]))
         # Started here and not by a thread, which would no longer block Ctrl-C after it has started this process.
         multiprocessing.resource_tracker.ensure_running()
-        executor = self.loky.ProcessPoolExecutor(self.jobs, env={"OMP_NUM_THREADS": str(cores)})
+        executor = self.loky.ProcessPoolExecutor(
+            self.jobs, initializer=_end_with, initargs=(os.getpid(),), env={"OMP_NUM_THREADS": str(cores)}
+        )
         errors = self.loky.process_executor
         here = threading.Lock()
 
@@ -388,25 +390,28 @@ def _compute_in_worker(
 
 @functools.cache
 def _prepare_worker(jobs: int, cores: int, device: Device, imports: tuple[str, ...]) -> None:
-    """Set up a worker process once: its cores, JAX, plug-ins, and its end when the process that started it ends."""
+    """Set up a worker process once: its cores, JAX and plug-ins."""
     os.dup2(2, 1)  # standard output is for results
     if device in ("auto", "cpu") and hasattr(os, "sched_setaffinity"):  # JAX starts a thread for every core it sees
         number = int((re.findall(r"\d+", multiprocessing.current_process().name) or ["0"])[-1])
         cores_here = sorted(os.sched_getaffinity(0))
         assigned = {cores_here[(number * cores + i) % len(cores_here)] for i in range(cores)}
         os.sched_setaffinity(0, assigned)
-    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
     configure(device, cores=cores)
     for name in imports:
         plugins.load(name)
 
 
-def _leave_with_parent(parent: int) -> None:
-    """End this process soon after its parent, however that ended."""
-    while os.getppid() == parent:
-        time.sleep(PATIENCE_SECONDS)
-    files.remove_unfinished()
-    os._exit(1)
+def _end_with(parent: int) -> None:
+    """Let this process, which may have no task yet, end soon after its parent, however that ends."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PATIENCE_SECONDS)
+        files.remove_unfinished()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class RayCluster:
