@@ -6,6 +6,7 @@ and converted to the program's float type.
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 from regretless.types import Key
@@ -23,6 +24,6 @@ def normal(key: Key, shape: tuple[int, ...] = ()) -> Float[Array, "..."]:
     return jax.random.normal(key, shape, jnp.float32).astype(jnp.result_type(float))
 
 
-def uniform(key: Key, shape: tuple[int, ...] = (), low: float = 0.0, high: float = 1.0) -> Float[Array, "..."]:
+def uniform(key: Key, shape: tuple[int, ...] = (), low: ArrayLike = 0.0, high: ArrayLike = 1.0) -> Float[Array, "..."]:
     """Draw numbers uniform on ``[low, high)``."""
     return jax.random.uniform(key, shape, jnp.float32, low, high).astype(jnp.result_type(float))

@@ -11,7 +11,7 @@ from regretless.draws import purpose_key
 from regretless.errors import SettingsError
 from regretless.oracles import top_k
 from regretless.simulation import programs, stream
-from regretless.simulation.run import chunk_size
+from regretless.simulation.run import LANES
 from regretless.simulation.simulator import Execution, Recording, seeds_of, segment_lengths, simulate
 from regretless_dfhpg import presets
 from toys import DIM, Toy, make
@@ -115,14 +115,30 @@ def test_stream_is_the_same_whatever_else_runs_and_however_it_is_cut():
     np.testing.assert_allclose(alone.regret[2:], shifted.regret[:2], rtol=1e-6, atol=1e-9)
 
 
-def test_segment_lengths_and_chunks_are_even_where_possible():
+def test_all_segments_but_the_last_are_of_one_length():
     assert segment_lengths(2000) == [250] * 8
     assert segment_lengths(395) == [250, 145]
     assert sum(segment_lengths(1999)) == 1999
-    assert chunk_size(30, 15, 2) == 10
-    assert chunk_size(30, 30, 1) == 30
-    assert chunk_size(3, 100, 2) == 4
-    assert chunk_size(300, 7, 2) <= 8
+
+
+@pytest.mark.parametrize(
+    ("world", "first", "second"),
+    [
+        (benchmarks.TopK, {"degree": 8}, {"degree": 1, "noise_radius": 0.0}),
+        (benchmarks.Pricing, {"degree": 8}, {"degree": 2}),
+        (benchmarks.TopKWorld, {"noise_size": 0.25}, {"noise_size": 0.0}),
+    ],
+)
+def test_another_horizon_number_of_seeds_degree_or_noise_compiles_nothing(world, first, second):
+    programs.forget()
+    names = {"greedy": "greedy", "dfhpg_1": "dfhpg_1"}
+    play = lambda seeds=3, horizon=20, **settings: simulate(names, world(**settings), seeds=seeds, horizon=horizon)  # noqa: E731
+    first = play(**first)
+    assert first.programs == 2
+    same = [play(horizon=261), play(seeds=LANES + 1), play(**second)]
+    assert [results.programs for results in same] == [0] * 3
+    for results in same[:2]:
+        np.testing.assert_array_equal(results["greedy"].regret[:3, :20], first["greedy"].regret)
 
 
 @pytest.mark.parametrize("name", ["dfhpg", "greedy"])

@@ -74,7 +74,7 @@ def nonsense(rng: random.Random) -> Any:
             {0: [1.0]},
             {0: Hostile()},
             ([1.0],),
-            (1, 2, 3),
+            (1, 2, 3, 4, 5),
             (None, None),
             ("H", "v"),
         ]

@@ -12,6 +12,7 @@ from regretless import draws
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec, Round
 from regretless.oracles.base import Oracle
 from regretless.oracles.selection import TopKOracle
+from regretless.spec import number
 from regretless.types import Context, Key
 
 
@@ -43,14 +44,15 @@ class PolynomialSpec(BenchmarkSpec):
         sign : float, default 1
             Factor of all costs.
         """
-        return PolynomialBenchmark(name, oracle, (features,), 2000, False, self.degree, self.noise_radius, sign)
+        degree, radius = jnp.asarray(self.degree, jnp.int32), number(self.noise_radius)
+        return PolynomialBenchmark(name, oracle, (features,), 2000, False, degree, radius, sign)
 
 
 class PolynomialBenchmark(Benchmark):
     """``u = [1 + (1 + Ω x/√p)^degree] ⊙ ξ`` with ``x ~ N(0, I_p)``, ``Ω`` Bernoulli(½), ``ξ`` uniform on 1 ± radius."""
 
-    degree: int = eqx.field(static=True)
-    noise_radius: float = eqx.field(static=True)
+    degree: Int[Array, ""]
+    noise_radius: Float[Array, ""]
     sign: float = eqx.field(static=True)  # c = sign · u
 
     def environment(self, key: Key) -> Float[Array, "d p"]:

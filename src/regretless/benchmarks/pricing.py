@@ -66,7 +66,8 @@ class Pricing(BenchmarkSpec):
 class PricingBenchmark(Benchmark):
     """The stream of ``Pricing``."""
 
-    settings: Pricing = eqx.field(static=True)
+    settings: Pricing = eqx.field(static=True)  # but for the degree
+    degree: Int[Array, ""]
 
     def __init__(self, settings: Pricing):
         if settings.promotions > settings.levels:
@@ -78,7 +79,7 @@ class PricingBenchmark(Benchmark):
             raise SettingsError(f"expected lowest_price ≤ highest_price, got {prices}")
         rows, columns = settings.products * settings.levels, 2 * settings.features + 6 + settings.levels
         self.name, self.horizon, self.regret_on_mean = "pricing", 2000, settings.regret == "mean"
-        self.settings = settings
+        self.settings, self.degree = settings.replace(degree=1), jnp.asarray(settings.degree, jnp.int32)
         self.oracle = PricingOracle(settings.products, settings.levels, settings.promotions, settings.budget)
         self.context_shape = (rows, columns) if settings.context == "rows" else (settings.features,)
 
@@ -94,8 +95,8 @@ class PricingBenchmark(Benchmark):
     def round(self, key: Key, environment: Float[Array, "products features"], t: Int[Array, ""]) -> Round:
         context_key, shock_key, demand_key = jax.random.split(key, 3)
         x = draws.normal(context_key, (self.settings.features,))
-        appeal = jnp.abs(environment @ x) ** self.settings.degree
-        steepness = (1.0 - self.prices) ** self.settings.degree
+        appeal = jnp.abs(environment @ x) ** self.degree
+        steepness = (1.0 - self.prices) ** self.degree
         demand = jax.nn.softplus(jnp.minimum(appeal[:, None] + steepness[None, :], self.settings.demand_cap))
         demand = jnp.maximum(demand, 1e-6)
         scale = self.settings.shock_scale
@@ -115,11 +116,11 @@ class PricingBenchmark(Benchmark):
         if settings.context == "vector":
             return x
         match = environment @ x
-        by_product = jnp.column_stack([environment, match, jnp.abs(match) ** settings.degree])
+        by_product = jnp.column_stack([environment, match, jnp.abs(match) ** self.degree])
         is_promotion = np.arange(settings.levels) < settings.promotions
-        steepness = (1.0 - self.prices) ** settings.degree
-        by_level = np.column_stack([self.prices, steepness, is_promotion, np.eye(settings.levels)])
+        steepness = (1.0 - self.prices) ** self.degree
+        by_level = jnp.column_stack([self.prices, steepness, is_promotion, np.eye(settings.levels)])
         shared = jnp.broadcast_to(x, (n, settings.features))
         by_product = jnp.repeat(by_product, settings.levels, axis=0)
-        by_level = np.tile(by_level, (settings.products, 1))
+        by_level = jnp.tile(by_level, (settings.products, 1))
         return jnp.column_stack([shared, by_product, jnp.asarray(by_level, x.dtype), jnp.ones(n, x.dtype)])

@@ -22,6 +22,7 @@ from regretless.oracles.matching import AssignmentOracle
 from regretless.oracles.mixed_integer import MilpOracle
 from regretless.oracles.selection import TopKOracle
 from regretless.registry import require_known
+from regretless.spec import number
 from regretless.types import Context, Cost, Instance, Key
 
 LOWEST_MEAN = 0.3
@@ -180,10 +181,12 @@ class WorldBenchmark(Benchmark):
     Wrong entries do not change the mean: regret is counted without them.
     """
 
-    settings: WorldSpec = eqx.field(static=True)
+    settings: WorldSpec = eqx.field(static=True)  # but for the size of the noise
+    noise_size: Float[Array, ""]
 
     def __init__(self, name: str, oracle: Oracle, settings: WorldSpec):
-        self.name, self.oracle, self.settings = name, oracle, settings
+        self.name, self.oracle = name, oracle
+        self.settings, self.noise_size = settings.replace(noise_size=0.0), number(settings.noise_size)
         self.horizon, self.regret_on_mean = settings.rounds, True
         odd = 3 if settings.odd_columns else 0
         self.context_shape = (settings.features + odd + settings.irrelevant,)
@@ -215,7 +218,7 @@ class WorldBenchmark(Benchmark):
         x = self.draw_features(context_key)
         mean = settings.unit * mean_costs(settings.shape, self.coefficients(environment, t), x)
         mean = -mean if settings.rewards else mean
-        cost = mean * (1.0 + settings.noise_size * NOISES[settings.noise](noise_key, mean.shape))
+        cost = mean * (1.0 + self.noise_size * NOISES[settings.noise](noise_key, mean.shape))
         if settings.outliers:
             cost *= jnp.where(draws.uniform(wrong_key) < settings.outliers, settings.outlier_factor, 1.0)
         return Round(self.make_context(column_key, x), cost, mean, self.draw_instance(set_key))

@@ -23,6 +23,7 @@ import numpy as np
 from regretless.array_files import canonical, flatten_tree, read_arrays, restore_tree, write_arrays
 from regretless.errors import CheckpointError, DamagedError, OracleError, SettingsError
 from regretless.formatting import shorten
+from regretless.oracles.host import in_units
 from regretless.policies.base import Policy
 from regretless.results import PACKAGES
 from regretless.simulation import stream
@@ -40,6 +41,9 @@ from regretless.types import SOLVED
 CPU_BYTES = 24 * 2**20
 """States of replications that run together on a CPU: about what its caches hold."""
 
+LANES, LANES_OF_LARGE_STATES = 30, 10
+"""Replications of a compiled program, unless memory limits them; more are played in parts, fewer are padded."""
+
 STREAM_BYTES = 2**28
 """Segments of the stream that are drawn together on a CPU."""
 
@@ -47,7 +51,7 @@ GPU_SHARE = 0.4
 """Share of a GPU's memory for the states and streams of replications that run together."""
 
 LARGE_STATE = 2**16
-"""Bytes of state from which running several policies at once gains nothing on a CPU."""
+"""Bytes of state from which running several policies, or many replications, at once gains nothing on a CPU."""
 
 MEMORY_SHARE = 0.8
 """Share of the machine's memory that a run may take."""
@@ -299,10 +303,10 @@ def stream_limit(spec: SimulationSpec, replications: int) -> int:
 
 def state_limit(state: Any, spec: SimulationSpec) -> int:
     """Return how many replications of policies run together: their states fit a CPU's cache, or a GPU's memory."""
-    memory = _device_memory()
+    memory, size = _device_memory(), leaf_bytes(state)
     if memory is None:
-        return max(len(jax.local_devices()), CPU_BYTES // leaf_bytes(state))
-    return max(1, int(GPU_SHARE * memory // (leaf_bytes(state) + _segment_bytes(spec))))
+        return min(LANES if size < LARGE_STATE else LANES_OF_LARGE_STATES, CPU_BYTES // size)
+    return int(GPU_SHARE * memory // (size + _segment_bytes(spec)))
 
 
 def _segment_bytes(spec: SimulationSpec) -> int:
@@ -316,18 +320,13 @@ def _device_memory() -> int | None:
     return None if device.platform == "cpu" else (device.memory_stats() or {}).get("bytes_limit", 2**33)
 
 
-def chunk_size(replications: int, limit: int, width: int) -> int:
-    """Return replications per chunk: at most ``limit``, equal chunks, a multiple of the devices, little padding."""
-    fewest = math.ceil(replications / limit)
-    sizes = [math.ceil(math.ceil(replications / n) / width) * width for n in range(fewest, fewest + 3)]
-    return min(sizes, key=lambda size: (math.ceil(replications / size) * size, -size))
-
-
 # The programs of a run, as functions of (what is shared, what each replication has).
 
 
 def _draw(shared: tuple[SimulationSpec, Any, Any], mapped: Any) -> stream.StreamSegment:
-    return stream.draw(shared[0], mapped, *shared[1:])
+    spec, start, count = shared
+    seed_key, wanted = mapped
+    return stream.draw(spec, seed_key, start, count if wanted is None else jnp.where(wanted, count, 0))
 
 
 def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> list[stream.Carry]:
@@ -338,8 +337,13 @@ def _begin(shared: tuple[list[PolicyProgram], SimulationSpec], mapped: Any) -> l
 
 def _play(shared: tuple[PolicyProgram, SimulationSpec, Any, Any], mapped: Any) -> tuple[stream.Carry, SegmentRecord]:
     program, spec, start, count = shared
-    seed_key, carry, segment = mapped
-    play = lambda policy, carry: stream.play_segment(policy, spec, carry, seed_key, segment, start, count)  # noqa: E731
+    seed_key, wanted, carry, segment = mapped
+
+    def play(policy: Policy, carry: stream.Carry) -> tuple[stream.Carry, SegmentRecord]:
+        if wanted is not None:  # costs that are not finite are not solved
+            policy = in_units(policy, jnp.where(wanted, 1.0, jnp.nan))
+        return stream.play_segment(policy, spec, carry, seed_key, segment, start, count)
+
     return program.apply(play, carry)
 
 
@@ -350,8 +354,9 @@ PLAY = _play.__name__
 class SimulationRun:
     """Play chunk after chunk; ``chunk`` is the largest number of replications together (None: as memory allows).
 
-    The stream of a chunk is drawn at once, and a group plays it in parts of ``sizes`` replications, which depend on the
-    group alone.
+    Programs are for ``width`` replications, or fewer for a group with large states (``sizes``): a chunk is drawn and
+    played in parts, of which the last one is padded. The width does not depend on the number of replications, so that
+    any number of them is played by the same programs, with the same rounding.
     """
 
     def __init__(
@@ -372,8 +377,7 @@ class SimulationRun:
         self._known_keys: dict[Any, Any] = {}
         begin = lambda key: _begin(([group.program for group in groups], spec), key)  # noqa: E731
         states = jax.eval_shape(begin, jax.random.key(0))
-        most = (chunk or replications) if vectorized else 1
-        limit = min(most, stream_limit(spec, replications))
+        limit = min(chunk or replications, stream_limit(spec, replications))
         policies = sum(len(group.names) for group in groups)
         numbers = 1 + (spec.benchmark.oracle.dim if spec.keep_decisions else 0)
         subject = f"{replications:,} replications of {self.rounds:,} rounds with {policies} policies"
@@ -381,10 +385,18 @@ class SimulationRun:
         together = min(replications, limit)
         subject = f"the states of {together:,} replications (delay, sizes of the problem)"
         _require_room(3.0 * leaf_bytes(states) * together, subject)
-        self.replicas = Replicas(together, spec.benchmark.oracle, vectorized)
-        self.size = chunk_size(replications, limit, self.replicas.width)
-        limits = [min(most, state_limit(state, spec)) for state in states]
-        self.sizes = [chunk_size(self.size, limit, self.replicas.width) for limit in limits]
+        most = min(chunk or LANES, stream_limit(spec, LANES))
+        on_host = spec.benchmark.oracle.on_host
+        if chunk is None and (on_host or _device_memory() is not None):  # one call of the solver, or a GPU, for all
+            most = max(LANES, 1 << (limit - 1).bit_length())
+        self.replicas = Replicas(most, spec.benchmark.oracle, vectorized)
+        devices = self.replicas.width
+        self.width = math.ceil(most / devices) * devices if vectorized else 1
+        whole = math.ceil if limit == replications else math.floor  # memory is a limit, the number of seeds is not
+        self.size = max(1, whole(limit / self.width)) * self.width if vectorized else 1
+        parts = [size for size in range(devices, self.width + 1, devices) if self.width % size == 0 and not on_host]
+        fitting = [[size for size in parts if size <= state_limit(state, spec)] for state in states]
+        self.sizes = [max(sizes, default=(parts or [self.width])[0]) for sizes in fitting]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -426,16 +438,16 @@ class SimulationRun:
         """Play a chunk's next segment with every group, after ``before`` replications of earlier chunks."""
         length, start, count = self.lengths[chunk.segments], sum(self.lengths[: chunk.segments]), len(chunk.seeds)
         every = self.spec.diagnostics_every
-        segment = self._segment(chunk.seeds, start, length)
+        segments = self._segments(chunk.seeds, start, length)
         records: dict[str, SegmentRecord] = {}
         diverged_at: dict[str, np.ndarray] = {}
-        cut = functools.cache(functools.partial(self._parts, segment))
+        cut = functools.cache(functools.partial(self._parts, segments, count))
         for index, group in enumerate(self.groups):
             shared = (group.program, self.spec, jnp.int32(start), jnp.int32(length))
             results = []
             parts = zip(self._part_keys(chunk.seeds, self.sizes[index]), cut(self.sizes[index]), strict=True)
             for place, (keys, part) in enumerate(parts):
-                results.append(self.replicas.run(_play, shared, (keys, chunk.carries[index][place], part)))
+                results.append(self.replicas.run(_play, shared, (*keys, chunk.carries[index][place], part)))
                 chunk.carries[index][place] = results[-1][0]
                 if np.any(np.asarray(results[-1][0].failed) != SOLVED):
                     raise OracleError("the feasible set is empty for at least one instance")
@@ -447,7 +459,8 @@ class SimulationRun:
             diverged_at |= group.split(self._unpadded([carry.diverged_at for carry, _ in results], count))
             played = before * self.rounds + count * (start + length * (index + 1) // len(self.groups))
             self.progress("running", played, self.replications * self.rounds)
-        tally = self._unpadded([jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally)], count)
+        tallies = [jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), segment.tally) for segment in segments]
+        tally = self._unpadded(tallies, count)
         chunk.add(records, [tally], diverged_at)
 
     def _notify(self, callback: Callback, every: int, chunk: Chunk) -> bool:
@@ -463,30 +476,35 @@ class SimulationRun:
             "policies": {", ".join(group.names): fingerprint(group.program.policy) for group in self.groups},
             "benchmark": {**self.spec.benchmark.describe(), "fingerprint": fingerprint(self.spec)},
             "segments": self.lengths,
-            "replications together": [self.size, *self.sizes],
+            "replications together": [self.size, self.width, *self.sizes],
             "devices": [f"{device.platform} {device.device_kind}" for device in self.replicas.mesh.devices.flat],
             "vectorized": self.replicas.vectorized,
             "compiler options": self.replicas.options,
         }
 
     def _keys(self, seeds: tuple[int, ...], size: int, first: int = 0) -> Any:
-        """Return the keys of ``size`` replications of a chunk from the ``first`` on; the last one fills the rest."""
+        """Return the keys of ``size`` replications of a chunk from the ``first`` on; the last one fills the rest.
+
+        With a solver on the host a flag follows for each: whether it is wanted, or padding that must not be solved.
+        """
         if (seeds, size, first) not in self._known_keys:
-            rows = np.minimum(np.arange(first, first + size), len(seeds) - 1)
+            places = np.arange(first, first + size)
+            rows = np.minimum(places, len(seeds) - 1)
             keys = self.replicas.place(jax.vmap(jax.random.key)(np.asarray(seeds, np.uint32)[rows]))
-            self._known_keys[seeds, size, first] = keys if self.replicas.vectorized else keys[0]
+            wanted = places < len(seeds) if self.replicas.oracle.on_host else None
+            self._known_keys[seeds, size, first] = keys if self.replicas.vectorized else keys[0], wanted
         return self._known_keys[seeds, size, first]
 
     def _part_keys(self, seeds: tuple[int, ...], size: int) -> list[Any]:
-        """Return the keys of the parts in which a group plays a chunk."""
-        return [self._keys(seeds, size, first) for first in range(0, self.size, size)]
+        """Return the keys of the parts in which a group plays a chunk, or in which it is drawn."""
+        return [self._keys(seeds, size, first) for first in range(0, len(seeds), size)]
 
-    def _parts(self, segment: stream.StreamSegment, size: int) -> list[stream.StreamSegment]:
-        """Return a segment in parts of ``size`` replications."""
-        if size == self.size:
-            return [segment]
-        whole = jax.tree.map(np.asarray, segment)
-        rows = [np.minimum(np.arange(first, first + size), self.size - 1) for first in range(0, self.size, size)]
+    def _parts(self, segments: Sequence[stream.StreamSegment], count: int, size: int) -> Sequence[stream.StreamSegment]:
+        """Return a segment of a chunk of ``count`` replications in parts of ``size``."""
+        if size == self.width:
+            return segments
+        whole = jax.tree.map(lambda *leaves: np.concatenate(leaves), *segments)
+        rows = [np.minimum(np.arange(first, first + size), count - 1) for first in range(0, count, size)]
         return [self.replicas.place(jax.tree.map(lambda leaf, part=part: leaf[part], whole)) for part in rows]
 
     def _begin(self, seeds: tuple[int, ...], run: Callable[..., Any]) -> list[list[Any]]:
@@ -494,7 +512,7 @@ class SimulationRun:
         carries: list[list[Any]] = [[] for _ in self.groups]
         for size in dict.fromkeys(self.sizes):
             places = [place for place, other in enumerate(self.sizes) if other == size]
-            for keys in self._part_keys(seeds, size):
+            for keys, _ in self._part_keys(seeds, size):
                 for place, carry in zip(places, run(*self._begin_call(places, keys)), strict=True):
                     carries[place].append(carry)
         return carries
@@ -510,29 +528,29 @@ class SimulationRun:
         carries: dict[int, Any] = {}
         for size in dict.fromkeys(self.sizes):
             places = [place for place, other in enumerate(self.sizes) if other == size]
-            calls.append(self._begin_call(places, self._keys(seeds, size)))
+            calls.append(self._begin_call(places, self._keys(seeds, size)[0]))
             carries |= dict(zip(places, self.replicas.shapes(*calls[-1]), strict=True))
-        draw = _draw, (self.spec, start, start), self._keys(seeds, self.size)
+        draw = _draw, (self.spec, start, start), self._keys(seeds, self.width)
         segment = self.replicas.shapes(*draw)
         calls.append(draw)
         for place, group in enumerate(self.groups):
             size = self.sizes[place]
-            part = segment if size == self.size else self.replicas.resized(segment, size)
-            mapped = self._keys(seeds, size), carries[place], part
+            part = segment if size == self.width else self.replicas.resized(segment, size)
+            mapped = *self._keys(seeds, size), carries[place], part
             calls.append((_play, (group.program, self.spec, start, start), mapped))
         self.replicas.prepare(calls, self.progress)
 
-    def _segment(self, seeds: tuple[int, ...], start: int, length: int) -> stream.StreamSegment:
-        """Return the next rounds of the stream; refuse a benchmark that draws non-finite numbers."""
-        shared, keys = (self.spec, jnp.int32(start), jnp.int32(length)), self._keys(seeds, self.size)
-        segment: stream.StreamSegment = self.replicas.run(_draw, shared, keys)
-        bad = np.asarray(segment.unusable)
+    def _segments(self, seeds: tuple[int, ...], start: int, length: int) -> list[stream.StreamSegment]:
+        """Return the next rounds of the stream in parts; refuse a benchmark that draws non-finite numbers."""
+        shared = self.spec, jnp.int32(start), jnp.int32(length)
+        segments = [self.replicas.run(_draw, shared, keys) for keys in self._part_keys(seeds, self.width)]
+        bad = np.concatenate([np.ravel(segment.unusable) for segment in segments])
         if np.any(bad):
             raise SettingsError(
                 f"benchmark {self.spec.benchmark.name!r}: expected finite contexts and costs, "
                 f"but round {bad[bad > 0].min()} holds a number that is not finite"
             )
-        return segment
+        return segments
 
     def _unpadded(self, parts: Sequence[Any], count: int) -> Any:
         """Return the requested replications of all parts on the host, with their leading axis, without the padding."""
