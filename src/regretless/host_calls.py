@@ -9,7 +9,7 @@ that ends one iteration is the one that begins the next.
 
 import functools
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -116,6 +116,12 @@ def _refused(*_: Any, **__: Any) -> Any:
     )
 
 
+Request = tuple[Call, list[Any]]
+"""A call with the leaves of its arguments."""
+
+Running = Generator[list[Request], list[list[np.ndarray]], list[Any]]
+"""A program that is running: it yields calls, receives their results, and returns results."""
+
 call_p.def_impl(lambda *leaves, call: [jnp.asarray(leaf) for leaf in call.run(leaves)])
 call_p.def_abstract_eval(_abstract)
 batching.primitive_batchers[call_p] = _batched
@@ -154,7 +160,23 @@ class HostProgram:
 
     def __call__(self, host: Any, *arguments: Any) -> Any:
         """Return the function of arguments of the same form; ``host`` is what its calls may stand for."""
-        return jax.tree.unflatten(self.structure, self.stages.run(jax.tree.leaves(arguments), host))
+        return self.run_together(host, [arguments])[0]
+
+    def run_together(self, host: Any, several: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return the function of several arguments; calls that these make at the same time are one call."""
+        runs = [self.stages.run(jax.tree.leaves(arguments)) for arguments in several]
+        results: dict[int, Any] = {}
+        answers: dict[int, Any] = dict.fromkeys(range(len(runs)))
+        while answers:
+            requests: dict[int, list[Request]] = {}
+            for place, answer in answers.items():
+                try:
+                    requests[place] = runs[place].send(answer)
+                except StopIteration as end:
+                    results[place] = jax.tree.unflatten(self.structure, end.value)
+            made = iter(_answer([request for several in requests.values() for request in several], host))
+            answers = {place: [next(made) for _ in several] for place, several in requests.items()}
+        return [results[place] for place in range(len(runs))]
 
 
 def calls_host(function: Callable[..., Any], *arguments: Any) -> bool:
@@ -289,8 +311,8 @@ class Stages:
 
         return function
 
-    def run(self, values: Sequence[Any], host: Any) -> list[Any]:
-        """Return the results of these arguments."""
+    def run(self, values: Sequence[Any]) -> Running:
+        """Run with these arguments: yield calls, receive their results; return the results."""
         known = dict(zip(self.jaxpr.constvars, self.constants, strict=True))
         known |= dict(zip(self.jaxpr.invars, values, strict=True))
         for place, (segment, outputs) in enumerate(self.segments):
@@ -298,19 +320,20 @@ class Stages:
                 results = segment([known[var] for var in segment.inputs])
                 known |= zip(outputs, results, strict=True)
             if place < len(self.hosts):
-                self.run_host(place, known, host)
+                yield from self.run_host(place, known)
         return [_read(known, atom) for atom in self.jaxpr.outvars]
 
-    def run_host(self, place: int, known: dict[Any, Any], host: Any) -> None:
-        """Run the calls and loops after a segment; equal functions are called once with all rows."""
-        waiting: dict[Any, list[CallStep]] = {}
-        for step in self.hosts[place]:
-            if isinstance(step, CallStep):
-                waiting.setdefault(step.key, []).append(step)
-            else:
-                step.run(known, host)
-        for steps in waiting.values():
-            _run_calls(steps, known, host)
+    def run_host(self, place: int, known: dict[Any, Any]) -> Running:
+        """Run the calls and loops after a segment."""
+        steps = [step for step in self.hosts[place] if isinstance(step, CallStep)]
+        if steps:
+            results = yield [(step.call, [_read(known, atom) for atom in step.inputs]) for step in steps]
+            for step, leaves in zip(steps, results, strict=True):
+                known |= zip(step.outputs, leaves, strict=True)
+        for other in self.hosts[place]:
+            if not isinstance(other, CallStep):
+                yield from other.run(known)
+        return []
 
 
 class CallStep:
@@ -319,23 +342,27 @@ class CallStep:
     def __init__(self, equation: JaxprEqn):
         self.call: Call = equation.params["call"]
         self.inputs, self.outputs = equation.invars, equation.outvars
-        self.key = (self.call, tuple((var.aval.shape[1:], var.aval.dtype) for var in equation.invars))  # type: ignore[attr-defined]
 
     def segments(self) -> Iterator[Segment]:
         """Nothing of it is compiled."""
         return iter(())
 
 
-def _run_calls(steps: Sequence[CallStep], known: dict[Any, Any], host: Any) -> None:
-    """Call a function once for several calls of it."""
-    rows = [[np.asarray(_read(known, atom)) for atom in step.inputs] for step in steps]
-    joined = rows[0] if len(rows) == 1 else [np.concatenate(parts) for parts in zip(*rows, strict=True)]
-    results = steps[0].call.run(joined, host)
-    start = 0
-    for step, own in zip(steps, rows, strict=True):
-        end = start + len(own[0])
-        known |= {var: leaf[start:end] for var, leaf in zip(step.outputs, results, strict=True)}
-        start = end
+def _answer(requests: Sequence[Request], host: Any) -> list[list[np.ndarray]]:
+    """Return the results of calls; equal functions are called once, with all rows."""
+    rows = [[np.asarray(leaf) for leaf in leaves] for _, leaves in requests]
+    results: list[list[np.ndarray]] = [[] for _ in requests]
+    alike: dict[Any, list[int]] = {}
+    for place, (call, _) in enumerate(requests):
+        key = call, tuple((leaf.shape[1:], leaf.dtype) for leaf in rows[place])
+        alike.setdefault(key, []).append(place)
+    for (call, _), places in alike.items():
+        joined = [np.concatenate(parts) for parts in zip(*(rows[place] for place in places), strict=True)]
+        leaves = call.run(rows[places[0]] if len(places) == 1 else joined, host)
+        ends = np.cumsum([len(rows[place][0]) for place in places])
+        for place, end in zip(places, ends, strict=True):
+            results[place] = [leaf[end - len(rows[place][0]) : end] for leaf in leaves]
+    return results
 
 
 class CondStep:
@@ -350,11 +377,12 @@ class CondStep:
         for branch in self.branches:
             yield from branch.all_segments()
 
-    def run(self, known: dict[Any, Any], host: Any) -> None:
+    def run(self, known: dict[Any, Any]) -> Running:
         """Run one branch."""
         index, *values = [_read(known, atom) for atom in self.inputs]
         chosen = int(np.clip(np.asarray(index), 0, len(self.branches) - 1))
-        known |= zip(self.outputs, self.branches[chosen].run(values, host), strict=True)
+        known |= zip(self.outputs, (yield from self.branches[chosen].run(values)), strict=True)
+        return []
 
 
 class LoopStep:
@@ -410,7 +438,7 @@ class LoopStep:
         yield self.turn
         yield from self.body.all_segments(alone=False)
 
-    def run(self, known: dict[Any, Any], host: Any) -> None:
+    def run(self, known: dict[Any, Any]) -> Running:
         """Run the loop."""
         conditions, _, carried = [_read(known, atom) for atom in self.inputs], None, None
         conditions, constants, carried = (
@@ -430,9 +458,10 @@ class LoopStep:
                 if place:
                     segment, outputs = inner[place - 1]
                     now |= zip(outputs, segment([now[var] for var in segment.inputs]), strict=True)
-                self.body.run_host(place, now, host)
+                yield from self.body.run_host(place, now)
             flag, *values = self.turn([*fixed, *(now[var] for var in self.ending)])
         known |= zip(self.outputs, values[: len(self.carried)], strict=True)
+        return []
 
 
 HostStep = CallStep | CondStep | LoopStep

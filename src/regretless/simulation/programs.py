@@ -94,10 +94,16 @@ class Replicas:
 
     def run(self, fn: Body, shared: Any, mapped: Any) -> Any:
         """Return ``fn`` of these arguments over all replications; compile unless a program for their shapes exists."""
-        self.prepare([(fn, shared, mapped)])
-        arrays, static = _parts(shared, mapped)
-        program = _cache[self._cache_key(fn, arrays, static)]
-        return program(self.oracle, *arrays) if self.oracle.on_host else program(*arrays)
+        return self.run_parts(fn, shared, [mapped])[0]
+
+    def run_parts(self, fn: Body, shared: Any, several: Sequence[Any]) -> list[Any]:
+        """Return ``fn`` for parts of the same shape; a solver on the host is called once for all of them."""
+        self.prepare([(fn, shared, several[0])])
+        parts = [_parts(shared, mapped) for mapped in several]
+        program = _cache[self._cache_key(fn, *parts[0])]
+        if self.oracle.on_host:
+            return list(program.run_together(self.oracle, [arrays for arrays, _ in parts]))
+        return [program(*arrays) for arrays, _ in parts]
 
     def prepare(self, calls: Sequence[Call], progress: Progress = no_progress) -> None:
         """Compile what these calls need and does not exist yet, in parallel; Ctrl-C is noticed meanwhile."""

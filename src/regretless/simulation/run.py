@@ -385,18 +385,19 @@ class SimulationRun:
         together = min(replications, limit)
         subject = f"the states of {together:,} replications (delay, sizes of the problem)"
         _require_room(3.0 * leaf_bytes(states) * together, subject)
-        most = min(chunk or LANES, stream_limit(spec, LANES))
         on_host = spec.benchmark.oracle.on_host
-        if chunk is None and (on_host or _device_memory() is not None):  # one call of the solver, or a GPU, for all
-            most = max(LANES, 1 << (limit - 1).bit_length())
+        lanes = LANES_OF_LARGE_STATES if on_host else LANES
+        if _device_memory() is not None:  # a GPU has room for all
+            lanes = max(lanes, 1 << (limit - 1).bit_length())
+        most = min(chunk or lanes, stream_limit(spec, lanes))
         self.replicas = Replicas(most, spec.benchmark.oracle, vectorized)
         devices = self.replicas.width
         self.width = math.ceil(most / devices) * devices if vectorized else 1
         whole = math.ceil if limit == replications else math.floor  # memory is a limit, the number of seeds is not
         self.size = max(1, whole(limit / self.width)) * self.width if vectorized else 1
-        parts = [size for size in range(devices, self.width + 1, devices) if self.width % size == 0 and not on_host]
+        parts = [size for size in range(devices, self.width + 1, devices) if self.width % size == 0]
         fitting = [[size for size in parts if size <= state_limit(state, spec)] for state in states]
-        self.sizes = [max(sizes, default=(parts or [self.width])[0]) for sizes in fitting]
+        self.sizes = [max(sizes, default=devices) for sizes in fitting]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -444,13 +445,13 @@ class SimulationRun:
         cut = functools.cache(functools.partial(self._parts, segments, count))
         for index, group in enumerate(self.groups):
             shared = (group.program, self.spec, jnp.int32(start), jnp.int32(length))
-            results = []
-            parts = zip(self._part_keys(chunk.seeds, self.sizes[index]), cut(self.sizes[index]), strict=True)
-            for place, (keys, part) in enumerate(parts):
-                results.append(self.replicas.run(_play, shared, (*keys, chunk.carries[index][place], part)))
-                chunk.carries[index][place] = results[-1][0]
-                if np.any(np.asarray(results[-1][0].failed) != SOLVED):
-                    raise OracleError("the feasible set is empty for at least one instance")
+            size = self.sizes[index]
+            parts = zip(self._part_keys(chunk.seeds, size), chunk.carries[index], cut(size), strict=True)
+            mapped = [(*keys, carry, part) for keys, carry, part in parts]
+            results = self.replicas.run_parts(_play, shared, mapped)
+            chunk.carries[index] = [carry for carry, _ in results]
+            if any(np.any(np.asarray(carry.failed) != SOLVED) for carry, _ in results):
+                raise OracleError("the feasible set is empty for at least one instance")
             record = self._unpadded([record for _, record in results], count)
             rounds = 2 if group.program.stacked else 1  # the axis of rounds
             regret, info, w = jax.tree.map(lambda leaf, axis=rounds: leaf.take(range(length), axis), record)
@@ -543,7 +544,7 @@ class SimulationRun:
     def _segments(self, seeds: tuple[int, ...], start: int, length: int) -> list[stream.StreamSegment]:
         """Return the next rounds of the stream in parts; refuse a benchmark that draws non-finite numbers."""
         shared = self.spec, jnp.int32(start), jnp.int32(length)
-        segments = [self.replicas.run(_draw, shared, keys) for keys in self._part_keys(seeds, self.width)]
+        segments = self.replicas.run_parts(_draw, shared, self._part_keys(seeds, self.width))
         bad = np.concatenate([np.ravel(segment.unusable) for segment in segments])
         if np.any(bad):
             raise SettingsError(
