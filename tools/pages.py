@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from regretless.experiments.arena import NAME as ARENA
+from regretless.experiments.arena import overall_scores
 from regretless.experiments.report import CellView, Page, PanelContext, Table, Value, read_page, to_markdown
 from regretless.experiments.report.content import mean_value, number_value, row
 from regretless.experiments.report.page import make_sections, study_section
@@ -20,7 +21,6 @@ from regretless.experiments.report.panels import (
     BENCHMARK_NAMES,
     arena_policies,
     arena_scores,
-    arena_totals,
     panel_curves,
     relative_map,
     result_table,
@@ -146,7 +146,7 @@ def arena_losses(page: Page, study: Study, policy: str) -> list[str]:
 def arena_sentence(page: Page, study: Study) -> list[str]:
     """Return the README's sentence about the arena."""
     scores = arena_scores(view for panel in study.panels for view in page.views(panel))
-    totals = {each.policy: each for each in arena_totals(scores)}
+    totals = {one.policy: one for one in overall_scores(one for world in scores.values() for one in world.values())}
     names = [name for name in FIRST_POLICIES if name in totals] or arena_policies(scores)[:3]
     shown = [
         f"`{each.policy}` {format_number(each.relative)} ({each.below_best_fixed} of {each.of_worlds_where_it_matters})"
