@@ -55,7 +55,7 @@ def play(name: str, policy: str, seeds: list[int], budget: float, length: int | 
     benchmark = world.make()
     horizon = length or world.horizon or benchmark.horizon
     game = SimulationSpec(benchmark, world.delay, world.missing, keep_decisions=True)
-    replicas = Replicas(len(seeds))
+    replicas = Replicas(len(seeds), benchmark.oracle)
     with jax.enable_x64(True):
         problem = benchmark.problem(world.feedback, may_miss=world.missing > 0)
         inner = policies.Scaled(problem, policies.parse(policy).build(problem))

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from regretless.types import Key
 
-ENVIRONMENT, STREAM, MISSING, REFERENCES, START, DECIDE, LEARN = range(7)
+ENVIRONMENT, STREAM, MISSING, REFERENCES, START, DECIDE, LEARN, REFIT = range(8)
 
 
 def purpose_key(seed_key: Key, purpose: int, t: Int[Array, ""] | int = 0) -> Key:

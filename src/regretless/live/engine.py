@@ -26,7 +26,7 @@ from regretless.host_calls import calls_host, host_jit
 from regretless.live.feedback_parser import Arrival, FeedbackParser, parse_integer
 from regretless.oracles.base import Oracle, check
 from regretless.oracles.host import without_solver
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, refit_if_due
 from regretless.policies.guard import Guarded, add_guard
 from regretless.policies.scaling import Offset, build_policy
 from regretless.problem import Problem, empty_of
@@ -464,7 +464,8 @@ def _learn(
 ) -> tuple[Any, PackedInfo]:
     """Run a learning step."""
     policy, key, feedback = _unpack_step(static, numbers, seed, decision, values, seen, rows)
-    return _check_finite(*policy.learn(key, state, decision, feedback))
+    state, info = policy.learn(key, state, decision, feedback)
+    return _check_finite(refit_if_due(policy, key, state, state.version), info)
 
 
 @partial(host_jit, statics=1)

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from regretless.draws import REFIT
 from regretless.oracles.base import Oracle
 from regretless.problem import Problem
 from regretless.registry import SpecRegistry
@@ -43,6 +44,28 @@ class Policy(eqx.Module):
     def oracle(self) -> Oracle:
         """The problem's feasible set."""
         return self.problem.oracle
+
+    @property
+    def refit_every(self) -> int | None:
+        """Rounds, in a ``Learner`` learning steps, between two calls of ``refit``; None if it is never called."""
+        return None
+
+    def refit(self, key: Key, state: Any) -> Any:
+        """Return the state after periodic work that is too expensive for every round, such as training from scratch.
+
+        Parameters
+        ----------
+        key : Key
+            For randomised training.
+        state : pytree
+            The present state.
+
+        Returns
+        -------
+        pytree
+            The new state, of the same form.
+        """
+        return state
 
     @abc.abstractmethod
     def init(self, key: Key) -> Any:
@@ -241,6 +264,17 @@ def measured_rows(problem: Problem, decision: Decision, feedback: Feedback, dtyp
 def with_constant(context: Context) -> Context:
     """Return ``(1, x)``, or ``(1, X)`` row by row."""
     return jnp.concatenate([jnp.ones((*context.shape[:-1], 1), context.dtype), context], axis=-1)
+
+
+def refit_if_due(policy: Policy, key: Key, state: Any, count: Int[Array, ""]) -> Any:
+    """Return the state after ``count`` rounds with a refit if one is due.
+
+    Replications are refitted in the same rounds, so that a vectorised program branches instead of computing both.
+    """
+    if policy.refit_every is None:
+        return state
+    refit = lambda state: policy.refit(jax.random.fold_in(key, REFIT), state)  # noqa: E731
+    return jax.lax.cond(count % policy.refit_every == 0, refit, lambda state: state, state)
 
 
 def choose(flag: Bool[Array, ""], new: PyTree, old: PyTree) -> Any:

@@ -262,6 +262,13 @@ class Guarded(Policy):
     confidence: Float[Array, ""]
     incumbent: Cost | None
 
+    @property
+    def refit_every(self) -> int | None:
+        return self.inner.refit_every
+
+    def refit(self, key: Key, state: GuardedState) -> GuardedState:
+        return GuardedState(self.inner.refit(key, state.inner), state.ledger)
+
     def init(self, key: Key) -> GuardedState:
         return GuardedState(self.inner.init(key), initial_ledger(self.problem.context_shape))
 

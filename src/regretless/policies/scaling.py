@@ -137,6 +137,14 @@ class Scaled(Policy):
 
     inner: Policy
 
+    @property
+    def refit_every(self) -> int | None:
+        return self.inner.refit_every
+
+    def refit(self, key: Key, state: ScaledState) -> ScaledState:
+        solving = in_units(self.inner, self._unit(state))
+        return ScaledState(solving.refit(key, state.inner), state.contexts, state.costs)
+
     def init(self, key: Key) -> ScaledState:
         columns = self.problem.context_shape[-1] * (2 if self._by_means else 1)
         return ScaledState(self.inner.init(key), initial_scaling(columns), initial_scaling(1))
@@ -245,6 +253,13 @@ class Offset(Policy):
     @property
     def level_free(self) -> bool:
         return self.inner.level_free
+
+    @property
+    def refit_every(self) -> int | None:
+        return self.inner.refit_every
+
+    def refit(self, key: Key, state: Any) -> Any:
+        return in_units(self.inner, known=self.known).refit(key, state)
 
     def init(self, key: Key) -> Any:
         return self.inner.init(key)

@@ -6,6 +6,7 @@ host runs the loop, with a program between two calls of the solver. Every segmen
 rounds, of which the first ``count`` are played, so that one program serves every horizon.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,7 +19,7 @@ from regretless import draws
 from regretless.benchmarks.base import Benchmark, Round
 from regretless.draws import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, START, STREAM, purpose_key
 from regretless.errors import SettingsError
-from regretless.policies.base import Policy
+from regretless.policies.base import Policy, refit_if_due
 from regretless.results import DIAGNOSTICS_EVERY, Reference
 from regretless.types import Cost, Decision, Feedback, Info, Key, Sample, Solution
 
@@ -276,6 +277,8 @@ def play_segment(
         carry, records = playing
         played, best = jax.tree.map(lambda leaf: leaf[i], (segment.rounds, segment.best))
         carry, record = one(carry, start + 1 + i, played, best)
+        key = purpose_key(seed_key, LEARN, start + 1 + i)
+        carry = dataclasses.replace(carry, state=refit_if_due(policy, key, carry.state, start + 1 + i))
         return carry, jax.tree.map(lambda room, leaf: room.at[i].set(leaf), records, record)
 
     first = jax.tree.map(lambda leaf: leaf[0], (segment.rounds, segment.best))

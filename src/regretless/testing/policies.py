@@ -191,6 +191,12 @@ def _check_pure(check: Checker, player: Player, played: PlayedRound) -> None:
     check.equal(after, played.state, "learn must depend on its arguments alone")
     unchanged = "learn changes the state, the decision or the feedback in place; return new ones"
     check.equal((player.start, played.decision, played.feedback), before, unchanged)
+    every, policy = player.policy.refit_every, player.policy
+    check(every is None or (type(every) is int and every > 0), f"refit_every must be rounds or None, got {every!r}")
+    if every is not None:
+        refitted = policy.refit(jax.random.key(51), played.state)
+        check.same_form(refitted, player.start, "refit must return a state of the form that init gives")
+        check.equal(refitted.version, played.state.version, "refit must leave state.version as it is")
 
 
 def _check_on_host(check: Checker, build: Callable[[Problem], Policy]) -> None:
