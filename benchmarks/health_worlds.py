@@ -26,8 +26,7 @@ from regretless.live.comparison import WINDOW, BackgroundSolver, CostComparison,
 from regretless.live.health import NEGLIGIBLE_SAVING, is_no_better_than_random
 from regretless.policies.scaling import Scaled
 from regretless.simulation import stream
-from regretless.simulation.programs import CPU_OPTIONS
-from regretless.startup import configure
+from regretless.startup import compiler_options, configure
 
 EVERY = 200
 _MIDDLE = {"items": 30, "k": 5, "drift": "abrupt"}
@@ -105,7 +104,7 @@ def _runs(policy: Any, game: stream.SimulationSpec, length: int, keys: Any) -> A
         policy, game = eqx.combine(numbers, static)
         return jax.vmap(lambda key: _run(policy, game, length, key))(keys)
 
-    return jax.jit(play_all).lower(numbers, keys).compile(CPU_OPTIONS)(numbers, keys)
+    return jax.jit(play_all).lower(numbers, keys).compile(compiler_options())(numbers, keys)
 
 
 def _shortened(world: ArenaWorld, horizon: int) -> Any:

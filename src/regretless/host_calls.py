@@ -20,6 +20,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import PyTree
 
 from regretless.errors import OracleError
+from regretless.startup import compiler_options
 
 INLINED = {"jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint"}
 DERIVED = {"custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr"}
@@ -189,9 +190,13 @@ class HostJit:
 
     def __init__(self, function: Callable[..., Any], statics: int):
         self.function, self.statics = function, statics
-        self._jitted: Any = jax.jit(function, static_argnums=tuple(range(statics)))
         self._programs: OrderedDict[Any, HostProgram | None] = OrderedDict()
         functools.update_wrapper(self, function)
+
+    @functools.cached_property
+    def _jitted(self) -> Any:
+        statics = tuple(range(self.statics))
+        return jax.jit(self.function, static_argnums=statics, compiler_options=compiler_options())
 
     @property
     def compiled(self) -> int:
@@ -207,7 +212,7 @@ class HostJit:
         key = fixed, structure, forms, jax.config.read("jax_enable_x64")
         if key not in self._programs:
             traced = functools.partial(self.function, *fixed)
-            self._programs[key] = HostProgram(traced, given) if calls_host(traced, *given) else None
+            self._programs[key] = HostProgram(traced, given, compiler_options()) if calls_host(traced, *given) else None
             if len(self._programs) > MAX_PROGRAMS:
                 self._programs.popitem(last=False)
         program = self._programs[key]
@@ -258,7 +263,7 @@ class Segment:
         """Compile the program, once."""
         if self.program is None:
             traced = jax.jit(self.function, donate_argnums=self.donated, keep_unused=True)
-            self.program = traced.lower(*self._forms()).compile(compiler_options=self.options or None)
+            self.program = traced.lower(*self._forms()).compile(compiler_options=self.options)
 
     def __call__(self, values: Sequence[Any]) -> Sequence[Any]:
         self.compile()

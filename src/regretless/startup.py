@@ -109,6 +109,16 @@ def _is_complete(path: Path) -> bool:
     return stream.eof
 
 
+def compiler_options() -> dict[str, Any] | None:
+    """Return options for CPUs: half the compile time, equally fast programs; a level in XLA_FLAGS takes precedence."""
+    import jax
+
+    chosen = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
+    if chosen or jax.local_devices()[0].platform != "cpu":
+        return None
+    return {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
+
+
 def usable_cores() -> int:
     """Return the number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

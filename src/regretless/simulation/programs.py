@@ -8,7 +8,6 @@ replications, and for all policies of a group.
 """
 
 import gc
-import os
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from regretless.host_calls import HostProgram
 from regretless.oracles.base import Oracle
 from regretless.oracles.host import without_solver
 from regretless.policies.base import Policy
-from regretless.startup import keep_programs, usable_cores
+from regretless.startup import compiler_options, keep_programs, usable_cores
 
 Body = Callable[[Any, Any], Any]
 Call = tuple[Body, Any, Any]
@@ -42,9 +41,6 @@ AXIS = "replications"
 MAX_PROGRAMS = 256
 MAX_MAPS_SHARE = 0.5
 """Share of the memory maps allowed by the system from which compiled programs are dropped."""
-
-CPU_OPTIONS: dict[str, str | bool] = {"xla_backend_optimization_level": "1", "xla_llvm_disable_expensive_passes": True}
-"""On CPUs: half the compile time, equally fast programs. A level set in XLA_FLAGS takes precedence."""
 
 _cache: OrderedDict[Any, Any] = OrderedDict()
 _shapes: OrderedDict[Any, Any] = OrderedDict()
@@ -70,8 +66,7 @@ class Replicas:
         devices = jax.local_devices()[: max(1, replications)] if several else jax.local_devices()[:1]
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)
-        chosen = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
-        self.options = CPU_OPTIONS if devices[0].platform == "cpu" and not chosen else {}
+        self.options = compiler_options()
         self.compile_seconds = 0.0
         self.compiled: Counter[str] = Counter()  # programs by the name of their function
 
@@ -162,7 +157,7 @@ class Replicas:
     def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
         if self.oracle.on_host:
             return HostProgram(self._of_arrays(fn, static), arrays, self.options).compile()
-        return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options or None)
+        return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options)
 
 
 def _parts(shared: Any, mapped: Any) -> Any:
