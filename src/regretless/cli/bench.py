@@ -9,7 +9,7 @@ import typer
 
 import regretless as rg
 from regretless.cli import console
-from regretless.cli.console import Format, LiveProgress, clear_errors
+from regretless.cli.console import Format, LiveProgress, Names, clear_errors, option
 from regretless.startup import Device, configure
 
 BENCHMARKS = ("topk", "shortest_path", "pricing")
@@ -32,18 +32,12 @@ app = typer.Typer(cls=console.PlainGroup, help="Measure speed on this machine.",
 
 @app.command(cls=console.PlainCommand)
 def speed(
-    benchmark: Annotated[
-        list[str] | None, typer.Option(help="A benchmark to measure; repeatable.", show_default="all three")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Time DFHPG with this model instead.", show_default="the six policies")
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Replications.", show_default="30; with --model 8")] = None,
-    horizon: Annotated[
-        int | None, typer.Option(min=10, help="Rounds, policy by policy.", show_default="500; with --model 100")
-    ] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+    benchmark: Annotated[Names, option("A benchmark to measure; repeatable.", "all three")] = None,
+    model: Annotated[str | None, option("Time DFHPG with this model instead.", "the six policies")] = None,
+    seeds: Annotated[int | None, option("Replications.", "30; with --model 8", min=1)] = None,
+    horizon: Annotated[int | None, option("Rounds, policy by policy.", "500; with --model 100", min=10)] = None,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the figures.")] = Format.table,
 ) -> None:
     """Time the policies of the DFHPG paper: all cells of the bandit table together, then policy by policy.
 
@@ -63,14 +57,11 @@ def speed(
 
 @app.command(cls=console.PlainCommand)
 def learner(
-    benchmark: Annotated[str, typer.Option(help="Whose feasible set and preset to use.")] = "topk",
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(help="A policy to measure; repeatable.", show_default="adaptive, linear_thompson, dfhpg"),
-    ] = None,
-    rounds: Annotated[int, typer.Option(min=10, help="Rounds to measure after 50 of warm-up.")] = 1000,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.table,
+    benchmark: Annotated[str, option("Whose feasible set and preset to use.")] = "topk",
+    policy: Annotated[Names, option("A policy to measure; repeatable.", "adaptive, linear_thompson, dfhpg")] = None,
+    rounds: Annotated[int, option("Rounds to measure after 50 of warm-up.", min=10)] = 1000,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the figures.")] = Format.table,
 ) -> None:
     """Time 'decide' and 'learn' of a live learner: median and 99th percentile in microseconds, compilation apart."""
     with clear_errors():

@@ -38,26 +38,30 @@ LOG_SECONDS = 10.0
 TRACEBACK = "REGRETLESS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
 
+Names = list[str] | None
+"""The values of an option that can be repeated."""
+
+
+def option(help: str, shown: str | bool = True, flag: str | None = None, **more: Any) -> Any:
+    """Describe an option: its help, what is shown as its default if not the default itself, and its name."""
+    return typer.Option(*([flag] if flag else []), help=help, show_default=shown, **more)
+
+
 Imports = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--import", metavar="MODULE", help="A module in this directory, or installed, that registers parts; repeatable."
+    Names,
+    option(
+        "A module in this directory, or installed, that registers parts; repeatable.", flag="--import", metavar="MODULE"
     ),
 ]
 Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting ('regretless list settings'); repeatable."),
+    Names, option("A setting ('regretless list settings'); repeatable.", flag="--set", metavar="NAME=VALUE")
 ]
-Degree = Annotated[int | None, typer.Option(help="Degree of the polynomial costs or demand.", show_default="8")]
-Model = Annotated[
-    str | None, typer.Option(help="Model of the cost ('regretless list models').", show_default="gaussian_linear")
-]
-DataDir = Annotated[
-    Path | None, typer.Option(help="Folder with the data of energy.", show_default="$REGRETLESS_DATA, the cache")
-]
-Jobs = Annotated[int, typer.Option(min=1, help="Number of processes.")]
-EngineName = Annotated[Literal["local", "ray"], typer.Option(help="Where to compute.")]
-Address = Annotated[str | None, typer.Option(help="Ray: the cluster; by default one is started here.")]
+Degree = Annotated[int | None, option("Degree of the polynomial costs or demand.", "8")]
+Model = Annotated[str | None, option("Model of the cost ('regretless list models').", "gaussian_linear")]
+DataDir = Annotated[Path | None, option("Folder with the data of energy.", "$REGRETLESS_DATA, the cache")]
+Jobs = Annotated[int, option("Number of processes.", min=1)]
+EngineName = Annotated[Literal["local", "ray"], option("Where to compute.")]
+Address = Annotated[str | None, option("Ray: the cluster; by default one is started here.")]
 
 
 class _HelpPage:

@@ -11,7 +11,7 @@ import typer
 
 import regretless as rg
 from regretless.cli import console
-from regretless.cli.console import Format, clear_errors
+from regretless.cli.console import Format, clear_errors, option
 from regretless.errors import RegretlessError, SettingsError
 from regretless.registry import require_known
 from regretless.startup import Device, configure, programs_directory, usable_cores
@@ -28,8 +28,8 @@ class Finding(NamedTuple):
 
 
 def doctor(
-    device: Annotated[Device, typer.Option(help="Which backend to look at.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the findings.")] = Format.table,
+    device: Annotated[Device, option("Which backend to look at.")] = "auto",
+    format: Annotated[Format, option("How to print the findings.")] = Format.table,
 ) -> None:
     """Check versions, devices, cache, data and solver, and play a few rounds; exit code 1 after a problem.
 
@@ -158,12 +158,8 @@ def prepare() -> None:
 @data.command(cls=console.PlainCommand)
 def fetch(
     what: Annotated[str, typer.Argument(help="Whose data: energy.")],
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Folder to put the files in.", show_default="the user's cache")
-    ] = None,
-    origin: Annotated[
-        str | None, typer.Option(help="Where to download from.", show_default="the public repository")
-    ] = None,
+    data_dir: Annotated[Path | None, option("Folder to put the files in.", "the user's cache")] = None,
+    origin: Annotated[str | None, option("Where to download from.", "the public repository")] = None,
 ) -> None:
     """Download the electricity prices and scheduling instances of the energy benchmark, and verify their checksums.
 

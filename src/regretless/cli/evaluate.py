@@ -8,31 +8,29 @@ import typer
 import regretless as rg
 from regretless import plugins
 from regretless.cli import console
-from regretless.cli.console import Format, Imports, clear_errors
+from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import SettingsError
 from regretless.startup import Device, configure
-
-Names = list[str] | None
 
 
 def evaluate(
     source: Annotated[
         Path, typer.Argument(help="A learner's store, or a table of rounds (.csv, .parquet).", show_default=False)
     ],
-    oracle: Annotated[str, typer.Option(help="Your feasible set, as module:object.", show_default=False)],
+    oracle: Annotated[str, option("Your feasible set, as module:object.", False)],
     policy: Annotated[
-        Names, typer.Option(help="A policy that learns from earlier rounds; adaptive if there is no candidate.")
+        Names, option("A policy that learns from earlier rounds; adaptive if there is no candidate.")
     ] = None,
-    learner: Annotated[list[Path] | None, typer.Option(help="A learner's store, evaluated as it is.")] = None,
-    function: Annotated[Names, typer.Option(help="A function from context to decision, as module:function.")] = None,
+    learner: Annotated[list[Path] | None, option("A learner's store, evaluated as it is.")] = None,
+    function: Annotated[Names, option("A function from context to decision, as module:function.")] = None,
     feedback: Annotated[
-        str | None, typer.Option(help="What a policy observes: bandit by default, semi_bandit with single costs.")
+        str | None, option("What a policy observes: bandit by default, semi_bandit with single costs.")
     ] = None,
-    model: Annotated[str, typer.Option(help="The policy whose prediction is the regression.")] = "linear_thompson",
-    rewards: Annotated[bool, typer.Option("--rewards", help="The numbers of a table are rewards, not costs.")] = False,
+    model: Annotated[str, option("The policy whose prediction is the regression.")] = "linear_thompson",
+    rewards: Annotated[bool, option("The numbers of a table are rewards, not costs.", flag="--rewards")] = False,
     import_: Imports = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the result.")] = Format.table,
 ) -> None:
     r"""Estimate what candidates would have cost per round, compared with the log, with 95 % intervals.
 

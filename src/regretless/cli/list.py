@@ -8,7 +8,7 @@ import typer
 
 import regretless as rg
 from regretless.cli import console
-from regretless.cli.console import Format, Imports, clear_errors
+from regretless.cli.console import Format, Imports, clear_errors, option
 from regretless.errors import SettingsError
 from regretless.experiments.extension import STUDIES, STUDIES_HINT
 from regretless.registry import require_known
@@ -21,7 +21,7 @@ SETTINGS_OF = ("policies", "surrogates", "models.nuisance", "models", "benchmark
 def list_(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.")] = "benchmarks",
     import_: Imports = None,
-    format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.table,
+    format: Annotated[Format, option("How to print the list.")] = Format.table,
 ) -> None:
     """Show benchmarks, policies, surrogates, models, oracles, feedback, worlds, studies, or the settings for --set.
 

@@ -11,7 +11,7 @@ import typer
 import regretless as rg
 from regretless import files
 from regretless.cli import console
-from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
+from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import MissingExtraError, SettingsError
 from regretless.experiments.extension import find_published_of
 from regretless.formatting import format_mean, format_number
@@ -22,31 +22,25 @@ def run(
     benchmark: Annotated[
         str | None, typer.Argument(help="What to play on; see 'regretless list benchmarks'.", show_default=False)
     ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to play; repeatable.", show_default="all for the model")
-    ] = None,
-    feedback: Annotated[str, typer.Option(help="What a decision reveals; see 'regretless list feedback'.")] = "bandit",
-    degree: Degree = None,
-    model: Model = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many replications.")] = 30,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the others follow.")] = 0,
-    horizon: Annotated[
-        int | None, typer.Option(min=1, help="How many rounds.", show_default="the benchmark's own")
-    ] = None,
-    set_: Settings = None,
-    preset: Annotated[Path | None, typer.Option(help="JSON file of settings instead of the tuned preset.")] = None,
+    policy: Annotated[Names, option("A policy to play; repeatable.", "all for the model")] = None,
+    feedback: Annotated[str, option("What a decision reveals; see 'regretless list feedback'.")] = "bandit",
+    degree: console.Degree = None,
+    model: console.Model = None,
+    seeds: Annotated[int, option("How many replications.", min=1)] = 30,
+    first_seed: Annotated[int, option("Seed of the first replication; the others follow.", min=0)] = 0,
+    horizon: Annotated[int | None, option("How many rounds.", "the benchmark's own", min=1)] = None,
+    set_: console.Settings = None,
+    preset: Annotated[Path | None, option("JSON file of settings instead of the tuned preset.")] = None,
     import_: Imports = None,
-    delay: Annotated[int, typer.Option(min=0, help="Rounds that feedback takes to arrive.")] = 0,
-    missing: Annotated[
-        float, typer.Option(min=0.0, max=0.99, help="Probability that a piece of feedback never arrives.")
-    ] = 0.0,
-    data_dir: DataDir = None,
-    contexts: Annotated[Path | None, typer.Option(help="CSV of your own contexts, instead of a benchmark.")] = None,
-    costs: Annotated[Path | None, typer.Option(help="CSV of the cost vectors that belong to them.")] = None,
-    oracle: Annotated[str | None, typer.Option(help="Your feasible set, as module:object.")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for result.json, the results and a picture.")] = None,
-    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.table,
+    delay: Annotated[int, option("Rounds that feedback takes to arrive.", min=0)] = 0,
+    missing: Annotated[float, option("Probability that a piece of feedback never arrives.", min=0.0, max=0.99)] = 0.0,
+    data_dir: console.DataDir = None,
+    contexts: Annotated[Path | None, option("CSV of your own contexts, instead of a benchmark.")] = None,
+    costs: Annotated[Path | None, option("CSV of the cost vectors that belong to them.")] = None,
+    oracle: Annotated[str | None, option("Your feasible set, as module:object.")] = None,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    out: Annotated[Path | None, option("Folder for result.json, the results and a picture.")] = None,
+    format: Annotated[Format, option("How to print the result.")] = Format.table,
 ) -> None:
     """Play policies on a benchmark: mean regret ± standard error over seeds, best policy first.
 
@@ -93,7 +87,7 @@ def run(
         notices += [notice for arm in runs for notice in arm.notices] + default_notices(experiment, runs)
         for notice in dict.fromkeys(notices):
             console.note(notice)
-        with LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
+        with console.LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
             results = collect(play(runs, progress))
         record = to_record(experiment, runs, results, notices)
         if format is Format.json:  # printed first: it was computed, whether or not it can be written

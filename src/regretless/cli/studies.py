@@ -8,7 +8,7 @@ import typer
 
 import regretless as rg
 from regretless.cli import console
-from regretless.cli.console import Address, CampaignProgress, EngineName, Format, Imports, Jobs, clear_errors
+from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import SettingsError
 from regretless.experiments.extension import REPORT, STUDIES, STUDIES_HINT
 from regretless.formatting import count_text, format_mean, format_number
@@ -23,22 +23,20 @@ STOPPED = "finished arms are kept; the same command continues from there"
 
 def reproduce(
     study: Annotated[
-        list[str] | None,
+        Names,
         typer.Argument(help="Studies ('regretless list studies') or files of your own.", show_default="all installed"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="3 replications of at most 200 rounds.")] = False,
-    jobs: Jobs = 1,
-    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    engine: EngineName = "local",
-    address: Address = None,
+    quick: Annotated[bool, option("3 replications of at most 200 rounds.", flag="--quick")] = False,
+    jobs: console.Jobs = 1,
+    store: Annotated[Path, option("Folder of the results.")] = Path("results"),
+    engine: console.EngineName = "local",
+    address: console.Address = None,
     import_: Imports = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Replications.", show_default="the study's, quick: 3")
-    ] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication.")] = 0,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.", show_default="the study's, quick: 200")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.table,
+    seeds: Annotated[int | None, option("Replications.", "the study's, quick: 3", min=1)] = None,
+    first_seed: Annotated[int, option("Seed of the first replication.", min=0)] = 0,
+    horizon: Annotated[int | None, option("Rounds.", "the study's, quick: 200", min=1)] = None,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the outcome.")] = Format.table,
 ) -> None:
     """Run studies, such as those of the DFHPG paper (package regretless-dfhpg), or your own.
 
@@ -98,7 +96,7 @@ def compute(
     for name, world in benchmarks.items():
         for text in data_notices(world):
             console.note(f"{name}: {text}")
-    with CampaignProgress() as listener:
+    with console.CampaignProgress() as listener:
         return rg.experiments.carry_out(plan, store, engine, listener, *largest_batch)
 
 
@@ -117,10 +115,10 @@ def report_summary(summary: "Summary", more: dict[str, Any], format: Format) -> 
 
 
 def status(
-    store: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    old: Annotated[bool, typer.Option("--old", help="List results that this version would not use.")] = False,
-    remove_old: Annotated[bool, typer.Option("--remove-old", help="Delete them.")] = False,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.table,
+    store: Annotated[Path, option("Folder of the results.")] = Path("results"),
+    old: Annotated[bool, option("List results that this version would not use.", flag="--old")] = False,
+    remove_old: Annotated[bool, option("Delete them.", flag="--remove-old")] = False,
+    format: Annotated[Format, option("How to print.")] = Format.table,
 ) -> None:
     """Show how far the campaigns of a store are, and the command that resumes each."""
     with clear_errors():
@@ -211,10 +209,10 @@ def show_status(state: dict[str, Any], old: bool) -> None:
 
 
 def report(
-    store: Annotated[Path, typer.Option(help="Folder of the results, of 'run --out' as well.")] = Path("results"),
-    out: Annotated[Path, typer.Option(help="Folder for the page, the figures and the tables.")] = Path("report"),
+    store: Annotated[Path, option("Folder of the results, of 'run --out' as well.")] = Path("results"),
+    out: Annotated[Path, option("Folder for the page, the figures and the tables.")] = Path("report"),
     paper: Annotated[
-        bool, typer.Option("--paper", help="Also write OUT/paper: what installed packages have for print.")
+        bool, option("Also write OUT/paper: what installed packages have for print.", flag="--paper")
     ] = False,
 ) -> None:
     """Write one self-contained HTML page, figures (PDF, PNG), tables (CSV) and report.md.
@@ -239,23 +237,21 @@ def report(
 
 def arena(
     world: Annotated[
-        list[str] | None,
-        typer.Argument(help="Worlds; 'regretless list worlds' shows them.", show_default="all, quick: five"),
+        Names, typer.Argument(help="Worlds; 'regretless list worlds' shows them.", show_default="all, quick: five")
     ] = None,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(help="A policy or a reference; repeatable.", show_default="adaptive, linear_thompson, references"),
+        Names, option("A policy or a reference; repeatable.", "adaptive, linear_thompson, references")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Replications.", show_default="16, quick: 4")] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="4 replications of at most 300 rounds, five worlds.")] = False,
-    out: Annotated[Path, typer.Option(help="Folder of the results, to resume and to report from.")] = Path("results"),
+    seeds: Annotated[int | None, option("Replications.", "16, quick: 4", min=1)] = None,
+    first_seed: Annotated[int, option("Seed of the first replication.", min=0)] = 0,
+    quick: Annotated[bool, option("4 replications of at most 300 rounds, five worlds.", flag="--quick")] = False,
+    out: Annotated[Path, option("Folder of the results, to resume and to report from.")] = Path("results"),
     import_: Imports = None,
-    jobs: Jobs = 1,
-    engine: EngineName = "local",
-    address: Address = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.table,
+    jobs: console.Jobs = 1,
+    engine: console.EngineName = "local",
+    address: console.Address = None,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the outcome.")] = Format.table,
 ) -> None:
     """Play policies untuned on many worlds: regret on each, and over all of them the geometric mean relative to random.
 

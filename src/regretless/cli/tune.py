@@ -10,7 +10,7 @@ import typer
 import regretless as rg
 from regretless import files
 from regretless.cli import console
-from regretless.cli.console import DataDir, Degree, Format, Imports, LiveProgress, Model, Settings, clear_errors
+from regretless.cli.console import Format, Imports, clear_errors, option
 from regretless.cli.run import world_settings
 from regretless.formatting import format_number
 from regretless.startup import Device, configure
@@ -20,35 +20,28 @@ STOPPED = "finished trials are kept; the same command continues from there"
 
 def tune(
     benchmark: Annotated[str, typer.Argument(help="What to tune for; see 'regretless list benchmarks'.")],
-    policy: Annotated[str, typer.Option(help="The policy whose settings are searched.")] = "dfhpg",
-    model: Model = None,
-    feedback: Annotated[str, typer.Option(help="What a decision reveals.")] = "bandit",
-    degree: Degree = None,
-    trials: Annotated[int, typer.Option(min=1, help="Candidates, over all workers and runs.")] = 200,
-    sampler: Annotated[str, typer.Option(help="How candidates are drawn: random, tpe, gp or qmc.")] = "random",
-    set_: Settings = None,
+    policy: Annotated[str, option("The policy whose settings are searched.")] = "dfhpg",
+    model: console.Model = None,
+    feedback: Annotated[str, option("What a decision reveals.")] = "bandit",
+    degree: console.Degree = None,
+    trials: Annotated[int, option("Candidates, over all workers and runs.", min=1)] = 200,
+    sampler: Annotated[str, option("How candidates are drawn: random, tpe, gp or qmc.")] = "random",
+    set_: console.Settings = None,
     import_: Imports = None,
-    data_dir: DataDir = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Validation seeds.", show_default="10, energy: 5")] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="First validation seed.")] = 100_000,
-    horizon: Annotated[int | None, typer.Option(min=1, help="Rounds.", show_default="2000, as in the paper")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampler.")] = 0,
-    store: Annotated[Path, typer.Option(help="Folder for trials and the record.")] = Path("results"),
-    storage: Annotated[
-        str | None, typer.Option(help="A file (.db or .log) or URL for trials.", show_default="STORE/tuning/trials.db")
-    ] = None,
-    block: Annotated[
-        int | None, typer.Option(min=1, help="Trials that a worker takes at once.", show_default="256, not random: 16")
-    ] = None,
+    data_dir: console.DataDir = None,
+    seeds: Annotated[int | None, option("Validation seeds.", "10, energy: 5", min=1)] = None,
+    first_seed: Annotated[int, option("First validation seed.", min=0)] = 100_000,
+    horizon: Annotated[int | None, option("Rounds.", "2000, as in the paper", min=1)] = None,
+    seed: Annotated[int, option("Seed of the sampler.", min=0)] = 0,
+    store: Annotated[Path, option("Folder for trials and the record.")] = Path("results"),
+    storage: Annotated[str | None, option("A file (.db or .log) or URL for trials.", "STORE/tuning/trials.db")] = None,
+    block: Annotated[int | None, option("Trials that a worker takes at once.", "256, not random: 16", min=1)] = None,
     finalists: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="How many of the best of three seeds are played on all.", show_default="generative models: 10"
-        ),
+        int | None, option("How many of the best of three seeds are played on all.", "generative models: 10", min=0)
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Preset file.", show_default="BENCHMARK_POLICY.json")] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = "auto",
-    format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.table,
+    out: Annotated[Path | None, option("Preset file.", "BENCHMARK_POLICY.json")] = None,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the outcome.")] = Format.table,
 ) -> None:
     """Search the settings of a policy for the lowest mean final regret on seeds that no reported run uses.
 
@@ -75,7 +68,7 @@ def tune(
         console.require_writable_file(preset)
         folder = store / "tuning"
         console.require_writable(folder)
-        with LiveProgress(f"tuning {policy} on {benchmark}") as progress:
+        with console.LiveProgress(f"tuning {policy} on {benchmark}") as progress:
             result = rg.tune(
                 experiment,
                 trials,
