@@ -253,16 +253,13 @@ class FeedbackParser:
         """Return the arrival of this feedback on ``w``; ``partial``: rows may be missing even if they never should."""
         form = raw.form()
         w = np.asarray(w, np.float64)
-        may_miss = self.may_miss or partial
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
             if self.rule.max_rows is not None:
                 arrival = self._varying_rows(form, raw, w, self.rule.max_rows)
             elif self.rule.total_only:
                 arrival = Arrival(np.array([self._total(form, raw, w)]), np.ones(1, bool))
-            elif self.rule.separable:
-                arrival = self._coordinates(form, raw, w, aux, may_miss)
             else:
-                arrival = self._fixed_rows(form, raw, w, aux, may_miss)
+                arrival = self._fixed_rows(form, raw, w, aux, self.may_miss or partial)
         if not np.all(np.isfinite(arrival.values[arrival.seen])):
             raise FeedbackError(f"feedback: expected finite numbers, got {arrival.values[arrival.seen].tolist()}")
         if not arrival.seen.any():
@@ -291,45 +288,45 @@ class FeedbackParser:
             y = float(np.sum(np.where(w != 0, w * costs, 0.0)))
         return raw.check_total(y)
 
-    def _coordinates(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
-        """Parse rows that measure one coordinate each with weights ``h``: ``v_i = h_i c_i``; weight 0 shows nothing."""
-        h, linkage = self.measure(w, aux)
-        shown = h != 0
-        if form == "total":
+    def _fixed_rows(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
+        """Parse the rows of the measurement, NaN if not reported; a row that shows nothing arrives with any other.
+
+        Separable rows measure one coordinate each with weights ``h``: ``v_i = h_i c_i``; weight 0 shows nothing.
+        """
+        rows, linkage = self.measure(w, aux)
+        separable, name = self.rule.separable, self.rule.name
+        shown = rows != 0 if separable else np.any(rows != 0, axis=1)
+        if form == "total" and separable:
             raise FeedbackError(
-                f"feedback: a {self.rule.name} learner needs components= or costs=, got the total alone; "
+                f"feedback: a {name} learner needs components= or costs=, got the total alone; "
                 "build the problem with feedback='bandit' to learn from totals"
             )
+        if form == "total":
+            raise FeedbackError(f"feedback: expected values= of the {len(rows)} rows of {name!r}, got a total")
         if form == "values":
-            values = raw.vector("values", self.dim)
+            values = raw.vector("values", len(rows))
         elif form == "linear":
-            values = self._match_rows(np.diag(h), *raw.rows(self.dim))
+            values = self._match_rows(np.diag(rows) if separable else rows, *raw.rows(self.dim))
         else:
             costs = self._costs(form, raw)
-            hidden = np.flatnonzero(~np.isnan(costs) & ~shown)
-            if form == "components" and len(hidden):
+            if form == "components" and separable and np.any(never := ~np.isnan(costs) & ~shown):
                 raise FeedbackError(
-                    f"feedback: {self._list(hidden)} was not chosen, so its cost cannot have been seen; "
+                    f"feedback: {self._list(np.flatnonzero(never))} was not chosen, so its cost cannot have been seen; "
                     "build the problem with feedback='full' if it can"
                 )
-            values = np.where(shown, h * costs, np.nan)
-        return self._arrive(raw, values, shown, linkage, may_miss)
-
-    def _fixed_rows(self, form: str, raw: RawFeedback, w: np.ndarray, aux: Any, may_miss: bool) -> Arrival:
-        matrix, linkage = self.measure(w, aux)
-        if form == "values":
-            values = raw.vector("values", len(matrix))
-        elif form == "linear":
-            values = self._match_rows(matrix, *raw.rows(self.dim))
-        elif form == "total":
+            missing, known = (rows != 0) & np.isnan(costs), np.nan_to_num(costs)
+            values = rows * known if separable else rows @ known
+            values[missing if separable else np.any(missing, axis=1)] = np.nan
+        arrived = ~np.isnan(values) & shown
+        seen = arrived | ~shown
+        if not may_miss and not seen.all():
             raise FeedbackError(
-                f"feedback: expected values= of the {len(matrix)} rows of {self.rule.name!r}, got a total"
+                "feedback: some rows are missing; build the problem with may_miss=True to learn from the rest"
             )
-        else:
-            costs = self._costs(form, raw)
-            hidden = np.any((matrix != 0) & np.isnan(costs), axis=1)
-            values = np.where(hidden, np.nan, matrix @ np.nan_to_num(costs))
-        return self._arrive(raw, values, np.any(matrix != 0, axis=1), linkage, may_miss)
+        values = np.where(arrived, values, 0.0)
+        if np.all(seen | (linkage == 0)):
+            raw.check_total(float(linkage @ values))
+        return Arrival(values, seen if arrived.any() else arrived)
 
     def _varying_rows(self, form: str, raw: RawFeedback, w: np.ndarray, most: int) -> Arrival:
         """Parse rows that differ from decision to decision, padded; a hidden last row stands for an unknown total."""
@@ -360,21 +357,6 @@ class FeedbackParser:
             raw.check_total(float(linkage @ values))
             weights[: len(values)] = linkage
         return Arrival(np.concatenate([values, np.zeros(padding)]), seen, full, weights)
-
-    def _arrive(
-        self, raw: RawFeedback, values: np.ndarray, shown: np.ndarray, linkage: np.ndarray, may_miss: bool
-    ) -> Arrival:
-        """Return the arrival of values, NaN if not reported; a row that shows nothing arrives with any other."""
-        arrived = ~np.isnan(values) & shown
-        seen = arrived | ~shown
-        if not may_miss and not seen.all():
-            raise FeedbackError(
-                "feedback: some rows are missing; build the problem with may_miss=True to learn from the rest"
-            )
-        values = np.where(arrived, values, 0.0)
-        if np.all(seen | (linkage == 0)):
-            raw.check_total(float(linkage @ values))
-        return Arrival(values, seen if arrived.any() else arrived)
 
     def _costs(self, form: str, raw: RawFeedback) -> np.ndarray:
         """Return single costs as a vector, NaN for what was not reported."""
