@@ -317,10 +317,7 @@ class Learner:
             asked = [instances[place] for place in new]
             engine = self._engine_for(asked)
             made = self._make(engine, contexts[new], asked, explore)
-            keyed = [
-                MadeDecision(item.decision, item.by, item.by_solver, item.fallback, explore, keys[place], item.proposed)
-                for place, item in zip(new, made, strict=True)
-            ]
+            keyed = [item._replace(explore=explore, key=keys[place]) for place, item in zip(new, made, strict=True)]
             choices |= dict(zip(new, self._keep("decide", engine, keyed), strict=True))
         return [choices[place] for place in range(len(contexts))]
 
@@ -595,26 +592,35 @@ class Learner:
             decisions.append(decision)
             arrivals.append(_at_row(row, self._round_arrival, engine, past, decision))
         together = (_stacked(decisions), _stacked(arrivals))
-        policy, infos = _learn_rounds(engine, state.policy_state(), together, rows, progress)
+        finish, infos = self._learn_rounds(engine, together, rows, progress)
         now = self._now()
         expired = state.overdue(len(rows), now, learned=True)
-        after = self._after_rounds(engine, policy, together, infos, expired)
         totals = [known_number(info["total"]) for info in infos]
         data: dict[str, Any] = {"rows": rows, "totals": totals, "expired": expired, "time": now}
         if not state.form_fixed:
             data["instances"] = states.describe_instance(instances[0])
         arrays = flatten_tree("decision", together[0]) | flatten_tree("arrival", together[1]._asdict())
-        self._commit(after, "history", data, arrays)
+        self._commit(finish(expired), "history", data, arrays)
         return len(rows)
 
-    def _after_rounds(
-        self, engine: Engine, policy: Any, rounds: tuple[Decision, Arrival], infos: list[Any], expired: list[int]
-    ) -> LearnerState:
+    def _learn_rounds(
+        self, engine: Engine, rounds: tuple[Decision, Arrival], rows: Sequence[int], progress: Any = None
+    ) -> tuple[Callable[[list[int]], LearnerState], list[dict[str, float]]]:
+        """Learn all rounds chunk by chunk, the last one padded; return the state by what expires, and diagnostics."""
+        policy, count = self._state.policy_state(), len(rows)
+        infos: list[dict[str, float]] = []
+        for start in range(0, count, CHUNK):
+            places = np.minimum(np.arange(start, start + CHUNK), count - 1)
+            decisions, arrivals = jax.tree.map(lambda leaf, places=places: leaf[places], rounds)
+            policy, steps = engine.learn_many(policy, decisions, arrivals, min(CHUNK, count - start))
+            infos += [_require_finite(f"row {rows[start + i]} of the history", info) for i, info in enumerate(steps)]
+            if progress is not None:
+                progress(len(infos), count)
         learned = []
-        for i in range(max(len(infos) - self._state.limits.limit, 0), len(infos)):
+        for i in range(max(count - self._state.limits.limit, 0), count):
             decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], rounds)
             learned.append(LearnedDecision(decision, arrival.signature(), np.asarray(infos[i]["residual"])))
-        return self._state.with_history(engine, policy, learned, infos, expired)
+        return functools.partial(self._state.with_history, engine, policy, learned, infos), infos
 
     def _round_arrival(self, engine: Engine, past: HistoryRound, decision: Decision) -> Arrival:
         """Return what was seen in a past round."""
@@ -809,11 +815,7 @@ class Learner:
         elif self._store is None:
             raise StoreError("save: expected a path, because this learner has no store")
         else:
-            self._save_snapshot()
-
-    @exclusive
-    def _save_snapshot(self) -> None:
-        self._write_snapshot()
+            exclusive(Learner._write_snapshot)(self)
 
     @exclusive
     def close(self) -> None:
@@ -909,15 +911,12 @@ class Learner:
             store = RecordStore.open_reader(file.path)
         else:
             store = RecordStore.open_writer(file.path, sync=file.sync, take_over=take_over)
-        try:
+        with contextlib.ExitStack() as unless_written:
+            unless_written.callback(store.close)
             learner = cls._replay(store, until, problem, policy, rollout, clock)
             if not read_only:
                 learner._store = store
-        except BaseException:
-            store.close()
-            raise
-        if read_only:
-            store.close()
+                unless_written.pop_all()
         if settings:
             learner.update(**settings)
         return learner
@@ -941,12 +940,7 @@ class Learner:
         return learner
 
     def _restore(
-        self,
-        snapshot: Snapshot,
-        given: Problem | Oracle,
-        policy: Any,
-        rollout: Rollout | None,
-        clock: Callable[[], float],
+        self, snapshot: Snapshot, given: Problem | Oracle, policy: Any, rollout: Rollout | None, clock: Any
     ) -> None:
         """Begin as a snapshot says."""
         config, form = snapshot.data["config"], snapshot.data["instances"]
@@ -989,9 +983,7 @@ class Learner:
             engine, count = self._engine_of(data), len(data["rows"])
             decisions = restore_tree("decision", states.shape_with_lead(count, engine.decision_form), arrays)
             parts: dict[str, Any] = {name: arrays.get(f"arrival['{name}']") for name in Arrival._fields}
-            rounds = (decisions, Arrival(**parts))
-            policy, infos = _learn_rounds(engine, state.policy_state(), rounds, data["rows"], None)
-            return self._after_rounds(engine, policy, rounds, infos, data["expired"])
+            return self._learn_rounds(engine, (decisions, Arrival(**parts)), data["rows"])[0](data["expired"])
         raise StoreError(f"unknown kind of record {record.kind!r}: update regretless")
 
     def _engine_of(self, data: Mapping[str, Any]) -> Engine:
@@ -1000,12 +992,7 @@ class Learner:
         return engine if form is None else engine.with_instance(states.rebuild_instance(form))
 
     def _commit(
-        self,
-        state: LearnerState,
-        kind: str,
-        data: Mapping[str, Any] | None = None,
-        arrays: Mapping[str, np.ndarray] | None = None,
-        keys: Sequence[str] = (),
+        self, state: LearnerState, kind: str, data: Mapping[str, Any], arrays: Any = None, keys: Sequence[str] = ()
     ) -> None:
         """Store a change, then publish the new state with one assignment.
 
@@ -1014,7 +1001,7 @@ class Learner:
         self._unpublished = state
         if self._store is not None:
             try:
-                self._store.append(state.number, kind, data or {}, arrays or {}, keys)
+                self._store.append(state.number, kind, data, arrays or {}, keys)
             except StoreError:
                 self._unpublished = None
                 raise
@@ -1115,26 +1102,6 @@ def _join_pieces(id: int, before: np.ndarray | None, arrival: Arrival) -> np.nda
             "was left out"
         )
     return np.where(np.isnan(before), values, before)
-
-
-def _learn_rounds(
-    engine: Engine,
-    policy: Any,
-    rounds: tuple[Decision, Arrival],
-    rows: Sequence[int],
-    progress: Callable[[int, int], Any] | None,
-) -> tuple[Any, list[dict[str, float]]]:
-    """Return the policy's state after all rounds, chunk by chunk; padding of the last chunk does not count."""
-    count = len(rows)
-    infos: list[dict[str, float]] = []
-    for start in range(0, count, CHUNK):
-        places = np.minimum(np.arange(start, start + CHUNK), count - 1)
-        decisions, arrivals = jax.tree.map(lambda leaf, places=places: leaf[places], rounds)
-        policy, steps = engine.learn_many(policy, decisions, arrivals, min(CHUNK, count - start))
-        infos += [_require_finite(f"row {rows[start + i]} of the history", info) for i, info in enumerate(steps)]
-        if progress is not None:
-            progress(len(infos), count)
-    return policy, infos
 
 
 def _at_row(row: int, function: Callable[..., Any], *arguments: Any) -> Any:
