@@ -526,7 +526,7 @@ def play(
             **first.conditions,
             recording=recording,
             monitor=dataclasses.replace(monitor, progress=share_progress(progress, number, 1, len(groups))),
-            execution=Execution(merge=False, save=_numbered(save, number)),
+            execution=Execution(merge=False, save=save and os.fspath(save) + (f".{number}" if number else "")),
         )
         share = {name: spent / len(places) for name, spent in simulated.seconds.items()}
         for place in places:
@@ -540,13 +540,8 @@ def _finish(run: Run, result: Result, seconds: dict[str, float]) -> Result:
         configuration = {name: value for name, value in run.configuration.items() if name != "seeds"}
     except SettingsError:  # an object: the simulation has described it
         configuration = {}
-    extra = {
-        "where": run.where,
-        "data": run.parts[1].data,
-        "tuned": run.tuned,
-        "standard": run.standard,
-        "notices": list(run.notices),
-    }
+    extra = {name: getattr(run, name) for name in ("where", "tuned", "standard")}
+    extra |= {"data": run.parts[1].data, "notices": list(run.notices)}
     config = {**result.config, **configuration}
     return dataclasses.replace(result, label=run.label, config=config, seconds=seconds, extra=extra)
 
@@ -559,10 +554,6 @@ def share_progress(progress: Progress, done: int, count: int, total: int) -> Pro
         progress(what, *(running if what == "running" else (part, whole)))
 
     return report
-
-
-def _numbered(save: str | os.PathLike[str] | None, number: int) -> str | None:
-    return None if save is None else os.fspath(save) + (f".{number}" if number else "")
 
 
 # Addresses

@@ -369,12 +369,8 @@ class ResultStore:
         """
         from regretless.experiments.runner import is_outdated
 
-        old = []
-        for entry in self.entries():
-            code = (entry.record or {}).get("extra", {}).get("code")
-            if entry.damaged or (isinstance(code, dict) and is_outdated(code)):
-                old.append(entry)
-        return old
+        codes = ((entry, (entry.record or {}).get("extra", {}).get("code")) for entry in self.entries())
+        return [entry for entry, code in codes if entry.damaged or (isinstance(code, dict) and is_outdated(code))]
 
     def remove(self, entry: StoredEntry) -> None:
         """Delete one result.

@@ -259,11 +259,9 @@ class CostCovariance(NamedTuple):
         """Return the covariances of the totals of some rounds with those of others."""
         specific = one.w @ other.w.T / self.size
         common = np.outer(one.w.sum(axis=1), other.w.sum(axis=1)) / self.squares
-        if self.by_row:
-            rows = self.scaled(one.features) @ self.scaled(other.features).T / self.columns
-            return specific + (1.0 + LEVEL_VARIANCE) * common + LINEAR_VARIANCE * rows
-        similarity = self.similarity(one.features, other.features)
-        return specific * similarity + common * (similarity + LEVEL_VARIANCE)
+        similarity = 1.0 if self.by_row else self.similarity(one.features, other.features)
+        rows = self.scaled(one.features) @ self.scaled(other.features).T / self.columns if self.by_row else 0.0
+        return specific * similarity + common * (similarity + LEVEL_VARIANCE) + LINEAR_VARIANCE * rows
 
 
 class CostModel(NamedTuple):
@@ -415,6 +413,13 @@ class HealthRecord(NamedTuple):
         """Return the first rounds since the last change with their totals, without the last ``excluded`` rounds."""
         rows = self._opening_table()[: max(0, self.world[1] - excluded)]
         return ModelRounds(rows[:, : self.width], rows[:, self.width : -1]), rows[:, -1]
+
+    def compare(self, decisions: Sequence[Any], fixed_set: bool, solver: "BackgroundSolver") -> CostReport:
+        """Compare the costs of the last learning steps, oldest first, with those of others."""
+        last = self.recent_rounds(decisions)
+        if last is None:
+            return CostReport()
+        return compare_costs(*self.opening_rounds(excluded=len(last.totals)), last, fixed_set, solver)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return everything as arrays by name."""

@@ -267,18 +267,15 @@ class _Judge:
 
     def judge(self, label: str, w: np.ndarray) -> CandidateEstimate:
         """Estimate what a candidate that decides ``w`` would have paid; of the log itself, what it paid."""
-        history, count, predicted = self.history, len(w), np.sum(self.costs * w, axis=1)
+        history, predicted = self.history, np.sum(self.costs * w, axis=1)
         match = match_decisions(history.decisions, w)
-        matches, effective, reason, scores = int(match.sum()), float(count), "", self.outcomes
-        method: Method
-        if label == LOGGED:
-            method = "logged"
-        elif not np.any(np.isnan(known := _paid(history, w))):
-            method, scores = "seen", known
-        else:
+        matches, effective, reason = int(match.sum()), float(len(w)), ""
+        method: Method = "logged" if label == LOGGED else "seen"
+        scores = self.outcomes if label == LOGGED else _paid(history, w)
+        if np.any(np.isnan(scores)):
             method = "matching" if history.propensities is None else "doubly_robust"
             overlap = measure_overlap(history.decisions, w, history.contexts, history.propensities)
-            _, matches, effective, reason = overlap
+            scores, (_, matches, effective, reason) = self.outcomes, overlap
             if not match.all():
                 logged = np.sum(self.costs * history.decisions, axis=1)
                 scores = doubly_robust(self.outcomes, logged, predicted, overlap.weights)

@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 
 from regretless.errors import SettingsError
-from regretless.live.comparison import (
-    MIN_LEARNED,
-    WINDOW,
-    BackgroundSolver,
-    CostComparison,
-    CostReport,
-    DriftAlarm,
-    MeanCost,
-    compare_costs,
-)
+from regretless.live.comparison import MIN_LEARNED, WINDOW, BackgroundSolver, CostComparison, DriftAlarm, MeanCost
 from regretless.live.records import percent, plain_data, text_card
 from regretless.live.state import LearnerState
 
@@ -90,8 +81,7 @@ class Health:
         dict
             Numbers that are not finite are None.
         """
-        fields = {field.name: plain_data(getattr(self, field.name)) for field in dataclasses.fields(self)}
-        return {**fields, "verdict": self.verdict}
+        return {**plain_data(vars(self)), "verdict": self.verdict}
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
         """Return every known figure in the text format of Prometheus, a gauge for each number of ``as_dict``.
@@ -178,12 +168,9 @@ def is_no_better_than_random(random: CostComparison, rewards: bool = False) -> b
 
 def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver) -> Health:
     """Compute a learner's health from its state."""
-    record, costs = state.health, CostReport()
-    last = itertools.islice(reversed(state.learned.values()), WINDOW)
-    rounds = record.recent_rounds([learned.decision for learned in last][::-1])
-    if rounds is not None:
-        opening = record.opening_rounds(excluded=len(rounds.totals))
-        costs = compare_costs(*opening, rounds, not state.engine.problem.has_instances, solver)
+    record, last = state.health, itertools.islice(reversed(state.learned.values()), WINDOW)
+    decisions = [learned.decision for learned in last][::-1]
+    costs = record.compare(decisions, not state.engine.problem.has_instances, solver)
     steps, settled = record.ordered_steps(), state.made - len(state.waiting)
     relative_error, trend = _relative_errors(steps)
     sign = -1.0 if rewards else 1.0

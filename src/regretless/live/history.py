@@ -13,6 +13,7 @@ import numpy as np
 from regretless import extras, files
 from regretless.columns import Columns
 from regretless.errors import SettingsError, StoreError, short_repr
+from regretless.formatting import count_text
 from regretless.live.feedback_parser import parse_integer, parse_numbers
 from regretless.registry import require_known
 
@@ -138,12 +139,17 @@ class History:
         known = []
         for name, table in self._tables(OBSERVED).items():
             count = int(_known_rows(table).sum())
-            known.append(name if count == len(self) else f"{name} of {_count_rounds(count)}")
+            known.append(name if count == len(self) else f"{name} of {count_text(count, 'round')}")
         known += ["instances"] if self.instances is not None else []
         known += ["named columns"] if self.columns is not None else []
         known += ["rewards"] if self.sense == "max" else []
         shape, dim = self.contexts.shape[1:], self.decisions.shape[1]
-        described = [_count_rounds(len(self)), f"contexts of shape {shape}", f"decisions of {dim} numbers", *known]
+        described = [
+            count_text(len(self), "round"),
+            f"contexts of shape {shape}",
+            f"decisions of {dim} numbers",
+            *known,
+        ]
         return f"History({', '.join(described)})"
 
     @overload
@@ -366,10 +372,6 @@ class History:
         if self.instances is not None:
             parts |= _instance_columns(self.instances)
         return pandas.DataFrame(parts)
-
-
-def _count_rounds(count: int) -> str:
-    return "1 round" if count == 1 else f"{count:,} rounds"
 
 
 def _encode(given: Any, columns: Any, dim: int) -> Any:

@@ -108,9 +108,10 @@ class Learner:
     'the same feedback was learned before: nothing changed'
     """
 
-    _store: RecordStore | None
     _state: LearnerState
-    _unpublished: LearnerState | None
+    _store: RecordStore | None = None
+    _unpublished: LearnerState | None = None
+    _last_snapshot = 0
 
     def __init__(
         self,
@@ -154,9 +155,6 @@ class Learner:
         self._incumbent = None if rollout is None else Incumbent(rollout.incumbent, problem)
         self._lock = CallLock()
         self._background_solver = BackgroundSolver(problem.oracle, self._lock.try_acquire)
-        self._store = None
-        self._unpublished = None
-        self._last_snapshot = 0
         return Engine(problem, policy, budget=None if rollout is None else rollout.budget, seed=seed)
 
     def _publish(self, state: LearnerState) -> None:
