@@ -44,7 +44,7 @@ class Grows(SPOPlusSurrogate):
     def init(self):
         return ()
 
-    def adapt(self, memory, gradient):
+    def adapt(self, memory, gradient, call):
         return (*memory, gradient) if len(memory) < 1 else memory
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from regretless.registry import lazy_exports
 from regretless.surrogates.base import REGISTRY as REGISTRY
+from regretless.surrogates.base import SolvedCall as SolvedCall
 from regretless.surrogates.base import Surrogate as Surrogate
 from regretless.surrogates.base import SurrogateSpec as SurrogateSpec
 

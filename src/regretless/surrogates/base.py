@@ -6,7 +6,7 @@ is the prediction, ``c`` the target, ``w*`` the oracle.
 """
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,14 +24,29 @@ Memory = Any
 Rows = Float[Array, "q d"]
 """Cost vectors to be solved, or their solutions, row by row."""
 
-Calls = Float[Array, "k q d"]
-"""The solutions of several calls."""
-
 Feasible = Bool[Array, " n"] | None
 """Which of the remembered ``points`` are feasible; None: all."""
 
 TINY = 1e-7
 """Added to the step sizes that gradients are divided by."""
+
+
+class SolvedCall(NamedTuple):
+    """One call of a surrogate, or several for the same target.
+
+    Parameters
+    ----------
+    prediction : array of shape (d,), or (k, d) for several calls
+        ``ĉ``.
+    target : array of shape (d,)
+        ``c``.
+    solutions : array of shape (q, d), or (k, q, d) for several calls
+        ``w*`` of each query.
+    """
+
+    prediction: Float[Array, "*k d"]
+    target: Cost
+    solutions: Float[Array, "*k q d"]
 
 
 class Surrogate(eqx.Module):
@@ -93,20 +108,20 @@ class Surrogate(eqx.Module):
         """
         return None
 
-    def remember(self, memory: Memory, solutions: Rows) -> Memory:
-        """Return the memory with this call's solutions, before the gradient is taken.
+    def remember(self, memory: Memory, call: SolvedCall) -> Memory:
+        """Return the memory with this call, before the gradient is taken.
 
         Parameters
         ----------
         memory : pytree or None
             What was remembered before.
-        solutions : array of shape (q, d)
-            ``w*`` of each query.
+        call : SolvedCall
+            Prediction, target and solutions.
         """
         return memory
 
-    def adapt(self, memory: Memory, gradient: Cost) -> Memory:
-        """Return the memory after the gradient is taken.
+    def adapt(self, memory: Memory, gradient: Cost, call: SolvedCall) -> Memory:
+        """Return the memory after the gradient is taken; a loss with parameters of its own learns here.
 
         Parameters
         ----------
@@ -114,22 +129,24 @@ class Surrogate(eqx.Module):
             What was remembered before.
         gradient : array of shape (d,)
             What ``gradient`` returned.
+        call : SolvedCall
+            Prediction, target and solutions.
         """
         return memory
 
-    def before_all(self, memory: Memory, solutions: Calls) -> Memory:
+    def before_all(self, memory: Memory, calls: SolvedCall) -> Memory:
         """Return the memory that the gradients of several predictions see.
 
         Parameters
         ----------
         memory : pytree or None
             What was remembered before.
-        solutions : array of shape (k, q, d)
-            ``w*`` of each query, for each prediction.
+        calls : SolvedCall
+            Predictions, target, and the solutions that belong to each prediction.
         """
         return memory
 
-    def after_all(self, memory: Memory, gradients: Rows, solutions: Calls) -> Memory:
+    def after_all(self, memory: Memory, gradients: Rows, calls: SolvedCall) -> Memory:
         """Return the memory after the gradients of several predictions.
 
         Parameters
@@ -138,8 +155,8 @@ class Surrogate(eqx.Module):
             What ``before_all`` returned.
         gradients : array of shape (k, d)
             The gradient at each prediction.
-        solutions : array of shape (k, q, d)
-            ``w*`` of each query, for each prediction.
+        calls : SolvedCall
+            As in ``before_all``.
         """
         return memory
 
@@ -194,13 +211,14 @@ class Surrogate(eqx.Module):
         feasible : boolean array of shape (n,), optional
             Which of the ``points`` are feasible; by default all.
         """
-        after = self.remember(memory, solutions)
-        visible = after if feasible is None else self.remember(self.available(memory, feasible), solutions)
+        call = SolvedCall(prediction, target, solutions)
+        after = self.remember(memory, call)
+        visible = after if feasible is None else self.remember(self.available(memory, feasible), call)
         gradient = self.gradient(visible, prediction, target, noise, solutions)
-        return gradient, self.adapt(after, gradient)
+        return gradient, self.adapt(after, gradient, call)
 
     def finish_all(
-        self, memory: Memory, predictions: Rows, target: Cost, noise: Any, solutions: Calls, feasible: Feasible = None
+        self, memory: Memory, predictions: Rows, target: Cost, noise: Any, solutions: Array, feasible: Feasible = None
     ) -> tuple[Rows, Memory]:
         """Return ``∇_ĉ ℓ(ĉ_k, c)`` of each prediction, and the memory after all of them.
 
@@ -220,11 +238,12 @@ class Surrogate(eqx.Module):
         feasible : boolean array of shape (n,), optional
             Which of the ``points`` are feasible; by default all.
         """
-        after = self.before_all(memory, solutions)
-        visible = after if feasible is None else self.before_all(self.available(memory, feasible), solutions)
+        calls = SolvedCall(predictions, target, solutions)
+        after = self.before_all(memory, calls)
+        visible = after if feasible is None else self.before_all(self.available(memory, feasible), calls)
         one = lambda c, eta, w: self.gradient(visible, c, target, eta, w)  # noqa: E731
         gradients = jax.vmap(one)(predictions, noise, solutions)
-        return gradients, self.after_all(after, gradients, solutions)
+        return gradients, self.after_all(after, gradients, calls)
 
     def __call__(
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance = None

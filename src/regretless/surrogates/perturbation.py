@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from pydantic import Field
 
 from regretless import draws
-from regretless.surrogates.base import TINY, Calls, FieldSpec, Memory, Rows, Surrogate
+from regretless.surrogates.base import TINY, FieldSpec, Memory, Rows, SolvedCall, Surrogate
 from regretless.types import Cost, Key
 
 GAMMA_TERMS, KAPPA = 10, 5
@@ -154,14 +154,14 @@ class AIMLESurrogate(ImplicitSurrogate):
     def init(self) -> AIMLEMemory:
         return AIMLEMemory(jnp.ones(()), jnp.ones(()))
 
-    def adapt(self, memory: AIMLEMemory, gradient: Cost) -> AIMLEMemory:
+    def adapt(self, memory: AIMLEMemory, gradient: Cost, call: SolvedCall) -> AIMLEMemory:
         share = self.decay * memory.share + (1.0 - self.decay) * jnp.mean(jnp.abs(gradient) > 1e-7)
         scale = jnp.where(share < 1.0, memory.scale + self.step, jnp.maximum(memory.scale - self.step, 0.0))
         return AIMLEMemory(scale, share)
 
-    def after_all(self, memory: AIMLEMemory, gradients: Rows, solutions: Calls) -> AIMLEMemory:
+    def after_all(self, memory: AIMLEMemory, gradients: Rows, calls: SolvedCall) -> AIMLEMemory:
         def adapt_once(memory: AIMLEMemory, gradient: Cost) -> tuple[AIMLEMemory, None]:
-            adapted = self.adapt(memory, gradient)
+            adapted = self.adapt(memory, gradient, calls)
             return jax.tree.map(lambda new, old: new.astype(old.dtype), adapted, memory), None
 
         return jax.lax.scan(adapt_once, memory, gradients)[0]

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from regretless.surrogates.base import Calls, FieldSpec, Rows, Surrogate
+from regretless.surrogates.base import FieldSpec, Rows, SolvedCall, Surrogate
 from regretless.types import Cost
 
 SIZE = 128
@@ -101,16 +101,16 @@ class PooledSurrogate(Surrogate):
     def queries(self, memory: Pool, prediction: Cost, target: Cost, noise: Any) -> Rows:
         return jnp.stack([target, prediction])
 
-    def remember(self, memory: Pool, solutions: Rows) -> Pool:
-        for w in solutions:
+    def remember(self, memory: Pool, call: SolvedCall) -> Pool:
+        for w in call.solutions:
             memory = add(memory, w)
         return memory
 
-    def before_all(self, memory: Pool, solutions: Calls) -> Pool:
-        return add(memory, solutions[0, 0])
+    def before_all(self, memory: Pool, calls: SolvedCall) -> Pool:
+        return add(memory, calls.solutions[0, 0])
 
-    def after_all(self, memory: Pool, gradients: Rows, solutions: Calls) -> Pool:
-        return add_many(memory, solutions[:, 1:].reshape(-1, solutions.shape[-1]))
+    def after_all(self, memory: Pool, gradients: Rows, calls: SolvedCall) -> Pool:
+        return add_many(memory, calls.solutions[:, 1:].reshape(-1, self.oracle.dim))
 
     def points(self, memory: Pool) -> Float[Array, "n d"]:
         return memory.decisions

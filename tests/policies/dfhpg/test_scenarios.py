@@ -10,6 +10,7 @@ import pytest
 
 from regretless import oracles, surrogates
 from regretless.policies.dfhpg import gradients
+from regretless.surrogates import SolvedCall
 
 ORACLE = oracles.top_k(6, 2)
 COUNT = 5
@@ -57,7 +58,7 @@ def test_own_gradients_are_those_of_single_calls(name):
         noise = surrogate.draw(keys[k])
         queries = surrogate.queries(memory, COSTS[k], TARGET, noise)
         solved = ORACLE.solve(queries).w if len(queries) else queries
-        seen = surrogate.before_all(memory, solved[None])
+        seen = surrogate.before_all(memory, SolvedCall(COSTS[k : k + 1], TARGET, solved[None]))
         expected = surrogate.gradient(seen, COSTS[k], TARGET, noise, solved) / COUNT
         np.testing.assert_allclose(got[k], expected, rtol=1e-5, atol=1e-6)
 
@@ -106,7 +107,7 @@ def test_aimle_adapts_once_per_scenario():
     cotangents, memory = slopes(surrogate, surrogate.init())
     expected = surrogate.init()
     for gradient in cotangents * COUNT:
-        expected = surrogate.adapt(expected, gradient)
+        expected = surrogate.adapt(expected, gradient, None)
     assert float(memory.scale) == pytest.approx(float(expected.scale))
     assert float(memory.share) == pytest.approx(float(expected.share))
     assert float(memory.scale) != 1.0
