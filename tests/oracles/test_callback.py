@@ -76,9 +76,9 @@ def fails(error):
         (lambda cost: [np.ma.masked, 0, 0], "got a masked array"),
     ],
 )
-@pytest.mark.parametrize("time_limit", [None, 30.0])
-def test_what_goes_wrong_is_reported_with_its_row(answer, message, time_limit):
-    oracle = oracles.external(lambda c: answer(c) if c[0] > 0 else pick_cheapest(c), 3, time_limit=time_limit)
+@pytest.mark.parametrize("options", [{}, {"time_limit": 30.0}, {"workers": 3}])
+def test_what_goes_wrong_is_reported_with_its_row(answer, message, options):
+    oracle = oracles.external(lambda c: answer(c) if c[0] > 0 else pick_cheapest(c), 3, **options)
     good, bad = [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]
     with pytest.raises(OracleError, match=f"row 1 of a batch of 4: .*{message}.*; 1 more of its rows failed"):
         oracle.answer([good, bad, good, bad])
@@ -86,6 +86,18 @@ def test_what_goes_wrong_is_reported_with_its_row(answer, message, time_limit):
     batched = oracles.external(lambda costs: answer(costs[0]), 3, batched=True)
     with pytest.raises(OracleError, match="the external solver failed: batch of 1"):
         batched.answer([bad])
+
+
+def test_workers_solve_rows_at_the_same_time_and_in_their_places():
+    together = threading.Barrier(3, timeout=30)
+
+    def solve(cost):
+        together.wait()  # passes when three rows are being solved
+        return pick_cheapest(cost)
+
+    costs = np.random.default_rng(0).normal(size=(9, 3))
+    oracle = oracles.external(solve, 3, workers=3)
+    np.testing.assert_array_equal(oracle.answer(costs).w, np.stack(list(map(pick_cheapest, costs))))
 
 
 @pytest.mark.parametrize(
@@ -217,6 +229,9 @@ def test_the_fingerprint_is_the_form_and_not_how_it_is_called():
         ({"time_limit": float("nan")}, "expected a time_limit"),
         ({"time_limit": 1e300}, "expected a time_limit"),
         ({"aux": "start"}, "aux: expected numbers, got text"),
+        ({"workers": 0}, "expected at least one worker, and one for a batched solver, got 0"),
+        ({"workers": 2, "batched": True}, "one for a batched solver, got 2"),
+        ({"workers": 1.5}, "workers"),
     ],
 )
 def test_refused_at_construction(arguments, message):

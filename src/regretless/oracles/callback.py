@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from regretless.errors import OracleError, RegretlessError, SettingsError
 from regretless.extras import require
-from regretless.oracles.base import Oracle, check_finite, check_mask, check_numbers, failure_text
+from regretless.oracles.base import Oracle, check_finite, check_integer, check_mask, check_numbers, failure_text
 from regretless.oracles.host import feasible_on_host, solve_on_host
 from regretless.types import SOLVED, Instance, Solution
 
@@ -78,6 +79,9 @@ class ExternalOracle(Oracle):
     time_limit : float, optional
         Seconds for one call. Each call is then made in a new thread; Python cannot stop a thread, so a call that is
         out of time continues in the background.
+    workers : int, default 1
+        Rows that are solved at the same time, each in a thread: for an ``fn`` that may be called from several threads
+        and that releases Python's global lock while it solves.
 
     Examples
     --------
@@ -94,6 +98,7 @@ class ExternalOracle(Oracle):
     aux: Any = eqx.field(static=True)
     contains: Callable[..., Any] | None = eqx.field(static=True)
     time_limit: float | None = eqx.field(static=True)
+    workers: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -105,6 +110,7 @@ class ExternalOracle(Oracle):
         aux: Any = None,
         contains: Callable[..., Any] | None = None,
         time_limit: float | None = None,
+        workers: int = 1,
     ):
         if not callable(fn) or not (contains is None or callable(contains)):
             raise SettingsError(f"external oracle: expected functions fn and contains, got {fn!r} and {contains!r}")
@@ -112,6 +118,11 @@ class ExternalOracle(Oracle):
             raise SettingsError(f"external oracle: expected a positive number of cost coordinates, got {dim!r}")
         if time_limit is not None and not _is_time_limit(time_limit):
             raise SettingsError(f"external oracle: expected a time_limit in seconds, above 0, got {time_limit!r}")
+        if check_integer("external oracle: workers", workers) < 1 or (batched and workers > 1):
+            raise SettingsError(
+                f"external oracle: expected at least one worker, and one for a batched solver, got {workers}"
+            )
+        self.workers = int(workers)
         self.fn, self.dim, self.batched, self.takes_instance = fn, int(dim), batched, takes_instance
         leaves, structure = jax.tree.flatten(aux)
         examples = [check_numbers("external oracle: aux", leaf) for leaf in leaves]
@@ -188,18 +199,27 @@ class ExternalOracle(Oracle):
 
         The arrays are copies that ``answer`` made. One error names the first row that failed.
         """
+        given = (rows, instances) if self.takes_instance else (rows,)
+        limit = self.time_limit
         failed: list[tuple[Any, BaseException]] = []
-        for row in [slice(None)] if batched else range(len(rows)):
-            given = (rows, instances) if self.takes_instance else (rows,)
-            arguments = jax.tree.map(lambda leaf, row=row: leaf[row], given)
+
+        def call(row: Any) -> None:
+            if any(isinstance(error, TimeLimitError) for _, error in failed):  # this row would hardly be faster
+                return
+            arguments = jax.tree.map(lambda leaf: leaf[row], given)
             try:
-                limit = self.time_limit
                 store(row, fn(*arguments) if limit is None else call_with_limit(limit, fn, *arguments))
             except (Exception, SystemExit) as error:
                 failed.append((row, error))
-                if isinstance(error, TimeLimitError):  # the other rows would hardly be faster
-                    break
+
+        if self.workers == 1 or len(rows) == 1:
+            for row in [slice(None)] if batched else range(len(rows)):
+                call(row)
+        else:
+            with ThreadPoolExecutor(self.workers, "regretless-solver") as pool:
+                list(pool.map(call, range(len(rows))))
         if failed:
+            failed.sort(key=lambda pair: pair[0])
             row, cause = failed[0]
             reason = self._describe(cause)
             text = f"batch of {len(rows)}: {reason}" if batched else failure_text(row, len(rows), reason, len(failed))
