@@ -17,7 +17,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -37,6 +36,9 @@ LOG_SECONDS = 10.0
 
 TRACEBACK = "REGRETLESS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
+
+Format = Literal["table", "json"]
+"""How results are printed."""
 
 Names = list[str] | None
 """The values of an option that can be repeated."""
@@ -100,13 +102,6 @@ class PlainCommand(_HelpPage, TyperCommand):
 
 out = Console()
 err = Console(stderr=True)
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    table = "table"
-    json = "json"
 
 
 @contextlib.contextmanager

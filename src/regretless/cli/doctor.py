@@ -29,7 +29,7 @@ class Finding(NamedTuple):
 
 def doctor(
     device: Annotated[Device, option("Which backend to look at.")] = "auto",
-    format: Annotated[Format, option("How to print the findings.")] = Format.table,
+    format: Annotated[Format, option("How to print the findings.")] = "table",
 ) -> None:
     """Check versions, devices, cache, data and solver, and play a few rounds; exit code 1 after a problem.
 
@@ -39,7 +39,7 @@ def doctor(
         facts, findings = examine(device)
         problems = [finding.message for finding in findings if finding.is_problem]
         advice = [finding.message for finding in findings if not finding.is_problem]
-        if format is Format.json:
+        if format == "json":
             console.say_json({**facts, "problems": problems, "advice": advice})
         else:
             facts = {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in facts.items()}

@@ -30,7 +30,7 @@ def evaluate(
     rewards: Annotated[bool, option("The numbers of a table are rewards, not costs.", flag="--rewards")] = False,
     import_: Imports = None,
     device: Annotated[Device, option("Where to compute.")] = "auto",
-    format: Annotated[Format, option("How to print the result.")] = Format.table,
+    format: Annotated[Format, option("How to print the result.")] = "table",
 ) -> None:
     r"""Estimate what candidates would have cost per round, compared with the log, with 95 % intervals.
 
@@ -75,7 +75,7 @@ def evaluate(
         candidates |= {place: plugins.load_object(place, "--function") for place in function or ()}
         candidates |= {name: name for name in names}
         evaluation = evaluate_candidates(candidates, history, oracle=feasible, feedback=feedback, model=model)
-        if format is Format.json:
+        if format == "json":
             console.say_json(evaluation.to_dict())
         else:
             console.say(str(evaluation))

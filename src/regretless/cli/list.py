@@ -21,7 +21,7 @@ SETTINGS_OF = ("policies", "surrogates", "models.nuisance", "models", "benchmark
 def list_(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.")] = "benchmarks",
     import_: Imports = None,
-    format: Annotated[Format, option("How to print the list.")] = Format.table,
+    format: Annotated[Format, option("How to print the list.")] = "table",
 ) -> None:
     """Show benchmarks, policies, surrogates, models, oracles, feedback, worlds, studies, or the settings for --set.
 
@@ -31,7 +31,7 @@ def list_(
         console.load_imports(import_)
         require_known("list", kind, KINDS)
         rows = list_entries(kind)
-        if format is Format.json:
+        if format == "json":
             console.say_json([{"name": name, "summary": summary} for name, summary in rows])
             return
         console.say_table(rows, title=kind)

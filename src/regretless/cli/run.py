@@ -40,7 +40,7 @@ def run(
     oracle: Annotated[str | None, option("Your feasible set, as module:object.")] = None,
     device: Annotated[Device, option("Where to compute.")] = "auto",
     out: Annotated[Path | None, option("Folder for result.json, the results and a picture.")] = None,
-    format: Annotated[Format, option("How to print the result.")] = Format.table,
+    format: Annotated[Format, option("How to print the result.")] = "table",
 ) -> None:
     """Play policies on a benchmark: mean regret ± standard error over seeds, best policy first.
 
@@ -90,7 +90,7 @@ def run(
         with console.LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
             results = collect(play(runs, progress))
         record = to_record(experiment, runs, results, notices)
-        if format is Format.json:  # printed first: it was computed, whether or not it can be written
+        if format == "json":  # printed first: it was computed, whether or not it can be written
             console.say_json(record)
         else:
             show(record, results)
@@ -98,7 +98,7 @@ def run(
             store_results(experiment, runs, results, out, imports)
             files.write_text(out / "result.json", json.dumps(record, indent=2) + "\n")
             picture = draw(results, out / "regret.png")
-            if format is not Format.json:
+            if format != "json":
                 then = f"regretless report --store {shlex.quote(str(out))}"
                 console.say(f"\nwritten to {out}: result.json{picture} and the results; next: {then}")
 

@@ -36,7 +36,7 @@ def reproduce(
     first_seed: Annotated[int, option("Seed of the first replication.", min=0)] = 0,
     horizon: Annotated[int | None, option("Rounds.", "the study's, quick: 200", min=1)] = None,
     device: Annotated[Device, option("Where to compute.")] = "auto",
-    format: Annotated[Format, option("How to print the outcome.")] = Format.table,
+    format: Annotated[Format, option("How to print the outcome.")] = "table",
 ) -> None:
     """Run studies, such as those of the DFHPG paper (package regretless-dfhpg), or your own.
 
@@ -102,7 +102,7 @@ def compute(
 
 def report_summary(summary: "Summary", more: dict[str, Any], format: Format) -> None:
     """Print how a campaign ended; exit code 1 if something failed."""
-    if format is Format.json:
+    if format == "json":
         outcome = summary._asdict()
         console.say_json({"arms": outcome.pop("tasks"), **outcome, "seconds": round(summary.seconds, 1), **more})
     else:
@@ -118,14 +118,14 @@ def status(
     store: Annotated[Path, option("Folder of the results.")] = Path("results"),
     old: Annotated[bool, option("List results that this version would not use.", flag="--old")] = False,
     remove_old: Annotated[bool, option("Delete them.", flag="--remove-old")] = False,
-    format: Annotated[Format, option("How to print.")] = Format.table,
+    format: Annotated[Format, option("How to print.")] = "table",
 ) -> None:
     """Show how far the campaigns of a store are, and the command that resumes each."""
     with clear_errors():
         if not store.is_dir():
             raise SettingsError(f"no store at {store}: 'regretless reproduce --store {store}' makes one")
         state = examine(rg.experiments.ResultStore(store), remove_old)
-        if format is Format.json:
+        if format == "json":
             console.say_json(state)
         else:
             show_status(state, old)
@@ -251,7 +251,7 @@ def arena(
     engine: console.EngineName = "local",
     address: console.Address = None,
     device: Annotated[Device, option("Where to compute.")] = "auto",
-    format: Annotated[Format, option("How to print the outcome.")] = Format.table,
+    format: Annotated[Format, option("How to print the outcome.")] = "table",
 ) -> None:
     """Play policies untuned on many worlds: regret on each, and over all of them the geometric mean relative to random.
 
@@ -284,7 +284,7 @@ def arena(
         chosen = rg.experiments.choose_engine(engine, jobs, device, address, imports)
         summary = compute(plan, store, chosen, 1)  # one arm at a time: each is timed alone
         scores = definition.summarise_arena(worlds, plan, store)
-        if format is not Format.json:
+        if format != "json":
             show_arena(scores)
         report_summary(summary._replace(failed=scores.pop("failed")), {**scores, "store": str(out)}, format)
 

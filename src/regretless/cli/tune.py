@@ -41,7 +41,7 @@ def tune(
     ] = None,
     out: Annotated[Path | None, option("Preset file.", "BENCHMARK_POLICY.json")] = None,
     device: Annotated[Device, option("Where to compute.")] = "auto",
-    format: Annotated[Format, option("How to print the outcome.")] = Format.table,
+    format: Annotated[Format, option("How to print the outcome.")] = "table",
 ) -> None:
     """Search the settings of a policy for the lowest mean final regret on seeds that no reported run uses.
 
@@ -82,7 +82,7 @@ def tune(
         result.save(preset)
         files.write_text(folder / f"{name}.json", json.dumps(result.record, indent=1))
         record = result.record
-        if format is Format.json:
+        if format == "json":
             console.say_json({"preset": str(preset), **record})
             return
         chosen = "" if model is None else f"--model {model} "

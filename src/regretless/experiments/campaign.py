@@ -84,14 +84,10 @@ class Plan:
         self.scale, self.command, self.imports = scale, command, tuple(imports)
         self.tasks: dict[str, Task] = {}
         self.second: dict[str, Task] = {}  # by the address of the first range
-        self.studies = tuple(self._with_addresses(study) for study in studies)
+        self.studies = tuple(study.replace_cells(functools.partial(self._plan_cell, study)) for study in studies)
 
-    def _with_addresses(self, study: Study) -> Study:
-        second = study.second_seeds if self.scale.first_seed == 0 else None
-        return study.replace_cells(lambda cell: self._plan_cell(cell, second))
-
-    def _plan_cell(self, cell: Cell, second_seeds: int | None) -> Cell:
-        """Return the cell with addresses; take note of its tasks."""
+    def _plan_cell(self, study: Study, cell: Cell) -> Cell:
+        """Return the cell of a study with addresses; take note of its tasks."""
         if cell.work is None:
             return cell
         if not isinstance(cell.work, Experiment):
@@ -101,9 +97,9 @@ class Plan:
         for run in runs:
             self.tasks.setdefault(run.address, run)
         planned = dataclasses.replace(cell, arms=tuple((run.label, run.address) for run in runs))
-        if second_seeds is None:
+        if study.second_seeds is None or self.scale.first_seed:
             return planned
-        seeds = range(second_seeds, second_seeds + len(cell.work.seed_list))
+        seeds = range(study.second_seeds, study.second_seeds + len(cell.work.seed_list))
         again = [run for run in resolve(cell.work.replace(seeds=seeds)) if run.standard]
         first = dict(planned.arms)
         self.second |= {first[run.label]: run for run in again}

@@ -599,7 +599,11 @@ def address_of(configuration: Mapping[str, Any], modules: Iterable[str] = ()) ->
 
 def code_versions(modules: Iterable[str] = ()) -> dict[str, str]:
     """Return the versions of the library's code and of modules of other packages, by name."""
-    return {"regretless": code_version(), **{name: _digest(_module_files(name)) for name in sorted(set(modules))}}
+    return {name: _version_of(name) for name in ("regretless", *sorted(set(modules)))}
+
+
+def _version_of(name: str) -> str:
+    return code_version() if name == "regretless" else _digest(_module_files(name))
 
 
 @functools.cache
@@ -613,12 +617,9 @@ def code_version() -> str:
 def is_outdated(versions: Mapping[str, str]) -> bool:
     """Return whether code of these versions is known to have changed; a module that is not found here is not known."""
     for name, version in versions.items():
-        try:
-            current = code_version() if name == "regretless" else _digest(_module_files(name))
-        except SettingsError:
-            continue
-        if version != current:
-            return True
+        with contextlib.suppress(SettingsError):
+            if version != _version_of(name):
+                return True
     return False
 
 

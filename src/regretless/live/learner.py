@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import jax
 import numpy as np
@@ -44,24 +44,21 @@ PACKAGES = ("regretless", "jax", "numpy")
 """Packages whose versions are noted in a store."""
 
 OnFailure = Literal["raise", "last"]
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def exclusive(
-    method: Callable[Concatenate["Learner", _Arguments], _Result],
-) -> Callable[Concatenate["Learner", _Arguments], _Result]:
+def exclusive(method: _Method) -> _Method:
     """Run a method while no other call runs; first complete or undo a call that an interrupt cut short."""
 
     @functools.wraps(method)
-    def call(learner: "Learner", *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-        def reconciled() -> _Result:
+    def call(learner: "Learner", *args: Any, **kwargs: Any) -> Any:
+        def reconciled() -> Any:
             learner._reconcile()
             return method(learner, *args, **kwargs)
 
         return learner._lock.run(reconciled)
 
-    return cast("Callable[Concatenate[Learner, _Arguments], _Result]", call)
+    return cast("_Method", call)
 
 
 class Learner:
