@@ -1,28 +1,13 @@
 """Numbers and names as text."""
 
 import math
+import tomllib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
-NAMES = {
-    "dfhpg": "DFHPG",
-    "dfhpg_0": "DFHPG-0",
-    "dfhpg_1": "DFHPG-1",
-    "greedy": "Greedy",
-    "epsilon_greedy": "ε-greedy",
-    "thompson": "Thompson",
-    "linear_thompson": "linear Thompson",
-    "gaussian_linear": "Gaussian linear",
-    "gaussian_nn": "Gaussian NN",
-    "flow": "CNF",
-    "diffusion": "DDPM",
-    "semi_bandit": "semi-bandit",
-    "full": "full information",
-    "best_fixed": "best fixed",
-    "market_forecast": "market forecast",
-    "least_squares": "least squares",
-}
-"""Policies, models, kinds of feedback and reference lines as they are printed."""
+LABELS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("labels.toml").read_text(encoding="utf-8"))
+"""How policies, models, kinds of feedback and reference lines are printed and drawn."""
 
 
 def display_name(label: str) -> str:
@@ -32,7 +17,7 @@ def display_name(label: str) -> str:
     ('DFHPG-0', 'CNF, plug-in variant', 'custom')
     """
     name, comma, rest = label.partition(", ")
-    return NAMES.get(name, name) + comma + rest
+    return LABELS.get(name, {}).get("name", name) + comma + rest
 
 
 def format_number(value: float | None, digits: int = 3) -> str:

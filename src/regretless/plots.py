@@ -17,7 +17,7 @@ import numpy as np
 from regretless.errors import SettingsError
 from regretless.extras import require
 from regretless.files import replacing
-from regretless.formatting import display_name, format_number, shorten, unique_name
+from regretless.formatting import LABELS, display_name, format_number, shorten, unique_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,20 +60,7 @@ DASHES: dict[str, tuple[float, ...]] = {
 }
 """Lengths of dashes and gaps, in widths of the line."""
 
-POLICY_STYLES = {
-    "adaptive": Style("#7f4fc9", "square", "longdash"),
-    "greedy": Style("#8a8f98", "square", "dashdotdot"),
-    "epsilon_greedy": Style("#b9875a", "diamond", "dashdot"),
-    "thompson": Style("#a678b4", "triangle-up", "longdash"),
-    "dfhpg_1": Style("#4a86c5", "triangle-down", "dot"),
-    "dfhpg": Style("#d9455f", "circle"),
-    "dfhpg_0": Style("#1f9e8f", "star", "dash"),
-    "linear_thompson": Style("#e0982d", "pentagon", "longdashdot"),
-    "gaussian_linear": Style("#d9455f", "circle"),
-    "gaussian_nn": Style("#4a86c5", "triangle-down", "dashdot"),
-    "flow": Style("#1f9e8f", "star", "dash"),
-    "diffusion": Style("#a678b4", "triangle-up", "dot"),
-}
+POLICY_STYLES = {label: Style(*entry["style"]) for label, entry in LABELS.items() if "style" in entry}
 OTHER_COLOURS = ("#2f7d4f", "#8c5a1e", "#3d6f8e", "#c2558f", "#6b7a12", "#b03a2e", "#5c4b8a", "#188aa8", "#d07c5c")
 """Colours of labels without a style of their own, in the order in which they are first used."""
 _TAKEN = {(style.marker, style.dash) for style in POLICY_STYLES.values()}
