@@ -287,9 +287,8 @@ class Result:
             fields["seeds"] = tuple(fields["seeds"])
             fields["references"] = tuple(Reference(name, *map(_number, pair)) for name, *pair in fields["references"])
             diagnostics = {name: arrays[f"diagnostics/{name}"] for name in record["diagnostics"]}
-            regret, diverged_at = arrays["regret"], arrays["diverged_at"]
-            more = {"diagnostics": diagnostics, "decisions": arrays.get("decisions"), **fields}
-            return cls(regret=regret, diverged_at=diverged_at, **more)
+            fields |= {name: arrays[name] for name in ("regret", "diverged_at")}
+            return cls(diagnostics=diagnostics, decisions=arrays.get("decisions"), **fields)
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedError(f"{path} is damaged: its record cannot be understood ({error!r})") from None
 

@@ -45,8 +45,8 @@ Names = list[str] | None
 
 
 def option(help: str, shown: str | bool = True, flag: str | None = None, **more: Any) -> Any:
-    """Describe an option: its help, what is shown as its default if not the default itself, and its name."""
-    return typer.Option(*([flag] if flag else []), help=help, show_default=shown, **more)
+    """Describe an option: its help, what is shown instead of its default, and its name."""
+    return typer.Option(*filter(None, [flag]), help=help, show_default=shown, **more)
 
 
 Imports = Annotated[

@@ -3,7 +3,7 @@
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -69,16 +69,8 @@ def tune(
         folder = store / "tuning"
         console.require_writable(folder)
         with console.LiveProgress(f"tuning {policy} on {benchmark}") as progress:
-            result = rg.tune(
-                experiment,
-                trials,
-                sampler=sampler,
-                seed=seed,
-                storage=storage or folder / "trials.db",
-                finalists=finalists,
-                block=block,
-                progress=progress,
-            )
+            search: dict[str, Any] = {"sampler": sampler, "seed": seed, "finalists": finalists, "block": block}
+            result = rg.tune(experiment, trials, storage=storage or folder / "trials.db", progress=progress, **search)
         result.save(preset)
         files.write_text(folder / f"{name}.json", json.dumps(result.record, indent=1))
         record = result.record

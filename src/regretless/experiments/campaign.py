@@ -50,7 +50,10 @@ RETRIES = 5
 """How often a task of a cluster is started again after its worker or machine died."""
 
 
-ExecutionEngine = Callable[[Sequence[Sequence[Task]], ResultStore, Listener], None]
+Batch = Sequence[Task]
+"""Tasks that are computed together."""
+
+ExecutionEngine = Callable[[Sequence[Batch], ResultStore, Listener], None]
 """Computes batches of tasks and leaves their results, or why there are none, in a store."""
 
 
@@ -204,19 +207,18 @@ def expected_work(task: Task) -> float:
     return float(len(task.seeds) * task.horizon) if isinstance(task, Run) else 1e5
 
 
-Compute = Callable[[Sequence[Task], Progress], list[Result]]
+Compute = Callable[[Batch, Progress], list[Result]]
+Claimed = Sequence[tuple[Task, Claim]]
 Failures = Mapping[str, Failure | None]
 
 
-def compute_batch(tasks: Sequence[Task], progress: Progress) -> list[Result]:
+def compute_batch(tasks: Batch, progress: Progress) -> list[Result]:
     """Return the results of a batch."""
     runs = [task for task in tasks if isinstance(task, Run)]
     return play(runs, progress) if len(runs) == len(tasks) else [task.compute(progress) for task in tasks]
 
 
-def work(
-    batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener, compute: Compute | None = None
-) -> None:
+def work(batches: Sequence[Batch], store: ResultStore, listener: Listener, compute: Compute | None = None) -> None:
     """Compute in this process what no other does, wait for the others, and take over what they leave undone.
 
     A task that failed before is tried once more; one that fails in the meantime, here or elsewhere, is not.
@@ -230,9 +232,7 @@ def work(
         waiting = [batch for batch in left if batch]
 
 
-def _work_on(
-    batch: Sequence[Task], store: ResultStore, listener: Listener, compute: Compute, earlier: Failures
-) -> list[Task]:
+def _work_on(batch: Batch, store: ResultStore, listener: Listener, compute: Compute, earlier: Failures) -> list[Task]:
     """Compute the free tasks of a batch; return those that other processes compute."""
     left: list[Task] = []
     with contextlib.ExitStack() as claims:
@@ -257,9 +257,7 @@ def _work_on(
     return left
 
 
-def _compute_and_store(
-    claimed: Sequence[tuple[Task, Claim]], store: ResultStore, listener: Listener, compute: Compute
-) -> bool:
+def _compute_and_store(claimed: Claimed, store: ResultStore, listener: Listener, compute: Compute) -> bool:
     """Compute tasks together and store their results; return False after a failure, recorded if it is one task."""
     tasks = [task for task, _ in claimed]
     last_report = 0.0
@@ -307,7 +305,7 @@ class LocalProcesses:
         self.loky = require("joblib.externals.loky", extra="parallel")
         self.jobs, self.device, self.imports = jobs, device, tuple(imports)
 
-    def __call__(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
+    def __call__(self, batches: Sequence[Batch], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed; what workers that died left is computed in this process."""
         cores = max(1, usable_cores() // self.jobs)
         before = dict(os.environ)
@@ -323,7 +321,7 @@ class LocalProcesses:
         errors = self.loky.process_executor
         here = threading.Lock()
 
-        def compute(tasks: Sequence[Task], progress: Progress) -> list[Result]:
+        def compute(tasks: Batch, progress: Progress) -> list[Result]:
             claim = store.claim(tasks[0].address)
             setup = self.jobs, cores, self.device, self.imports
             try:
@@ -348,7 +346,7 @@ class LocalProcesses:
 
 
 def _work_in_threads(
-    batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener, compute: Compute, count: int
+    batches: Sequence[Batch], store: ResultStore, listener: Listener, compute: Compute, count: int
 ) -> None:
     """Work on batches in threads, each of which waits for what another process computes; an error ends all of them."""
     for batch in batches:
@@ -365,7 +363,7 @@ def _work_in_threads(
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _pickled(tasks: Sequence[Task]) -> bytes:
+def _pickled(tasks: Batch) -> bytes:
     """Return tasks as bytes, which a worker reads after it has imported what they need."""
     try:
         return pickle.dumps(list(tasks))
@@ -435,13 +433,13 @@ class RayCluster:
             except (ConnectionError, ValueError) as error:
                 raise SettingsError(f"no Ray cluster at {address!r}: {error}") from None
 
-    def __call__(self, batches: Sequence[Sequence[Task]], store: ResultStore, listener: Listener) -> None:
+    def __call__(self, batches: Sequence[Batch], store: ResultStore, listener: Listener) -> None:
         """Return when every task is stored or has failed."""
         needs = {"num_cpus": 1, "num_gpus": 1.0 if self.device == "gpu" else 0.0}
         remote = self.ray.remote(**needs, max_retries=RETRIES, retry_exceptions=False)(_compute_on_cluster)
         references = []
 
-        def compute(tasks: Sequence[Task], progress: Progress) -> list[Result]:
+        def compute(tasks: Batch, progress: Progress) -> list[Result]:
             progress("on the cluster", 0, 1)
             references.append(remote.remote(_pickled(tasks), self.device, self.imports))
             try:

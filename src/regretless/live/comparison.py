@@ -518,25 +518,22 @@ class BackgroundSolver:
 
     def _solutions(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
         """Return solutions of the first costs for which there is time."""
+        solutions: list[np.ndarray] = []
         try:
             if not self.oracle.on_host:
                 return list(np.asarray(self.oracle.answer(costs, instances).w, float))
             with self._try_acquire() as free:
-                return self._solve_in_time(costs, instances) if free and not self.slow else []
+                began = time.monotonic()
+                for row in range(len(costs) if free and not self.slow else 0):
+                    instance = jax.tree.map(lambda leaf, row=row: leaf[row : row + 1], instances)
+                    solutions.append(np.asarray(self.oracle.answer(costs[row : row + 1], instance).w[0], float))
+                    if time.monotonic() - began > self.TIME_LIMIT:
+                        self.slow = len(solutions) == 1
+                        break
+            return solutions
         except Exception:  # a solver may fail for costs that no call asked for; health then reports less
             self.slow = True
             return []
-
-    def _solve_in_time(self, costs: np.ndarray, instances: Any) -> list[np.ndarray]:
-        solutions: list[np.ndarray] = []
-        began = time.monotonic()
-        for row in range(len(costs)):
-            instance = jax.tree.map(lambda leaf, row=row: leaf[row : row + 1], instances)
-            solutions.append(np.asarray(self.oracle.answer(costs[row : row + 1], instance).w[0], float))
-            if time.monotonic() - began > self.TIME_LIMIT:
-                self.slow = len(solutions) == 1
-                break
-        return solutions
 
 
 def compare_costs(

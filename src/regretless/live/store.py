@@ -62,6 +62,9 @@ SELECT (SELECT epoch FROM owner), number, checksum FROM
 """
 
 
+Arrays = Mapping[str, np.ndarray]
+
+
 class Record(NamedTuple):
     """One change of a learner: its number from 1 on, its kind, JSON data and arrays by name."""
 
@@ -124,14 +127,7 @@ class RecordStore:
             _, number, checksum = self._connection.execute(LAST_RECORD).fetchone()
         return number, checksum
 
-    def append(
-        self,
-        number: int,
-        kind: str,
-        data: Mapping[str, Any],
-        arrays: Mapping[str, np.ndarray],
-        keys: Sequence[str] = (),
-    ) -> None:
+    def append(self, number: int, kind: str, data: Mapping[str, Any], arrays: Arrays, keys: Sequence[str] = ()) -> None:
         """Commit record ``number``, which must follow the last one; change nothing if that raises StoreError."""
         layout, blob = _pack(arrays)
         text = _to_json(data)
@@ -542,7 +538,7 @@ def _checksum(chain: int, number: int, kind: str, text: str, layout: str, blob: 
     return zlib.crc32(blob, zlib.crc32(head, chain))
 
 
-def _pack(arrays: Mapping[str, np.ndarray]) -> tuple[str, bytes]:
+def _pack(arrays: Arrays) -> tuple[str, bytes]:
     """Return names, types and shapes of arrays as JSON, and their numbers as bytes."""
     plain = {name: np.asarray(array) for name, array in arrays.items()}
     layout = tuple((name, array.dtype.str, array.shape) for name, array in plain.items())
