@@ -22,7 +22,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regretless import files, plugins
 from regretless.array_files import canonical
@@ -323,9 +323,8 @@ class LocalProcesses:
 
         def compute(tasks: Batch, progress: Progress) -> list[Result]:
             claim = store.claim(tasks[0].address)
-            setup = self.jobs, cores, self.device, self.imports
             try:
-                future = executor.submit(_compute_in_worker, _pickled(tasks), claim, *setup)
+                future = executor.submit(_compute_in_worker, _pickled(tasks), claim, cores, self.device, self.imports)
                 while not concurrent.futures.wait([future], PATIENCE_SECONDS).done:
                     state = store.running(tasks[0].address)
                     if state:
@@ -374,16 +373,14 @@ def _pickled(tasks: Batch) -> bytes:
         ) from None
 
 
-def _compute_in_worker(
-    payload: bytes, claim: Claim, jobs: int, cores: int, device: Device, imports: tuple[str, ...]
-) -> list[Result]:
+def _compute_in_worker(payload: bytes, claim: Claim, *setup: Any) -> list[Result]:
     """Compute a batch in a worker process; report in the claim of its first task how far it is."""
-    _prepare_worker(jobs, cores, device, imports)
+    _prepare_worker(*setup)
     return compute_batch(pickle.loads(payload), claim.report)
 
 
 @functools.cache
-def _prepare_worker(jobs: int, cores: int, device: Device, imports: tuple[str, ...]) -> None:
+def _prepare_worker(cores: int, device: Device, imports: tuple[str, ...]) -> None:
     """Set up a worker process once: its cores, JAX and plug-ins."""
     os.dup2(2, 1)  # standard output is for results
     if device in ("auto", "cpu") and hasattr(os, "sched_setaffinity"):  # JAX starts a thread for every core it sees

@@ -240,17 +240,14 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
     """
     changes = {**experiment.settings, **arm.settings}
     benchmark, is_default = _resolve_benchmark(experiment, arm, changes)
-    run = Run(
-        label=arm.label,
-        policy=arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy,  # type: ignore[arg-type]
-        benchmark=benchmark,
-        feedback=arm.feedback or experiment.feedback,
-        seeds=experiment.seed_list,
-        horizon=1,
-        delay=experiment.delay,
-        missing=experiment.missing,
-        where=experiment.title or experiment.where,
-    )
+    policy: Any = arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy
+    feedback, where = arm.feedback or experiment.feedback, experiment.title or experiment.where
+    conditions: dict[str, Any] = {
+        "seeds": experiment.seed_list,
+        "delay": experiment.delay,
+        "missing": experiment.missing,
+    }
+    run = Run(arm.label, policy, benchmark, feedback, horizon=1, where=where, **conditions)
     if not isinstance(arm.policy, str):
         if arm.preset or any(not name.startswith(WORLD) for name in arm.settings):
             raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name")
@@ -273,7 +270,7 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
     changed = experiment.settings or arm.settings or experiment.delay or experiment.missing
     run = dataclasses.replace(
         run,
-        policy=_parse_policy(arm.policy, spec, values, asked, model),
+        policy=_parse_policy(arm.policy, values, asked, model),
         scaling=scaling,
         tuned=tuned,
         standard=tuned and is_default and not scaling and not changed,
@@ -292,10 +289,9 @@ def _asked(spec: type[PolicySpec], arm: Arm, experiment: Experiment) -> dict[str
     return merge_names(shared, specific)
 
 
-def _parse_policy(
-    name: str, spec: type[PolicySpec], preset: Mapping[str, Any], asked: Mapping[str, Any], model: str
-) -> PolicySpec:
+def _parse_policy(name: str, preset: Mapping[str, Any], asked: Mapping[str, Any], model: str) -> PolicySpec:
     """Return the specification of a policy from its preset and what was set by hand."""
+    spec = POLICIES[name]
     for key in asked:
         field = spec.model_fields.get(key)
         if field is not None and isinstance(field.default, Spec) and field.default.registry is None:

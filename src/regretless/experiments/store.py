@@ -193,19 +193,13 @@ class ResultStore:
         address : str
             64 hexadecimal digits.
         """
-        try:
-            file = os.open(self.claims / address, os.O_RDONLY)
-        except FileNotFoundError:
-            return None
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
+        with contextlib.suppress(FileNotFoundError), (self.claims / address).open("rb", buffering=0) as file:
             try:
-                return dict(json.loads(os.pread(file, 4096, 0)))
-            except (ValueError, TypeError):
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                with contextlib.suppress(ValueError, TypeError):
+                    return dict(json.loads(file.read(4096)))
                 return {}
-        finally:
-            os.close(file)
         return None
 
     def has(self, address: str) -> bool:

@@ -40,6 +40,9 @@ LOGGED = "logged"
 Candidate = str | PolicySpec | Policy | Learner | Callable[..., Any]
 """A policy, which learns from earlier rounds; a learner, which does not learn; or a function of the context."""
 
+Blocks = Sequence[np.ndarray]
+"""The rounds of each part of a history."""
+
 Method = Literal["logged", "seen", "doubly_robust", "matching"]
 
 
@@ -307,7 +310,7 @@ def _in_time_order(history: History) -> History:
     return history[np.argsort(history.times, kind="stable")]
 
 
-def _judged_rounds(history: History, outcomes: np.ndarray, blocks: Sequence[np.ndarray]) -> np.ndarray:
+def _judged_rounds(history: History, outcomes: np.ndarray, blocks: Blocks) -> np.ndarray:
     """Return the rounds after the first block whose cost, and propensity if there are any, is known."""
     usable = ~np.isnan(outcomes)
     if history.propensities is not None:
@@ -351,9 +354,7 @@ def _label_candidates(given: Any) -> dict[str, Candidate]:
     return labelled
 
 
-def _decide(
-    candidate: Candidate, history: History, blocks: Sequence[np.ndarray], oracle: Oracle | None, feedback: Any
-) -> np.ndarray:
+def _decide(candidate: Candidate, history: History, blocks: Blocks, oracle: Oracle | None, feedback: Any) -> np.ndarray:
     """Return a candidate's decisions ``w[n, d]``, NaN in the first block."""
     later = np.concatenate(blocks[1:])
     if isinstance(candidate, Learner):
@@ -367,7 +368,7 @@ def _decide(
     return np.concatenate([np.full((len(blocks[0]), w.shape[1]), np.nan), w])
 
 
-def _learn_forward(learner: Learner, history: History, blocks: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _learn_forward(learner: Learner, history: History, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
     """Return predicted costs and greedy decisions in every block but the first, each learned from the blocks before."""
     costs, w = [], []
     for before, block in itertools.pairwise(blocks):
@@ -378,7 +379,7 @@ def _learn_forward(learner: Learner, history: History, blocks: Sequence[np.ndarr
     return np.concatenate(costs), np.concatenate(w)
 
 
-def _predict_costs(history: History, blocks: Sequence[np.ndarray], model: str | PolicySpec) -> np.ndarray:
+def _predict_costs(history: History, blocks: Blocks, model: str | PolicySpec) -> np.ndarray:
     """Return what a regression on earlier blocks predicts for every coordinate, ``[n, d]``, NaN in the first block.
 
     The regression is the mean prediction of a policy, as deviations from one cost for all coordinates. It learns from

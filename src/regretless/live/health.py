@@ -149,9 +149,8 @@ class Health:
         if self.relative_error is None:
             error = "totals are not known, so prediction errors are not either"
         else:
-            error = (
-                f"prediction errors are {percent(self.relative_error)} of the {'rewards' if self.rewards else 'costs'}"
-            )
+            quantity = "rewards" if self.rewards else "costs"
+            error = f"prediction errors are {percent(self.relative_error)} of the {quantity}"
         weights = {name.removeprefix("weight_"): w for name, w in self.details.items() if name.startswith("weight_")}
         ordered = sorted(weights, key=lambda name: -weights[name])
         parts = [f"{name} {weights[name]:.0%} ({self.details[f'error_{name}']:.2f})" for name in ordered]

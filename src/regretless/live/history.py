@@ -546,9 +546,8 @@ def _read_column(frame: "pd.DataFrame", name: Any, part: str) -> np.ndarray:
     """Return a column as numbers, times as seconds; NaN where a cell is empty."""
     pandas, column = extras.require("pandas", extra="data"), _column(frame, name)
     dates = part == "times" and not pandas.api.types.is_numeric_dtype(column)
-    read = (
-        pandas.to_datetime(column, errors="coerce", utc=True) if dates else pandas.to_numeric(column, errors="coerce")
-    )
+    options: dict[str, Any] = {"utc": True} if dates else {}
+    read = (pandas.to_datetime if dates else pandas.to_numeric)(column, errors="coerce", **options)
     wrong = np.flatnonzero((read.isna() & ~column.isna()).to_numpy())
     if len(wrong):
         expected = "seconds or a date" if dates else "a number"

@@ -67,14 +67,11 @@ class Choice:
 
     def __repr__(self) -> str:
         chosen = np.flatnonzero(np.asarray(self.w))
-        notes = [
-            ", exploring" if self.explored else "",
-            ", repeated because the solver failed" if self.fallback else "",
-        ]
+        notes = ", exploring" * self.explored + ", repeated because the solver failed" * self.fallback
         lines = [
             f"decision: {format_vector(self.w)}",
             f"not zero: {len(chosen)} of {np.size(self.w)} coordinates ({format_vector(chosen)})",
-            f"decided by the {self.by}{''.join(notes)}, for context {format_context(self.context)}",
+            f"decided by the {self.by}{notes}, for context {format_context(self.context)}",
             *([f"costs that were solved: {format_vector(self.cost_sample)}"] if self.by == "learner" else []),
             f"report its cost with learn({self.id}, …)",
         ]
