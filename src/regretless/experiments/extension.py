@@ -204,17 +204,12 @@ def find_preset(benchmark: str, degree: int | None, model: str, feedback: str) -
     return _first_answer("preset", benchmark, degree, model, feedback)
 
 
-def find_published(benchmark: str, feedback: str, policy: str) -> Published | None:
-    """Return the published value that some source has for this policy and benchmark; None if none has one."""
-    return _first_answer("published", benchmark, feedback, policy)
-
-
 def find_published_of(result: "Result") -> Published | None:
     """Return the published value for exactly the configuration of a result; None if there is none."""
     if not result.extra.get("standard"):
         return None
     config = result.config
-    return find_published(config["benchmark"]["name"], config["feedback"], config["policy"]["name"])
+    return _first_answer("published", config["benchmark"]["name"], config["feedback"], config["policy"]["name"])
 
 
 def find_tuning(benchmark: str, policy: str, model: str) -> TuningProtocol:

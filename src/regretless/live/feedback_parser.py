@@ -339,24 +339,23 @@ class FeedbackParser:
         else:
             costs = self._costs(form, raw)
             known = np.flatnonzero(~np.isnan(costs))
-            _require_at_most(len(known), most)
-            matrix, values = np.zeros((len(known), self.dim)), costs[known]
-            matrix[np.arange(len(known)), known] = 1.0
-        _require_at_most(len(values), most)
+            matrix, values = (np.arange(self.dim) == known[:, None]).astype(float), costs[known]
+        count = len(values)
+        if count > most:
+            raise FeedbackError(f"feedback: expected at most {most} rows, got {count}; raise the limit of ReportedRows")
         error = _least_squares(matrix, values)[1]
         if not error <= TOLERANCE * max(1.0, float(np.max(np.abs(values), initial=0.0))):
             raise FeedbackError(f"feedback: no cost vector explains all of these rows: the nearest is {error:.3g} off")
         linkage = _recover_linkage(matrix, w)
-        padding = most + 1 - len(values)
-        full = np.concatenate([matrix, np.zeros((padding - 1, self.dim)), w[None]])
-        seen = np.concatenate([np.ones(len(values), bool), np.zeros(padding, bool)])
-        weights = np.zeros(most + 1)
+        full = np.concatenate([matrix, np.zeros((most - count, self.dim)), w[None]])
+        padded, weights = np.zeros((2, most + 1))
+        padded[:count] = values
         if linkage is None:
             weights[-1] = 1.0
         else:
             raw.check_total(float(linkage @ values))
-            weights[: len(values)] = linkage
-        return Arrival(np.concatenate([values, np.zeros(padding)]), seen, full, weights)
+            weights[:count] = linkage
+        return Arrival(padded, np.arange(most + 1) < count, full, weights)
 
     def _costs(self, form: str, raw: RawFeedback) -> np.ndarray:
         """Return single costs as a vector, NaN for what was not reported."""
@@ -420,8 +419,3 @@ def _recover_linkage(matrix: np.ndarray, w: np.ndarray) -> np.ndarray | None:
     """Return ``e`` with ``Hᵀe = w``, or None if none exists."""
     linkage, error = _least_squares(matrix.T, w)
     return linkage if error <= TOLERANCE * max(1.0, float(np.max(np.abs(w)))) else None
-
-
-def _require_at_most(rows: int, most: int) -> None:
-    if rows > most:
-        raise FeedbackError(f"feedback: expected at most {most} rows, got {rows}; raise the limit of ReportedRows")

@@ -25,7 +25,7 @@ from regretless.live.comparison import BackgroundSolver, HealthRecord
 from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
 from regretless.live.feedback_parser import TOLERANCE, Arrival, RawFeedback, known_number
 from regretless.live.health import Health, compute_health
-from regretless.live.history import History, HistoryRound, require_fitting
+from regretless.live.history import History, require_fitting
 from regretless.live.options import Incumbent, Pending, Rollout, Store
 from regretless.live.records import Choice, Explanation, Receipt, percent, text_card
 from regretless.live.state import LearnedDecision, LearnerState, MadeDecision
@@ -334,11 +334,8 @@ class Learner:
         drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
         if self._incumbent is None:
             return self._solve(engine, drafts)
-        return self._make_with_incumbent(engine, drafts)
-
-    def _make_with_incumbent(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
-        """Return decisions of the learner where the guard allows it, of the incumbent elsewhere and in shadow mode."""
-        shadow = self._state.mode == "shadow"
+        # The learner decides where the guard allows it, the incumbent elsewhere and in shadow mode.
+        shadow = state.mode == "shadow"
         replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
         # Proposals that are not played are solved only in shadow mode, or by an oracle in pure JAX.
         wanted = [place for place, by in enumerate(replaced) if shadow or not engine.oracle.on_host or not by]
@@ -585,7 +582,9 @@ class Learner:
             _at_row(row, options.require_support, oracle, past.decision, "decision")
             decision = engine.external_decision(id, past.context, past.decision, instance)
             decisions.append(decision)
-            arrivals.append(_at_row(row, self._round_arrival, engine, past, decision))
+            seen: dict[str, Any] = {"total": past.total, "costs": past.costs, "values": past.values}
+            signed = {name: self._problem.sign * part for name, part in seen.items() if part is not None}
+            arrivals.append(_at_row(row, self._arrival, engine, RawFeedback(**signed), decision))
         together = (_stacked(decisions), _stacked(arrivals))
         finish, infos = self._learn_rounds(engine, together, rows, progress)
         now = self._now()
@@ -616,12 +615,6 @@ class Learner:
             decision, arrival = jax.tree.map(lambda leaf, i=i: leaf[i], rounds)
             learned.append(LearnedDecision(decision, arrival.signature(), np.asarray(infos[i]["residual"])))
         return functools.partial(self._state.with_history, engine, policy, learned, infos), infos
-
-    def _round_arrival(self, engine: Engine, past: HistoryRound, decision: Decision) -> Arrival:
-        """Return what was seen in a past round."""
-        seen: dict[str, Any] = {"total": past.total, "costs": past.costs, "values": past.values}
-        signed = {name: self._problem.sign * part for name, part in seen.items() if part is not None}
-        return self._arrival(engine, RawFeedback(**signed), decision)
 
     def _arrival(self, engine: Engine, raw: RawFeedback, decision: Any, *, partial: bool = False) -> Arrival:
         """Return feedback as costs."""
