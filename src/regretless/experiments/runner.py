@@ -242,12 +242,8 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
     benchmark, is_default = _resolve_benchmark(experiment, arm, changes)
     policy: Any = arm.policy.policy if isinstance(arm.policy, Unscaled) else arm.policy
     feedback, where = arm.feedback or experiment.feedback, experiment.title or experiment.where
-    conditions: dict[str, Any] = {
-        "seeds": experiment.seed_list,
-        "delay": experiment.delay,
-        "missing": experiment.missing,
-    }
-    run = Run(arm.label, policy, benchmark, feedback, horizon=1, where=where, **conditions)
+    shared = {name: getattr(experiment, name) for name in ("delay", "missing")}
+    run = Run(arm.label, policy, benchmark, feedback, experiment.seed_list, horizon=1, where=where, **shared)
     if not isinstance(arm.policy, str):
         if arm.preset or any(not name.startswith(WORLD) for name in arm.settings):
             raise SettingsError(f"arm {arm.label!r}: settings and preset are for a policy by name")
