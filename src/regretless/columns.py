@@ -26,6 +26,8 @@ MAX_LISTED_LEVELS = 12
 KINDS = {"numbers": "number", "booleans": "boolean", "categories": "category"}
 """Kinds of columns by the arguments that declare them."""
 
+Names = Collection[str]
+
 Cell = Any
 """A number, a level, True or False; None, NaN and the missing values of pandas mean that the cell is missing."""
 
@@ -73,12 +75,12 @@ class Columns:
     def __init__(
         self,
         *,
-        numbers: Collection[str] = (),
-        booleans: Collection[str] = (),
+        numbers: Names = (),
+        booleans: Names = (),
         categories: Mapping[str, Collection[str] | Collection[int]] | None = None,
         fill: Mapping[str, float] | None = None,
-        may_miss: Collection[str] = (),
-        other: Collection[str] = (),
+        may_miss: Names = (),
+        other: Names = (),
         per_coordinate: bool = False,
     ):
         levels = {name: _check_levels(name, given) for name, given in _check_mapping("categories", categories).items()}
@@ -114,12 +116,7 @@ class Columns:
 
     @classmethod
     def from_pandas(
-        cls,
-        frame: "pd.DataFrame",
-        *,
-        may_miss: Collection[str] = (),
-        other: Collection[str] = (),
-        per_coordinate: bool = False,
+        cls, frame: "pd.DataFrame", *, may_miss: Names = (), other: Names = (), per_coordinate: bool = False
     ) -> "Columns":
         """Declare the columns of a table by their types.
 
@@ -301,7 +298,7 @@ class Columns:
 
     def _cells(self, rows: Any, name: str) -> dict[str, Sequence[Any]]:
         """Return the cells of each column; refuse columns that were not declared."""
-        if _is_frame(rows):
+        if _is_pandas(rows, "DataFrame"):
             self._require_columns(rows.columns, name)
             rows = rows.to_dict("records")
         if not isinstance(rows, list | tuple) or not all(_is_row(row) for row in rows):
@@ -418,8 +415,7 @@ def _check_mapping(part: str, given: Any) -> dict[str, Any]:
 
 
 def _check_names(part: str, given: Any) -> list[str]:
-    is_list = isinstance(given, Collection) and not isinstance(given, str)
-    if not is_list or not all(type(name) is str and name for name in given):
+    if not _is_list(given) or not all(type(name) is str and name for name in given):
         raise SettingsError(f"columns: {part}: expected a list of names, got {short_repr(given)}")
     _require_unique(list(given))
     return sorted(given)
@@ -427,8 +423,7 @@ def _check_names(part: str, given: Any) -> list[str]:
 
 def _check_levels(name: str, given: Any) -> dict[Any, int]:
     """Return the levels of a category with their places."""
-    is_list = isinstance(given, Collection) and not isinstance(given, str)
-    levels = [level.item() if isinstance(level, np.generic) else level for level in given] if is_list else []
+    levels = [level.item() if isinstance(level, np.generic) else level for level in given] if _is_list(given) else []
     if not levels or len({type(level) for level in levels}) > 1 or type(levels[0]) not in (str, int):
         raise SettingsError(
             f"columns: levels of {name!r}: expected a list of texts, or of integers, got {short_repr(given)}"
@@ -451,11 +446,13 @@ def _require_declared(part: str, names: Sequence[str], declared: Sequence[str], 
             raise SettingsError(f"columns: {part}: expected the name of a {kind} ({choices}), got {name!r}{hint}")
 
 
-def _is_frame(given: Any) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(given, pandas.DataFrame)
+def _is_list(given: Any) -> bool:
+    return isinstance(given, Collection) and not isinstance(given, str)
+
+
+def _is_pandas(given: Any, kind: str) -> bool:
+    return "pandas" in sys.modules and isinstance(given, getattr(sys.modules["pandas"], kind))
 
 
 def _is_row(given: Any) -> bool:
-    pandas = sys.modules.get("pandas")
-    return isinstance(given, Mapping) or (pandas is not None and isinstance(given, pandas.Series))
+    return isinstance(given, Mapping) or _is_pandas(given, "Series")

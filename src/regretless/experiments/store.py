@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -87,7 +87,7 @@ class Campaign:
     imports: tuple[str, ...] = ()
 
 
-class Claim:
+class Claim(contextlib.AbstractContextManager["Claim"]):
     """The right to compute one result, held by at most one living process."""
 
     def __init__(self, path: Path):
@@ -123,9 +123,6 @@ class Claim:
             self.path.unlink(missing_ok=True)
             os.close(self.file)
             self.file = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.release()

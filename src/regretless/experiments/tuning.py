@@ -469,7 +469,7 @@ def _counter_sampler(base: Any, seed: int) -> Any:
     return CounterSampler()
 
 
-class _Trials:
+class _Trials(contextlib.AbstractContextManager["_Trials"]):
     """The trials of one search in a storage that several workers may use.
 
     Next to a storage that is a file of this machine, every worker holds a claim: the operating system releases it when
@@ -505,9 +505,6 @@ class _Trials:
         if self.path.suffix == ".log":
             return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.path)))
         return storages.RDBStorage(f"sqlite:///{self.path}", engine_kwargs={"connect_args": {"timeout": 60}})
-
-    def __enter__(self) -> "_Trials":
-        return self
 
     def __exit__(self, *exception: object) -> None:
         if self.claim_file is not None:
