@@ -88,7 +88,7 @@ def run(
         for notice in dict.fromkeys(notices):
             console.note(notice)
         with console.LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
-            results = collect(play(runs, progress))
+            results = collect(play(runs, rg.simulation.Monitor(progress=progress)))
         record = to_record(experiment, runs, results, notices)
         if format == "json":  # printed first: it was computed, whether or not it can be written
             console.say_json(record)

@@ -35,6 +35,7 @@ from regretless.experiments.study import Cell, Scale, Study
 from regretless.extras import require
 from regretless.results import Result
 from regretless.simulation.programs import no_progress
+from regretless.simulation.simulator import Monitor
 from regretless.startup import Device, configure, usable_cores
 
 PATIENCE_SECONDS = 0.5
@@ -215,7 +216,9 @@ Failures = Mapping[str, Failure | None]
 def compute_batch(tasks: Batch, progress: Progress) -> list[Result]:
     """Return the results of a batch."""
     runs = [task for task in tasks if isinstance(task, Run)]
-    return play(runs, progress) if len(runs) == len(tasks) else [task.compute(progress) for task in tasks]
+    if len(runs) < len(tasks):
+        return [task.compute(progress) for task in tasks]
+    return play(runs, Monitor(progress=progress))
 
 
 def work(batches: Sequence[Batch], store: ResultStore, listener: Listener, compute: Compute | None = None) -> None:

@@ -34,7 +34,7 @@ from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.scaling import Unscaled, build_policy, owners
 from regretless.registry import names_have, require_known
 from regretless.results import Result, Results
-from regretless.simulation.programs import make_room, no_progress
+from regretless.simulation.programs import make_room
 from regretless.simulation.simulator import Execution, Monitor, Recording, simulate
 from regretless.spec import Spec, merge_names
 
@@ -173,7 +173,7 @@ class Run:
         progress : callable
             Called with what is being done, how much of it is finished and how much there is.
         """
-        return play([self], progress)[0]
+        return play([self], Monitor(progress=progress))[0]
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {field.name for field in dataclasses.fields(self)} | {"address", "modules"}
@@ -458,7 +458,7 @@ def run(
     """
     runs = resolve(experiment)
     if store is None:
-        return collect(play(runs, monitor.progress, recording=recording, monitor=monitor, save=save))
+        return collect(play(runs, monitor, recording, save))
     if recording != Recording() or monitor.callback is not None or save is not None:
         raise SettingsError("recording, callback and save are for a run without a store")
     return collect(_from_store(runs, store, monitor.progress))
@@ -489,14 +489,7 @@ def collect(results: Sequence[Result]) -> Results:
     return Results(results, seconds=seconds)
 
 
-def play(
-    runs: Sequence[Run],
-    progress: Progress = no_progress,
-    *,
-    recording: Recording = Recording(),  # noqa: B008 -- frozen
-    monitor: Monitor = Monitor(),  # noqa: B008 -- frozen
-    save: str | os.PathLike[str] | None = None,
-) -> list[Result]:
+def play(runs: Sequence[Run], monitor: Monitor, recording: Recording | None = None, save: Any = None) -> list[Result]:
     """Return the results of runs, in their order; ``seconds`` are the share of the runs that were played together.
 
     Numbers of a run do not depend on the others: every policy runs in a separate program, with as many replications
@@ -516,8 +509,8 @@ def play(
             {names[place]: runs[place].parts[0] for place in places},
             first.parts[1],
             **first.conditions,
-            recording=recording,
-            monitor=dataclasses.replace(monitor, progress=share_progress(progress, number, 1, len(groups))),
+            recording=recording or Recording(),
+            monitor=dataclasses.replace(monitor, progress=share_progress(monitor.progress, number, 1, len(groups))),
             execution=Execution(merge=False, save=save and os.fspath(save) + (f".{number}" if number else "")),
         )
         share = {name: spent / len(places) for name, spent in simulated.seconds.items()}
