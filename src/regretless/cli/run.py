@@ -196,16 +196,12 @@ def show(record: dict[str, Any], results: "rg.Results") -> None:
 
 
 def store_results(
-    experiment: "rg.Experiment",
-    runs: "Sequence[rg.experiments.Run]",
-    results: "rg.Results",
-    folder: Path,
-    imports: Sequence[str],
+    experiment: "rg.Experiment", runs: "list[rg.experiments.Run]", results: "rg.Results", out: Path, imports: list[str]
 ) -> None:
     """Leave a store with the results in a folder."""
     from regretless.experiments.runner import code_versions
 
-    store = rg.experiments.ResultStore(folder)
+    store = rg.experiments.ResultStore(out)
     store.create()
     try:
         addresses = [arm.address for arm in runs]

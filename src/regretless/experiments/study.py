@@ -274,15 +274,9 @@ def _read_toml(path: Path) -> tuple[Study, tuple[str, ...]]:
     axis = _expect(table, "axis", str, "") or next(
         (panel["sweep"].get("setting") for panel in panels if isinstance(panel, dict) and "sweep" in panel), None
     )
-    study = Study(
-        texts["name"],
-        tuple(_parse_panel(panel, defaults) for panel in panels),
-        title=texts["title"] or texts["name"].replace("_", " "),
-        about=texts["about"],
-        kind=_expect(table, "kind", str, "table"),
-        axis=axis,
-    )
-    return study, imports
+    texts["title"] = texts["title"] or texts["name"].replace("_", " ")
+    parsed, kind = tuple(_parse_panel(panel, defaults) for panel in panels), _expect(table, "kind", str, "table")
+    return Study(panels=parsed, kind=kind, axis=axis, **texts), imports
 
 
 def _parse_panel(table: Any, defaults: Mapping[str, Any]) -> Panel:

@@ -306,6 +306,35 @@ class CostModel(NamedTuple):
         common = weights @ (total * (similarity + LEVEL_VARIANCE))
         return np.asarray((weights * similarity) @ w / covariance.size + common + self.level)
 
+    def compare(self, judged: "RecentRounds", fixed_set: bool, solver: "BackgroundSolver") -> dict[str, Any]:
+        """Return the comparisons with the best fixed decision, if the feasible set is fixed, and with random decisions.
+
+        The best fixed decision is the cheapest on average of those made and the solution of the mean costs. Where the
+        feasible set changes, there is a random decision for each of the last rounds, otherwise the mean of many.
+        """
+        comparisons, means = {}, self.mean_costs(judged.contexts)
+        if fixed_set:
+            solution = solver.solve(means)
+            candidates = self.rounds.w if solution is None else np.concatenate([self.rounds.w, solution[None]])
+            comparisons["best_fixed"] = self._compare_with(judged, candidates[np.argmin(candidates @ means)], 0.0)
+        drawn = solver.random() if fixed_set else solver.random_under(judged.instances)
+        if drawn is not None:
+            error = float(np.std(drawn @ means, ddof=1)) / len(drawn) ** 0.5
+            rounds, others = (judged, drawn.mean(axis=0)) if fixed_set else (judged.at(slice(-len(drawn), None)), drawn)
+            comparisons["random"] = self._compare_with(rounds, others, error)
+        return comparisons
+
+    def _compare_with(self, judged: "RecentRounds", others: np.ndarray, error_of_others: float) -> CostComparison:
+        """Return the difference between the decisions made and others; the last argument is a standard error."""
+        others = np.broadcast_to(others, judged.w.shape)
+        costs, _ = self.difference(ModelRounds.of(judged.contexts, others))
+        differences, model_error = self.difference(ModelRounds.of(judged.contexts, judged.w - others))
+        count, difference = len(differences), float(np.mean(differences))
+        spread = float(np.std(differences, ddof=1)) / count**0.5
+        error = NORMAL_QUANTILE * float(np.linalg.norm([MODEL_ERROR_FACTOR * model_error, spread, error_of_others]))
+        interval = (difference, difference - error, difference + error)
+        return CostComparison(float(np.mean(costs)), *interval, count, count, True)
+
 
 class CostReport(NamedTuple):
     """Costs of recent rounds; None where they are not known."""
@@ -554,32 +583,11 @@ def compare_costs(
         observed = ModelRounds(*map(np.concatenate, zip(opening, observed, strict=True)))
         try:
             model = CostModel.fit(observed, np.concatenate([opening_totals, last.totals]), last.contexts.ndim == 3)
-            others = {} if model is None else _estimate_others(model, judged, fixed_set, solver)
+            others = {} if model is None else model.compare(judged, fixed_set, solver)
         except np.linalg.LinAlgError:  # numbers too large or too much alike
             return report
     counts: dict[str, Any] = {"rounds": len(judged.totals), "all_rounds": all_rounds}
     return report._replace(**{name: comparison._replace(**counts) for name, comparison in others.items()})
-
-
-def _estimate_others(
-    model: CostModel, judged: RecentRounds, fixed_set: bool, solver: BackgroundSolver
-) -> dict[str, Any]:
-    """Return the comparisons with the best fixed decision, if the feasible set is fixed, and with random decisions.
-
-    The best fixed decision is the cheapest on average of those made and the solution of the mean costs. Where the
-    feasible set changes, there is a random decision for each of the last rounds, otherwise the mean of many.
-    """
-    comparisons, means = {}, model.mean_costs(judged.contexts)
-    if fixed_set:
-        solution = solver.solve(means)
-        candidates = model.rounds.w if solution is None else np.concatenate([model.rounds.w, solution[None]])
-        comparisons["best_fixed"] = _estimate(model, judged, candidates[np.argmin(candidates @ means)], 0.0)
-    drawn = solver.random() if fixed_set else solver.random_under(judged.instances)
-    if drawn is not None:
-        error = float(np.std(drawn @ means, ddof=1)) / len(drawn) ** 0.5
-        rounds, others = (judged, drawn.mean(axis=0)) if fixed_set else (judged.at(slice(-len(drawn), None)), drawn)
-        comparisons["random"] = _estimate(model, rounds, others, error)
-    return comparisons
 
 
 def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison | None:
@@ -591,15 +599,3 @@ def _compare_incumbent(totals: np.ndarray, kinds: np.ndarray) -> CostComparison 
     variance = np.var(learner, ddof=1) / len(learner) + np.var(incumbent, ddof=1) / len(incumbent)
     error, counts = NORMAL_QUANTILE * float(np.sqrt(variance)), (len(learner), len(totals))
     return CostComparison(float(np.mean(incumbent)), difference, difference - error, difference + error, *counts, False)
-
-
-def _estimate(model: CostModel, judged: RecentRounds, others: np.ndarray, error_of_others: float) -> CostComparison:
-    """Return the model's difference between the decisions made and others; the last argument is a standard error."""
-    others = np.broadcast_to(others, judged.w.shape)
-    costs, _ = model.difference(ModelRounds.of(judged.contexts, others))
-    differences, model_error = model.difference(ModelRounds.of(judged.contexts, judged.w - others))
-    count, difference = len(differences), float(np.mean(differences))
-    spread = float(np.std(differences, ddof=1)) / count**0.5
-    error = NORMAL_QUANTILE * float(np.linalg.norm([MODEL_ERROR_FACTOR * model_error, spread, error_of_others]))
-    interval = (difference, difference - error, difference + error)
-    return CostComparison(float(np.mean(costs)), *interval, count, count, True)

@@ -143,13 +143,8 @@ class History:
         known += ["instances"] if self.instances is not None else []
         known += ["named columns"] if self.columns is not None else []
         known += ["rewards"] if self.sense == "max" else []
-        shape, dim = self.contexts.shape[1:], self.decisions.shape[1]
-        described = [
-            count_text(len(self), "round"),
-            f"contexts of shape {shape}",
-            f"decisions of {dim} numbers",
-            *known,
-        ]
+        shape, dim, rounds = self.contexts.shape[1:], self.decisions.shape[1], count_text(len(self), "round")
+        described = [rounds, f"contexts of shape {shape}", f"decisions of {dim} numbers", *known]
         return f"History({', '.join(described)})"
 
     @overload

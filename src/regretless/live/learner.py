@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import importlib.metadata
+import itertools
 import os
 import sys
 import time
@@ -325,12 +326,9 @@ class Learner:
             engine.require_mean("decide greedily")
         ids = range(state.made + 1, state.made + 1 + len(contexts))
         if state.paused:  # the incumbent's decisions, without a program or a solver that could fail
-            zeros = np.zeros(engine.problem.dim)
-            drafts = [
-                engine.external_decision(id, x, zeros, instance)
-                for id, x, instance in zip(ids, contexts, instances, strict=True)
-            ]
-            return [self._by_incumbent(engine, draft, True) for draft in drafts]
+            zeros = itertools.repeat(np.zeros(engine.problem.dim))
+            made = map(engine.external_decision, ids, contexts, zeros, instances)
+            return [self._by_incumbent(engine, draft, True) for draft in made]
         drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
         if self._incumbent is None:
             return self._solve(engine, drafts)
