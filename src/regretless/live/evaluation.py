@@ -390,10 +390,8 @@ def _predict_costs(history: History, blocks: Blocks, model: str | PolicySpec) ->
     plain = dataclasses.replace(history, instances=None, values=None, totals=totals)
     feedback, level = "bandit" if history.costs is None else "full", _common_level(plain[blocks[0]])
     try:
-        learner = Learner(
-            Problem(TopKOracle(dim, dim), history.contexts.shape[1:], feedback, offset=[level] * dim), policy=model
-        )
-        costs = _learn_forward(learner, plain, blocks)[0]
+        problem = Problem(TopKOracle(dim, dim), history.contexts.shape[1:], feedback, offset=[level] * dim)
+        costs = _learn_forward(Learner(problem, policy=model), plain, blocks)[0]
     except SettingsError as error:
         raise SettingsError(f"evaluate: model {model!r}: {error}") from None
     return np.concatenate([np.full((len(blocks[0]), dim), np.nan), costs])
