@@ -212,12 +212,9 @@ def resolve(experiment: Experiment) -> list[Run]:
     used: set[str] = set()
     for arm, given in arms:
         benchmark = benchmarks[arm.world]
-        run = dataclasses.replace(
-            arm,
-            horizon=horizon,
-            standard=arm.standard and horizon == benchmark.horizon and benchmark.data != "synthetic",
-            notices=(*data_notices(benchmark), *arm.notices),
-        )
+        standard = arm.standard and horizon == benchmark.horizon and benchmark.data != "synthetic"
+        notices = (*data_notices(benchmark), *arm.notices)
+        run = dataclasses.replace(arm, horizon=horizon, standard=standard, notices=notices)
         policy = run.build_policy(benchmark)
         run.__dict__["parts"] = (policy, benchmark)  # the value of a cached property
         unused = {} if isinstance(run.policy, Policy) else run.policy.unused_settings(policy.problem)
@@ -264,14 +261,9 @@ def _resolve_arm(experiment: Experiment, arm: Arm) -> tuple[Run, tuple[str, ...]
     if tuned and preset.degree != degree:
         notices = (f"no preset was tuned at degree {degree}: using the one of degree {preset.degree}",)
     changed = experiment.settings or arm.settings or experiment.delay or experiment.missing
-    run = dataclasses.replace(
-        run,
-        policy=_parse_policy(arm.policy, values, asked, model),
-        scaling=scaling,
-        tuned=tuned,
-        standard=tuned and is_default and not scaling and not changed,
-        notices=notices,
-    )
+    standard = tuned and is_default and not (scaling or changed)
+    policy = _parse_policy(arm.policy, values, asked, model)
+    run = dataclasses.replace(run, policy=policy, scaling=scaling, tuned=tuned, standard=standard, notices=notices)
     return run, (*asked, *(name for name in (SCALING,) if name in changes))
 
 

@@ -103,11 +103,9 @@ def validation_experiment(
     """
     experiment = Experiment(benchmark, policy, feedback=feedback, settings=settings or {})
     protocol = find_tuning(benchmark, policy, experiment.model)
-    return experiment.replace(
-        seeds=range(first_seed, first_seed + (seeds or protocol.seeds)),
-        horizon=horizon or protocol.horizon,
-        settings={**protocol.settings, **experiment.settings},
-    )
+    validation = range(first_seed, first_seed + (seeds or protocol.seeds))
+    fixed = {**protocol.settings, **experiment.settings}
+    return experiment.replace(seeds=validation, horizon=horizon or protocol.horizon, settings=fixed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,13 +132,9 @@ class Learner:
         if isinstance(spec, Policy) and not problem.has_instances:
             problem = problem.with_instance(spec.problem.example_instance())
         engine = self._begin(problem, spec, rollout, on_failure, seed, clock)
-        state = LearnerState(
-            engine=engine,
-            limits=pending or Pending(),
-            health=HealthRecord.empty(problem.context_shape, problem.dim),
-            mode="act" if rollout is None else rollout.mode,
-            form_fixed=isinstance(spec, Policy) or problem.has_instances,
-        )
+        health, fixed = HealthRecord.empty(problem.context_shape, problem.dim), isinstance(spec, Policy)
+        mode = "act" if rollout is None else rollout.mode
+        state = LearnerState(engine, pending or Pending(), health, mode, form_fixed=fixed or problem.has_instances)
         self._publish(state)
         if store is not None:
             file = store if isinstance(store, Store) else Store(store)

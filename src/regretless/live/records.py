@@ -142,11 +142,10 @@ class Explanation:
 
     def __repr__(self) -> str:
         solved = format_vector(self.cost_sample) if np.any(self.cost_sample) else "none, the policy did not decide"
+        reason = "is the best one for the predicted costs"
         if self.differs:
-            reason = f"differs in {self.differs} coordinates from the best one for the predicted costs, which has"
-            reason += f" {format_amount(self.gap)} less of them"
-        else:
-            reason = "is the best one for the predicted costs"
+            less = f"which has {format_amount(self.gap)} less of them"
+            reason = f"differs in {self.differs} coordinates from the best one for the predicted costs, {less}"
         lines = [
             f"The decision {reason}",
             f"context: {format_context(self.context)}",

@@ -422,12 +422,10 @@ class Page:
             return None
         second = {label: result for label, address in cell.second if (result := self.load(address)) is not None}
         compared = {label: _compare_published(result, second.get(label)) for label, result in results.items()}
-        return CellView(
-            cell.label,
-            Results([dataclasses.replace(result, label=label) for label, result in results.items()]),
-            {label: comparison for label, comparison in compared.items() if comparison is not None},
-            {label: address for label, address in cell.arms if label in results},
-        )
+        labelled = Results([dataclasses.replace(result, label=label) for label, result in results.items()])
+        published = {label: comparison for label, comparison in compared.items() if comparison is not None}
+        addresses = {label: address for label, address in cell.arms if label in results}
+        return CellView(cell.label, labelled, published, addresses)
 
     def views(self, panel: Panel) -> list[CellView]:
         """Return the cells of a panel that have results.
