@@ -66,6 +66,28 @@ def host_call(function: HostFunction, result: PyTree, *rows: PyTree) -> Any:
     return jax.tree.unflatten(returned, call_p.bind(*(jnp.asarray(leaf) for leaf in leaves), call=call))
 
 
+class RowFunction:
+    """Base class of host functions that are written for one row and call what they were made with."""
+
+    def bound(self, host: Any) -> "HostFunction":
+        """Return the function itself."""
+        return self
+
+    def __call__(self, *arguments: Any) -> Any:
+        leaves, structure = jax.tree.flatten(arguments)
+        rows = zip(*map(np.array, leaves), strict=True)  # copies: a function may keep what it is given
+        return np.stack([self.row(*jax.tree.unflatten(structure, row)) for row in rows])
+
+    def row(self, *arguments: Any) -> Any:
+        """Return the array of one row."""
+        raise NotImplementedError
+
+    def one(self, result: PyTree, *arguments: PyTree) -> Any:
+        """Return ``host_call`` for one row."""
+        rows = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], arguments)
+        return jax.tree.map(lambda leaf: leaf[0], host_call(self, result, *rows))
+
+
 class Call(NamedTuple):
     """What is called: a function, the form of its arguments and of its result."""
 
@@ -326,7 +348,10 @@ class Stages:
                 known |= zip(outputs, results, strict=True)
             if place < len(self.hosts):
                 yield from self.run_host(place, known)
-        return [_read(known, atom) for atom in self.jaxpr.outvars]
+        return [
+            np.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else known[atom]  # type: ignore[attr-defined]
+            for atom in self.jaxpr.outvars
+        ]
 
     def run_host(self, place: int, known: dict[Any, Any]) -> Running:
         """Run the calls and loops after a segment."""
@@ -445,12 +470,9 @@ class LoopStep:
 
     def run(self, known: dict[Any, Any]) -> Running:
         """Run the loop."""
-        conditions, _, carried = [_read(known, atom) for atom in self.inputs], None, None
-        conditions, constants, carried = (
-            conditions[: self.sizes[0]],
-            conditions[self.sizes[0] : sum(self.sizes)],
-            conditions[sum(self.sizes) :],
-        )
+        values = [_read(known, atom) for atom in self.inputs]
+        first, second = self.sizes[0], sum(self.sizes)
+        conditions, constants, carried = values[:first], values[first:second], values[second:]
         fixed = [*conditions, *self.body.constants, *constants]
         carried = [jnp.array(leaf, copy=True) for leaf in carried]  # the loop takes the memory of what it carries
         always = dict(zip(self.fixed, fixed[self.sizes[0] :], strict=True))
@@ -510,10 +532,8 @@ def _schedule(jaxpr: Jaxpr) -> tuple[list[list[JaxprEqn]], list[list[JaxprEqn]]]
 
 def _evaluate(equations: Sequence[JaxprEqn], known: dict[Any, Any]) -> None:
     """Add the results of equations to the known values."""
-    inputs, defined = (
-        _used(equations),
-        [var for eqn in equations for var in eqn.outvars if not isinstance(var, DropVar)],
-    )
+    inputs = _used(equations)
+    defined = [var for eqn in equations for var in eqn.outvars if not isinstance(var, DropVar)]
     function = jaxpr_as_fun(ClosedJaxpr(Jaxpr([], inputs, defined, list(equations), debug_info=_NAMES), []))
     known |= zip(defined, function(*(known[var] for var in inputs)), strict=True)
 

@@ -5,20 +5,21 @@ field's name. ``surrogate`` chooses a surrogate, ``surrogate.lam`` is a number o
 the mixing weight.
 """
 
+import contextlib
 import inspect
 import re
 import reprlib
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from regretless.errors import SettingsError
-from regretless.registry import SpecRegistry, names_have, require_known
+from regretless.errors import SettingsError, short_repr
+from regretless.registry import SpecRegistry, load_attribute, names_have, require_known
 
 PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=\n\n|\Z)", re.M | re.S)
 """The section of a docstring that describes the settings."""
@@ -160,7 +161,7 @@ class Spec(BaseModel):
         for name in type(self).model_fields:
             value = getattr(self, name)
             if not isinstance(value, Spec):
-                settings[name] = value
+                settings[name] = f"{value.__module__}:{value.__qualname__}" if callable(value) else value
                 continue
             if value.registry is not None:
                 settings[name] = value.registered_name
@@ -283,12 +284,35 @@ class Spec(BaseModel):
 
     def __repr_args__(self) -> Any:
         return [
-            (name, getattr(self, name))
+            (name, _Plain(value.__qualname__) if callable(value := getattr(self, name)) else value)
             for name, field in type(self).model_fields.items()
             if getattr(self, name) != field.get_default(call_default_factory=True)
         ]
 
     __str__ = BaseModel.__repr__
+
+
+class _Plain(str):
+    """Text that is shown without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _load_factory(value: Any) -> Any:
+    """Return a function or class, given as such or by its place."""
+    made = value
+    if isinstance(value, str):
+        with contextlib.suppress(ImportError, AttributeError, ValueError):
+            made = load_attribute(value)
+    if isinstance(made, type) or inspect.isroutine(made):
+        return made
+    got = repr(value) if isinstance(value, str) else f"an object of type {type(value).__name__}"
+    raise ValueError(f"expected a function or class that makes the part, or its place as 'module:name', got {got}")
+
+
+Factory = Annotated[Callable[..., Any], BeforeValidator(_load_factory)]
+"""The type of a setting that is a function or class, or where it is as "module:name"."""
 
 
 def _parameters(docstring: str | None) -> list[re.Match[str]]:
@@ -331,3 +355,52 @@ def _explain(problem: Any, owner: str) -> str:
     if problem["type"] == "value_error":
         return f"{owner}, setting {place!r}: {message}" if message.startswith("expected a ") and place else message
     return f"setting {place!r}: {message}, got {reprlib.repr(problem['input'])}" if place else message
+
+
+class FactorySpec(Spec):
+    """Base class of specifications around a user's function or class that makes the part.
+
+    Parameters
+    ----------
+    make : callable, or where it is as "module:name"
+        Makes the part; settings that a subclass adds are passed as keyword arguments.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Methods of what the factory makes."""
+
+    make: Factory
+
+    def create(self, *arguments: Any, **more: Any) -> Any:
+        """Return what the factory makes; refuse an object without the methods that it needs.
+
+        Parameters
+        ----------
+        *arguments : object
+            What every factory of the family receives.
+        **more : object
+            Keyword arguments in place of settings.
+        """
+        own = next(cls for cls in type(self).__mro__ if cls.__module__.startswith("regretless."))
+        added = type(self).model_fields.keys() - own.model_fields.keys()  # type: ignore[attr-defined]
+        made = self.make(*arguments, **{**{name: getattr(self, name) for name in added}, **more})
+        if not all(hasattr(made, name) for name in self.needs):
+            expected = f"make: expected a function that returns an object with {' and '.join(self.needs)}"
+            raise SettingsError(f"{expected}, got one that returns {short_repr(made)}")
+        return made
+
+    def attempt(self, use: Callable[[], Any], expected: str) -> Any:
+        """Return what a first use of the part returns; refuse a factory whose part fails.
+
+        Parameters
+        ----------
+        use : callable
+            Makes and uses the part.
+        expected : str
+            What the factory should return.
+        """
+        try:
+            return use()
+        except Exception as error:
+            reason = f"it fails with {type(error).__name__}: {error}"
+            raise SettingsError(f"make: expected a function that returns {expected}; {reason}") from error

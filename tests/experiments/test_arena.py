@@ -5,6 +5,8 @@ import functools
 import numpy as np
 import pytest
 
+import regretless as rg
+from regretless.cli.studies import show_arena
 from regretless.errors import SettingsError
 from regretless.experiments import Plan, ResultStore, Scale, carry_out
 from regretless.experiments.arena import (
@@ -70,6 +72,31 @@ def test_a_later_command_adds_to_the_report_and_repeats_nothing(tmp_path):
     assert all(row["below_best_fixed"] for row in summary["worlds"][0]["results"])
     missing = summarise_arena(worlds, Plan(arena_plan(worlds, ["dfhpg"], SCALE, store).studies, SCALE), store)
     assert set(missing["failed"].values()) == {"not computed"}
+
+
+class Picky(rg.policies.Greedy):
+    """A policy for instances that are not there, and for no feature rows."""
+
+    def build(self, problem):
+        if len(problem.context_shape) > 1:
+            raise SettingsError("expected context vectors, got feature rows")
+        return {6: super().build}[problem.context_shape[0]](problem)
+
+
+def test_worlds_that_a_policy_refuses_are_skipped_with_a_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(rg.policies.REGISTRY._parts, "picky", Picky)
+    store, worlds = ResultStore(tmp_path), choose_worlds(["lin30drift", "rows_lin", "energy"])
+    plan = arena_plan(worlds, ["picky", "greedy"], SCALE, store)
+    assert carry_out(plan, store, functools.partial(work, compute=invent), largest_batch=1).computed == 4
+    summary = summarise_arena(worlds, plan, store)
+    assert summary["skipped"].keys() == {"rows_lin, picky", "energy, picky"}
+    assert summary["failed"] == {}
+    assert [row["worlds"] for row in summary["overall"]["all"]] == [1, 3]
+    show_arena(summary)
+    shown = capsys.readouterr().out
+    assert "skipped: rows_lin, picky: policy 'picky': expected context vectors, got feature rows\n" in shown
+    with pytest.raises(SettingsError, match="no policy can be played on any of these worlds"):
+        arena_plan(choose_worlds(["rows_lin"]), ["picky"], SCALE, store)
 
 
 def test_scores_count_diverged_replications_as_random():

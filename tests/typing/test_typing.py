@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PLUGIN = ROOT / "examples" / "plugin" / "src"
-FILE_COPY = re.compile(r"^`examples/plugin/\S+`:\n\n```\w+\n.*?^```", re.DOTALL | re.MULTILINE)
+FILE_COPY = re.compile(r"^`examples/(?:plugin|python)/\S+`:\n\n```\w+\n.*?^```", re.DOTALL | re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^( *)```(?:python|pycon)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 

@@ -306,8 +306,9 @@ def show_arena(scores: dict[str, Any]) -> None:
     for part, rows in scores["overall"].items():
         if rows and (part == "all" or rows != scores["overall"]["all"]):
             show_overall(part, rows)
-    for place, error in scores["failed"].items():
-        console.say(f"{place}: {error}", "failed: ")
+    for kind in ("failed", "skipped"):
+        for place, error in scores[kind].items():
+            console.say(f"{place}: {error}", f"{kind}: ")
 
 
 def show_overall(part: str, rows: list[dict[str, Any]]) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 
 from regretless import benchmarks, policies
 from regretless.benchmarks.base import Benchmark
-from regretless.errors import DamagedError
+from regretless.errors import DamagedError, SettingsError
 from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Arm, Experiment
-from regretless.experiments.runner import code_version
+from regretless.experiments.runner import code_version, resolve
 from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
 from regretless.registry import Registry, require_known
@@ -295,11 +295,35 @@ def arena_study(worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scal
     return Study(NAME, panels, "The arena: untuned policies on many worlds", ABOUT, "arena", axis="world")
 
 
+def drop_unsupported(study: Study) -> tuple[Study, dict[str, str]]:
+    """Return a study without the cells whose policy refuses its world, and the reason of each by its name."""
+    skipped: dict[str, str] = {}
+
+    def is_supported(cell: Cell) -> bool:
+        experiment: Any = cell.work
+        try:
+            resolve(experiment)
+        except Exception as error:  # a policy of the user's own may fail in any way
+            skipped[f"{cell.label}, {experiment.arms[0].label}"] = str(error) or type(error).__name__
+            return False
+        return True
+
+    panels = [dataclasses.replace(panel, cells=tuple(filter(is_supported, panel.cells))) for panel in study.panels]
+    if skipped and not any(panel.cells for panel in panels):
+        raise SettingsError(f"no policy can be played on any of these worlds; {next(iter(skipped.values()))}")
+    return dataclasses.replace(study, panels=tuple(panel for panel in panels if panel.cells)), skipped
+
+
 def arena_plan(
     worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scale, store: ResultStore, *more: Any
 ) -> Plan:
-    """Return a plan that keeps what an arena of the same seeds and rounds left in a store, and does not ask for now."""
-    plan = Plan([arena_study(worlds, labels, scale)], scale, *more)
+    """Return a plan that keeps what an arena of the same seeds and rounds left in a store, and does not ask for now.
+
+    Worlds that a policy refuses are left out; ``plan.skipped`` has the reasons.
+    """
+    study, skipped = drop_unsupported(arena_study(worlds, labels, scale))
+    plan = Plan([study], scale, *more)
+    plan.skipped = skipped
     earlier = store.read_campaign(plan.id)
     if earlier is None or earlier.code != code_version() or not earlier.studies:
         return plan
@@ -341,6 +365,7 @@ def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore
         "seeds": len(plan.scale.seeds_or(REPLICATIONS)),
         "first_seed": plan.scale.first_seed,
         "failed": failed,
+        "skipped": plan.skipped,
     }
     return dict(without_nan(summary))
 

@@ -88,6 +88,7 @@ class Plan:
         self.scale, self.command, self.imports = scale, command, tuple(imports)
         self.tasks: dict[str, Task] = {}
         self.second: dict[str, Task] = {}  # by the address of the first range
+        self.skipped: dict[str, str] = {}  # why a cell was left out, by its name
         self.studies = tuple(study.replace_cells(functools.partial(self._plan_cell, study)) for study in studies)
 
     def _plan_cell(self, study: Study, cell: Cell) -> Cell:

@@ -18,8 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-
 import regretless
 from regretless.array_files import canonical
 from regretless.benchmarks.base import REGISTRY as BENCHMARKS
@@ -631,9 +629,9 @@ def _parts_within(part: Any) -> Iterator[Any]:
             yield from _parts_within(member)
     elif isinstance(part, Mapping):
         yield from _parts_within(list(part.values()))
-    elif isinstance(part, eqx.Module):
+    elif isinstance(part, Spec) or (dataclasses.is_dataclass(part) and not isinstance(part, type)):
         yield type(part)
-        yield from _parts_within([getattr(part, field.name, None) for field in dataclasses.fields(part)])
+        yield from _parts_within(list(vars(part).values()))
     elif isinstance(part, functools.partial):
         yield from _parts_within(part.func)
     elif isinstance(part, type) or inspect.isroutine(part):

@@ -111,7 +111,7 @@ class Engine:
             shared = jax.tree.map(jnp.asarray, without_solver(running))
             self.policy_numbers, static = eqx.partition(shared, eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
-        self.host = self.oracle if self.oracle.on_host else None
+        self.host = self.oracle if running.on_host else None  # what calls of Python stand for
         # a flat list: a tree would be flattened in every call
         self.numbers, structure = jax.tree.flatten(self.policy_numbers)
         self.static = StaticPolicy.of(static, structure)
@@ -128,7 +128,7 @@ class Engine:
     def init(self) -> Any:
         """Return the policy's state before the first decision."""
         with jax.enable_x64(True):
-            return _init(self.static, self.numbers, self.seed)
+            return _init(self.host, self.static, self.numbers, self.seed)
 
     def draft(
         self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
@@ -237,7 +237,7 @@ class Engine:
     def state_form(self) -> Any:
         """Shapes and types of a state."""
         with jax.enable_x64(True):
-            return jax.eval_shape(partial(_init, self.static), self.numbers, self.seed)
+            return jax.eval_shape(partial(_init, None, self.static), self.numbers, self.seed)
 
     @cached_property
     def decision_form(self) -> Decision:
@@ -411,7 +411,7 @@ class PackedInfo(eqx.Module):
         return dict(zip(self.names, np.asarray(self.values).tolist(), strict=True))
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(host_jit, statics=1)
 def _init(static: StaticPolicy, numbers: Any, seed: Any) -> Any:
     return static.policy(numbers).init(purpose_key(seed, START))
 

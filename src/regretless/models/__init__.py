@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from regretless.models.gaussian import GaussianLinear as GaussianLinear
     from regretless.models.gaussian import GaussianModel as GaussianModel
     from regretless.models.gaussian import GaussianNN as GaussianNN
+    from regretless.models.gaussian import Module as Module
+    from regretless.models.gaussian import Torch as Torch
     from regretless.models.nuisance import MLPNuisance as MLPNuisance
     from regretless.models.nuisance import Nuisance as Nuisance
     from regretless.models.nuisance import NuisanceSpec as NuisanceSpec
+    from regretless.models.nuisance import Regressor as Regressor
 
 parse = REGISTRY.parse
 """Return a model's specification from its name, such as ``"flow"``, and settings by dotted name."""

@@ -11,9 +11,10 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Bool, Float
 
 from regretless import draws
+from regretless.problem import Problem
 from regretless.registry import SpecRegistry
 from regretless.spec import Spec
-from regretless.types import Context, Cost, Key
+from regretless.types import Context, Cost, Decision, Feedback, Key
 
 Params = Any
 Noise = Float[Array, " d"]
@@ -147,6 +148,20 @@ class PointModel(Model):
             Whether ``θ`` is still that of the draw.
         """
 
+    def refit(self, params: Params, decision: Decision, feedback: Feedback) -> Params | None:
+        """Return ``θ`` after a round if the model is fitted without gradients; None if it learns by them.
+
+        Parameters
+        ----------
+        params : pytree
+            ``θ``.
+        decision : Decision
+            What was done.
+        feedback : Feedback
+            What was seen of its cost.
+        """
+        return None
+
 
 class GenerativeModel(Model):
     """A model that is known by its samples: ``K`` scenarios at once, and a loss that makes a given cost likely.
@@ -276,6 +291,16 @@ class PointModelSpec(ModelSpec):
         scale : float, default 1
             σ.
         """
+
+    def build_for(self, problem: Problem) -> PointModel:
+        """Return the model of a policy that also has models without a gradient.
+
+        Parameters
+        ----------
+        problem : Problem
+            What the policy decides.
+        """
+        return self.build(problem.dim, problem.context_shape)
 
 
 class GenerativeModelSpec(ModelSpec):

@@ -1,23 +1,32 @@
-"""The nuisance ``f_φ(x) ≈ E[c|x]``: a point regression of the cost, fitted on what the feedback shows of it.
+"""Point regressions of the cost, fitted on what the feedback shows of it: the nuisance, and regressors of scikit-learn.
 
-Loss of one round: ``½ · mean over the rows seen of (H(w) f_φ(x) − v)²``.
+The nuisance ``f_φ(x) ≈ E[c|x]`` takes a step on the loss of each round, ``½ · mean over the rows seen of
+(H(w) f_φ(x) − v)²``. A regressor is fitted to the last rounds, from time to time.
 """
 
 import abc
+import dataclasses
+import hashlib
+from collections import OrderedDict
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
 import regretless.models.networks as networks
+from regretless.errors import SettingsError
+from regretless.host_calls import RowFunction
+from regretless.models.base import Params, PointModel, PointModelSpec
 from regretless.problem import Problem
 from regretless.registry import SpecRegistry
+from regretless.replay import MeasuredRound, Replay, empty, measured_round
 from regretless.schedules import RateSpec, shifted_inverse
-from regretless.spec import Spec
-from regretless.types import Context, Cost, Feedback, Key
+from regretless.spec import FactorySpec, Spec, number
+from regretless.types import Context, Cost, Decision, Feedback, Key
 
 
 class Nuisance(eqx.Module):
@@ -252,3 +261,138 @@ class MLPNuisance(NuisanceSpec, RateSpec):
     def build(self, problem: Problem) -> MLPNuisanceModel:
         """Return the regression for a problem."""
         return MLPNuisanceModel(**self._shape(problem), **self.hyperparameters())
+
+
+PASSES = 5
+"""Fits to totals: each time to the last prediction plus the coordinates' shares of what it misses."""
+
+MAX_FITS = 1024
+"""Fits that are kept; others are repeated when they are needed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RegressorCall(RowFunction):
+    """Predictions of regressors fitted to remembered rounds, as a function of rows."""
+
+    spec: "Regressor"
+    fits: OrderedDict[bytes, Any] = dataclasses.field(default_factory=OrderedDict, compare=False)
+
+    def row(self, rounds: MeasuredRound, added: Any, context: np.ndarray) -> np.ndarray:
+        """Return the costs in a context, by a fit to the rounds before the last refit."""
+        count, every = int(added), self.spec.refit_every
+        last = count - count % every if count >= every else 1 << count.bit_length() >> 1
+        places = np.arange(max(0, last - self.spec.memory), last) % len(rounds.used)
+        fitted_to = [np.asarray(leaf)[places] for leaf in jax.tree.leaves(rounds)]
+        key = hashlib.blake2b(b"".join(leaf.tobytes() for leaf in fitted_to)).digest()
+        if key not in self.fits:
+            self.fits[key] = self.fit(*fitted_to)
+        if len(self.fits) > MAX_FITS:
+            self.fits.popitem(last=False)
+        return _predict(self.fits[key], context[None])[0]
+
+    def fit(self, x: np.ndarray, weights: np.ndarray, values: np.ndarray, used: np.ndarray) -> list[Any]:
+        """Return a regressor for each coordinate, or one for all feature rows; None where nothing was seen."""
+        if weights.shape == values.shape:  # coordinates are seen one by one
+            known = used & (weights != 0)
+            return self._fit(x, values / np.where(known, weights, 1.0), known)
+        rows = (weights if weights.ndim == 3 else weights[:, None]).astype(float) * used[:, :, None]
+        known, predicted = np.any(rows != 0, axis=1), np.zeros((len(rows), rows.shape[2]))
+        squares = np.maximum(np.sum(np.square(rows), axis=2), 1e-30)
+        for _ in range(PASSES):
+            missed = (values * used - np.einsum("nms,ns->nm", rows, predicted)) / squares
+            fitted = self._fit(x, predicted + np.einsum("nms,nm->ns", rows, missed), known)
+            predicted = _predict(fitted, x)
+        return fitted
+
+    def _fit(self, x: np.ndarray, targets: np.ndarray, known: np.ndarray) -> list[Any]:
+        fitted: list[Any] = []
+        for seen, column in [(known, targets)] if x.ndim == 3 else zip(known.T, targets.T, strict=True):
+            fitted.append(self.spec.create() if seen.any() else None)
+            if seen.any():
+                (getattr(fitted[-1], "fit", None) or fitted[-1].partial_fit)(x[seen], column[seen])
+        return fitted
+
+
+def _predict(fitted: list[Any], x: np.ndarray) -> np.ndarray:
+    """Return the costs of contexts; zeros where nothing was fitted."""
+    rows = x.reshape(-1, x.shape[-1])
+    parts = [np.zeros(len(rows)) if part is None or not len(rows) else part.predict(rows) for part in fitted]
+    return np.stack(parts, axis=1) if x.ndim == 2 else np.reshape(parts, x.shape[:2])
+
+
+class RegressorModel(PointModel):
+    """A mean by regressors that are fitted again and again; its parameters are the remembered rounds."""
+
+    problem: Problem
+    call: RegressorCall = eqx.field(static=True)
+    calls_python = True
+
+    def init(self, key: Key) -> Replay:
+        example = self._round(self.problem.example_decision(), self.problem.example_feedback())
+        return empty(example, self.call.spec.memory + self.call.spec.refit_every)
+
+    def refit(self, params: Replay, decision: Decision, feedback: Feedback) -> Replay:
+        return params.add(self._round(decision, feedback), jnp.any(feedback.used()))
+
+    def mean(self, params: Replay, context: Context) -> Cost:
+        form = jax.ShapeDtypeStruct((self.dim,), jnp.result_type(float))
+        return self.call.one(form, params.records, params.added, context)
+
+    def sample(self, params: Replay, context: Context, noise: Cost) -> Cost:
+        return self.mean(params, context) + self.scale * noise
+
+    def pullback(self, *_: Any) -> Params:
+        raise SettingsError(NO_GRADIENT)
+
+    score = pullback  # type: ignore[assignment]
+
+    def _round(self, decision: Decision, feedback: Feedback) -> MeasuredRound:
+        return measured_round(self.problem.feedback, self.problem.oracle.support, decision, feedback)
+
+
+NO_GRADIENT = "model: a regressor has no gradient; expected a network, or rg.policies.Greedy, EpsilonGreedy or Thompson"
+
+
+class Regressor(FactorySpec, PointModelSpec):
+    """A regressor in the style of scikit-learn, fitted to the last rounds, as a model for ``EpsilonGreedy`` and others.
+
+    There is one for each coordinate of the cost, or with feature rows one for all rows. Where only totals are seen,
+    what a prediction misses is shared among the chosen coordinates.
+
+    Parameters
+    ----------
+    make : callable, or where it is as "module:name"
+        Called without arguments, or with the settings that a subclass adds as keyword arguments. It returns an object
+        with ``fit(x, y)`` or ``partial_fit(x, y)``, and ``predict(x)``. Equal data must give equal fits: set a
+        ``random_state``.
+    refit_every : int, default 50
+        Rounds between two fits; before the first of them, fits are at 1, 2, 4, 8, … rounds.
+    memory : int, default 1000
+        Rounds that are fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np, regretless as rg
+    >>> class Mean:
+    ...     def fit(self, x, y):
+    ...         self.mean = np.mean(y)
+    ...     def predict(self, x):
+    ...         return np.full(len(x), self.mean)
+    >>> spec = rg.policies.EpsilonGreedy(model=rg.models.Regressor(make=Mean), epsilon=0.05)
+    >>> rg.simulate(spec, "topk", seeds=2, horizon=20).diverged
+    0
+    """
+
+    needs = ("predict",)
+
+    refit_every: int = Field(default=50, ge=1)
+    memory: int = Field(default=1000, ge=1)
+
+    def build(self, dim: int, context_shape: tuple[int, ...], scale: float = 1.0) -> PointModel:
+        """Refuse a policy that needs a gradient."""
+        raise SettingsError(NO_GRADIENT)
+
+    def build_for(self, problem: Problem) -> RegressorModel:
+        """Return the model for a problem."""
+        self.create()
+        return RegressorModel(problem.dim, problem.context_shape, number(1.0), problem, RegressorCall(self))

@@ -67,6 +67,17 @@ class Policy(eqx.Module):
         """
         return state
 
+    @property
+    def calls_python(self) -> bool:
+        """Whether any part of it apart from the oracle calls Python, such as a model."""
+        is_python = lambda part: part is not self and getattr(part, "calls_python", False) is True  # noqa: E731
+        return any(map(is_python, jax.tree.leaves(self, is_leaf=is_python)))
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it, or its oracle, calls Python, so that no single program can play it."""
+        return self.oracle.on_host or self.calls_python
+
     @abc.abstractmethod
     def init(self, key: Key) -> Any:
         """Return the state before the first round.

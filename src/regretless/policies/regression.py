@@ -69,11 +69,13 @@ class RegressionPolicy(Policy):
         self, key: Key, state: RegressionState, decision: Decision, feedback: Feedback
     ) -> tuple[RegressionState, Info]:
         prediction = self.model.mean(state.theta, decision.context)
-        grad = self.model.pullback(state.theta, decision.context, self._slope(prediction, decision, feedback))
-        norm = networks.tree_norm(grad)
-        version = state.version + 1
-        rate = shifted_inverse(self.policy_lr, version, self.rate_offset, self.rate_start)
-        theta = networks.sgd_step(state.theta, grad, rate, self.clip)
+        version, norm = state.version + 1, jnp.zeros(())
+        theta = self.model.refit(state.theta, decision, feedback)
+        if theta is None:
+            grad = self.model.pullback(state.theta, decision.context, self._slope(prediction, decision, feedback))
+            norm = networks.tree_norm(grad)
+            rate = shifted_inverse(self.policy_lr, version, self.rate_offset, self.rate_start)
+            theta = networks.sgd_step(state.theta, grad, rate, self.clip)
         y = feedback.total()
         info = Info(y - prediction @ decision.w, y, feedback.complete(), jnp.isfinite(norm), {"gradient_norm": norm})
         return RegressionState(theta, version), info
@@ -127,7 +129,7 @@ class RegressionSpec(PolicySpec, RateSpec):
         likelihood : bool, default False
             Whether the loss is −log density of the total.
         """
-        model, loss = self.model.build(problem.dim, problem.context_shape), "likelihood" if likelihood else self.loss
+        model, loss = self.model.build_for(problem), "likelihood" if likelihood else self.loss
         rates = {name: number(getattr(self, name)) for name in ("policy_lr", "rate_offset", "rate_start", "clip")}
         return RegressionPolicy(problem, model, **rates, scale=number(scale), epsilon=number(epsilon), loss=loss)
 

@@ -58,11 +58,14 @@ class PolicyProgram(NamedTuple):
 
 
 class Replicas:
-    """How replications are laid out: vmapped and split over devices, or one by one; ``oracle`` may be on the host."""
+    """How replications are laid out: vmapped and split over devices, or one by one.
 
-    def __init__(self, replications: int, oracle: Oracle, vectorized: bool = True):
-        self.vectorized, self.oracle = vectorized, oracle
-        several = vectorized and not oracle.on_host
+    ``on_host`` says that the oracle, or a part of a policy, calls Python.
+    """
+
+    def __init__(self, replications: int, oracle: Oracle, vectorized: bool = True, on_host: bool = False):
+        self.vectorized, self.oracle, self.on_host = vectorized, oracle, on_host or oracle.on_host
+        several = vectorized and not self.on_host
         devices = jax.local_devices()[: max(1, replications)] if several else jax.local_devices()[:1]
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)
@@ -96,7 +99,7 @@ class Replicas:
         self.prepare([(fn, shared, several[0])])
         parts = [_parts(shared, mapped) for mapped in several]
         program = _cache[self._cache_key(fn, *parts[0])]
-        if self.oracle.on_host:
+        if self.on_host:
             return list(program.run_together(self.oracle, [arrays for arrays, _ in parts]))
         return [program(*arrays) for arrays, _ in parts]
 
@@ -133,7 +136,7 @@ class Replicas:
     def _cache_key(self, fn: Body, arrays: Any, static: Any) -> Any:
         leaves, structure = jax.tree.flatten(static)
         shapes = tuple((leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays))
-        layout = (self.vectorized, tuple(self.mesh.devices.flat), jax.config.read("jax_enable_x64"))
+        layout = (self.vectorized, self.on_host, tuple(self.mesh.devices.flat), jax.config.read("jax_enable_x64"))
         return fn, tuple(leaves), structure, shapes, layout
 
     def shapes(self, fn: Body, shared: Any, mapped: Any) -> Any:
@@ -155,7 +158,7 @@ class Replicas:
         return jax.ShapeDtypeStruct(shape, dtype, sharding=placed)
 
     def _compile(self, fn: Body, arrays: Any, static: Any) -> Any:
-        if self.oracle.on_host:
+        if self.on_host:
             return HostProgram(self._of_arrays(fn, static), arrays, self.options).compile()
         return jax.jit(self._of_arrays(fn, static)).lower(*arrays).compile(compiler_options=self.options)
 

@@ -288,7 +288,7 @@ def group_policies(policies: Mapping[str, Policy], merge: bool) -> list[PolicyGr
 
 def _better_alone(policy: Policy) -> bool:
     """Return whether a policy is large, on a CPU; a solver on the host is called less often for several at once."""
-    if policy.oracle.on_host or jax.local_devices()[0].platform != "cpu":
+    if policy.on_host or jax.local_devices()[0].platform != "cpu":
         return False
     return leaf_bytes(jax.eval_shape(policy.init, jax.random.key(0))) >= LARGE_STATE
 
@@ -373,7 +373,9 @@ class SimulationRun:
         self.began = time.perf_counter()
         self.spec, self.groups, self.lengths, self.progress = spec, groups, lengths, progress
         self.replications, self.rounds = replications, sum(lengths)
-        vectorized = vectorized or spec.benchmark.oracle.on_host
+        python = any(group.program.policy.calls_python for group in groups)
+        on_host = spec.benchmark.oracle.on_host or python
+        vectorized = vectorized or on_host
         self._known_keys: dict[Any, Any] = {}
         begin = lambda key: _begin(([group.program for group in groups], spec), key)  # noqa: E731
         states = jax.eval_shape(begin, jax.random.key(0))
@@ -385,12 +387,12 @@ class SimulationRun:
         together = min(replications, limit)
         subject = f"the states of {together:,} replications (delay, sizes of the problem)"
         _require_room(3.0 * leaf_bytes(states) * together, subject)
-        on_host = spec.benchmark.oracle.on_host
         lanes = LANES_OF_LARGE_STATES if on_host else LANES
         if _device_memory() is not None:  # a GPU has room for all
             lanes = max(lanes, 1 << (limit - 1).bit_length())
+        lanes = limit if python else lanes  # Python is not called for padding
         most = min(chunk or lanes, stream_limit(spec, lanes))
-        self.replicas = Replicas(most, spec.benchmark.oracle, vectorized)
+        self.replicas = Replicas(most, spec.benchmark.oracle, vectorized, on_host)
         devices = self.replicas.width
         self.width = math.ceil(most / devices) * devices if vectorized else 1
         whole = math.ceil if limit == replications else math.floor  # memory is a limit, the number of seeds is not

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.errors import SettingsError
+from regretless.host_calls import host_jit
 from regretless.spec import Spec
 
 
@@ -78,6 +80,13 @@ class Checker:
     def fail(self, sentence: str) -> NoReturn:
         """Raise with the sentence."""
         raise AssertionError(f"{self.part}: {sentence}") from None
+
+
+def compiled(part: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a part as a program, or as several if the part calls Python."""
+    return partial(
+        host_jit(function, statics=0), part if getattr(part, "on_host", getattr(part, "calls_python", False)) else None
+    )
 
 
 def name_of(part: Any) -> str:

@@ -11,7 +11,7 @@ from regretless import oracles
 from regretless.models.base import GenerativeModel, Model, ModelSpec, PointModel, PointModelSpec
 from regretless.oracles.base import Oracle
 from regretless.surrogates.base import Surrogate, SurrogateSpec
-from regretless.testing.helpers import Checker, check_hyperparameters, instantiate, name_of
+from regretless.testing.helpers import Checker, check_hyperparameters, compiled, instantiate, name_of
 
 DIM, FEATURES = 4, 3
 """Size of the models that are checked."""
@@ -80,7 +80,7 @@ def _check_model_form(check: Checker, model: Model, params: Any, context: Any) -
     cost = model.sample(params, context, noise)
     check.shape("a sample", cost, (DIM,))
     check(cost.dtype == jnp.float64, f"expected a sample in the program's type float64, got one of {cost.dtype}")
-    again = jax.jit(lambda *arguments: model.sample(*arguments))(params, context, noise)
+    again = compiled(model, lambda *arguments: model.sample(*arguments))(params, context, noise)
     check.close(cost, again, "samples of the same noise must be the same, compiled or not", 1e-5, 1e-6)
     density: Any = model.log_density(params, context, cost)
     one_number = density is None or density.shape == ()
@@ -88,7 +88,7 @@ def _check_model_form(check: Checker, model: Model, params: Any, context: Any) -
 
 
 def _check_point(check: Checker, model: PointModel, params: Any, context: Any) -> None:
-    draw = jax.jit(jax.vmap(lambda key: model.sample(params, context, model.draw(key))))
+    draw = compiled(model, jax.vmap(lambda key: model.sample(params, context, model.draw(key))))
     samples = np.asarray(draw(jax.random.split(jax.random.key(2), SAMPLES)))
     mean, average = np.asarray(model.mean(params, context)), samples.mean(axis=0)
     error = samples.std(axis=0, ddof=1) / SAMPLES**0.5
@@ -104,7 +104,7 @@ def _check_point(check: Checker, model: PointModel, params: Any, context: Any) -
     if model.log_density(params, context, cost) is None:
         return
     # E over p of q/p is 1 for any density q that p covers: checks the density's shape and its constant.
-    density = jax.jit(jax.vmap(lambda cost: model.log_density(params, context, cost)))(samples)
+    density = compiled(model, jax.vmap(lambda cost: model.log_density(params, context, cost)))(samples)
     other = np.sum(jax.scipy.stats.norm.logpdf(samples, mean, 0.5 * samples.std(axis=0)), axis=1)
     ratio = np.exp(other - np.asarray(density))
     sentence = f"log_density is not the density of its samples (a density ratio has mean {ratio.mean():.3g}, not 1)"

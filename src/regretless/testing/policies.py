@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,11 +11,10 @@ import numpy as np
 
 from regretless import benchmarks, feedback, models, oracles, policies, surrogates
 from regretless.errors import SettingsError
-from regretless.host_calls import host_jit
 from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
 from regretless.registry import Registry, require_known
-from regretless.testing.helpers import Checker, check_hyperparameters, copy_tree, instantiate, name_of
+from regretless.testing.helpers import Checker, check_hyperparameters, compiled, copy_tree, instantiate, name_of
 from regretless.testing.models import check_model, check_surrogate
 from regretless.testing.problems import check_benchmark, check_feedback, check_oracle
 from regretless.types import NOT_SAMPLED, Decision, Feedback, Info
@@ -88,9 +86,8 @@ class Player:
     def __init__(self, policy: Policy, check: Checker):
         self.policy, self.problem, self._check = policy, policy.problem, check
         self.start = policy.init(jax.random.key(0))
-        host = policy.oracle if policy.oracle.on_host else None
-        self._sample = partial(host_jit(lambda *arguments: policy.sample(*arguments), statics=0), host)
-        self.learn = partial(host_jit(lambda *arguments: policy.learn(*arguments), statics=0), host)
+        self._sample = compiled(policy, lambda *arguments: policy.sample(*arguments))
+        self.learn = compiled(policy, lambda *arguments: policy.learn(*arguments))
 
     @property
     def instance(self) -> Any:
