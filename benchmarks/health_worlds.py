@@ -120,14 +120,16 @@ def _run(policy: Any, game: stream.SimulationSpec, length: int, seed_key: Any) -
     at_random = benchmark.oracle.solve(segment.costs[1], played.instance).w
     best = jnp.zeros(length)
 
+    replication = stream.Replication(policy, game, seed_key, environment)
+
     def step(carry: Any, inputs: Any) -> Any:
         t, current, least = inputs
-        sample = stream.draw_sample(policy, game, carry.state, seed_key, environment, current, t)
+        sample = replication.draw_sample(carry.state, current, t)
         solution = policy.oracle.solve_one(sample.cost, current.instance)
-        decision, feedback = stream.act(policy, game, seed_key, environment, current, sample, solution, t)
-        arrival = stream.arrive(game, carry, decision, feedback, t)
+        decision, feedback = replication.act(current, sample, solution, t)
+        arrival = replication.arrive(carry, decision, feedback, t)
         state, info = policy.learn(purpose_key(seed_key, LEARN, t), carry.state, arrival.decision, arrival.feedback)
-        carry, _ = stream.finish_round(game, carry, arrival, state, info, current, least, t)
+        carry, _ = replication.finish_round(carry, arrival, state, info, current, least, t)
         known = info.complete & arrival.arrived
         return carry, (decision.w, jnp.where(known, arrival.decision.id, 0), info.residual, info.total)
 

@@ -164,92 +164,80 @@ class FeedbackArrival(NamedTuple):
     pending: Any
 
 
+class Replication(NamedTuple):
+    """One replication of a policy: what stays the same from round to round."""
+
+    policy: Policy
+    spec: SimulationSpec
+    seed_key: Key
+    environment: PyTree
+
+    def draw_sample(self, state: Any, played: Round, t: Array) -> Sample:
+        """Return the policy's sample in this round, with the cost vector to solve."""
+        context = self.spec.benchmark.context(self.environment, played.observation)
+        return self.policy.sample(purpose_key(self.seed_key, DECIDE, t), state, context, played.instance)
+
+    def act(self, played: Round, sample: Sample, solution: Solution, t: Array) -> tuple[Decision, Feedback]:
+        """Return the decision that the solution makes, and what it reveals."""
+        problem, context = self.policy.problem, self.spec.benchmark.context(self.environment, played.observation)
+        decision = problem.record(sample, solution, context, played.instance, id=t)
+        seen = None
+        if self.spec.missing:
+            rows = problem.observe(decision, played.cost).values.shape
+            seen = jax.random.uniform(purpose_key(self.seed_key, MISSING, t), rows) >= self.spec.missing
+        return decision, problem.observe(decision, played.cost, seen)
+
+    def arrive(self, carry: Carry, decision: Decision, feedback: Feedback, t: Array) -> FeedbackArrival:
+        """Return what there is to learn from in this round: its own feedback, or that of ``delay`` rounds ago."""
+        now, pending = decision, carry.pending
+        arrived: Bool[Array, ""] | bool = True
+        if pending is not None:
+            slot = t % self.spec.delay
+            arrived = t > self.spec.delay
+            fresh = decision, feedback
+            # Until feedback arrives, this round takes its place, and what is learned from it is discarded.
+            decision, feedback = jax.tree.map(lambda ring, leaf: jnp.where(arrived, ring[slot], leaf), pending, fresh)
+            pending = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), pending, fresh)
+        if self.spec.missing:
+            arrived = arrived & jnp.any(feedback.used())
+        return FeedbackArrival(now, decision, feedback, arrived, pending)
+
+    def finish_round(
+        self, carry: Carry, arrival: FeedbackArrival, state: Any, info: Info, played: Round, best: Array, t: Array
+    ) -> tuple[Carry, SegmentRecord]:
+        """Return the carry after a round, and its record."""
+        finite, now = info.finite, arrival.now
+        if arrival.arrived is not True:
+            state = jax.tree.map(lambda new, old: jnp.where(arrival.arrived, new, old), state, carry.state)
+            finite = finite | ~arrival.arrived
+        regret = self.spec.benchmark.regret_cost(played) @ now.w - best
+        sampled = jnp.all(jnp.isfinite(now.cost_sample))
+        finite = finite & jnp.isfinite(regret) & sampled
+        diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)
+        status = jnp.where(sampled, jnp.abs(now.status), 0)  # a non-finite sample has no solution, which is no failure
+        failed = jnp.maximum(carry.failed, status.astype(jnp.int32))
+        shown = {name: value.astype(jnp.float32) for name, value in {**info.scalars(), "finite": finite}.items()}
+        after = Carry(state, arrival.pending, diverged_at, failed)
+        return after, SegmentRecord(regret, shown, now.w if self.spec.keep_decisions else None)
+
+
 def begin(policy: Policy, spec: SimulationSpec, seed_key: Key) -> Carry:
     """Return the carry before the first round."""
     state = policy.init(purpose_key(seed_key, START))
 
     def first() -> tuple[Decision, Feedback]:
         environment, played = _first_round(spec.benchmark, seed_key)
-        sample = draw_sample(policy, spec, state, seed_key, environment, played, jnp.int32(1))
+        replication = Replication(policy, spec, seed_key, environment)
+        sample = replication.draw_sample(state, played, jnp.int32(1))
         aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), policy.oracle.aux_form())
         solution = Solution(jnp.zeros(policy.problem.dim), jnp.zeros((), jnp.int32), aux)
-        return act(policy, spec, seed_key, environment, played, sample, solution, jnp.int32(1))
+        return replication.act(played, sample, solution, jnp.int32(1))
 
     pending = None
     if spec.delay:
         ring = lambda leaf: jnp.zeros((spec.delay, *leaf.shape), leaf.dtype)  # noqa: E731
         pending = jax.tree.map(ring, jax.eval_shape(first))
     return Carry(state, pending, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
-
-
-def draw_sample(
-    policy: Policy, spec: SimulationSpec, state: Any, seed_key: Key, environment: PyTree, played: Round, t: Array
-) -> Sample:
-    """Return the policy's sample in this round, with the cost vector to solve."""
-    context = spec.benchmark.context(environment, played.observation)
-    return policy.sample(purpose_key(seed_key, DECIDE, t), state, context, played.instance)
-
-
-def act(
-    policy: Policy,
-    spec: SimulationSpec,
-    seed_key: Key,
-    environment: PyTree,
-    played: Round,
-    sample: Sample,
-    solution: Solution,
-    t: Array,
-) -> tuple[Decision, Feedback]:
-    """Return the decision that the solution makes, and what it reveals."""
-    context = spec.benchmark.context(environment, played.observation)
-    decision = policy.problem.record(sample, solution, context, played.instance, id=t)
-    seen = None
-    if spec.missing:
-        rows = policy.problem.observe(decision, played.cost).values.shape
-        seen = jax.random.uniform(purpose_key(seed_key, MISSING, t), rows) >= spec.missing
-    return decision, policy.problem.observe(decision, played.cost, seen)
-
-
-def arrive(spec: SimulationSpec, carry: Carry, decision: Decision, feedback: Feedback, t: Array) -> FeedbackArrival:
-    """Return what there is to learn from in this round: its own feedback, or that of ``delay`` rounds ago."""
-    now, pending = decision, carry.pending
-    arrived: Bool[Array, ""] | bool = True
-    if pending is not None:
-        slot = t % spec.delay
-        arrived = t > spec.delay
-        fresh = decision, feedback
-        # Until feedback arrives, this round takes its place, and what is learned from it is discarded.
-        decision, feedback = jax.tree.map(lambda ring, leaf: jnp.where(arrived, ring[slot], leaf), pending, fresh)
-        pending = jax.tree.map(lambda ring, leaf: ring.at[slot].set(leaf), pending, fresh)
-    if spec.missing:
-        arrived = arrived & jnp.any(feedback.used())
-    return FeedbackArrival(now, decision, feedback, arrived, pending)
-
-
-def finish_round(
-    spec: SimulationSpec,
-    carry: Carry,
-    arrival: FeedbackArrival,
-    state: Any,
-    info: Info,
-    played: Round,
-    best: Array,
-    t: Array,
-) -> tuple[Carry, SegmentRecord]:
-    """Return the carry after a round, and its record."""
-    finite, now = info.finite, arrival.now
-    if arrival.arrived is not True:
-        state = jax.tree.map(lambda new, old: jnp.where(arrival.arrived, new, old), state, carry.state)
-        finite = finite | ~arrival.arrived
-    regret = spec.benchmark.regret_cost(played) @ now.w - best
-    sampled = jnp.all(jnp.isfinite(now.cost_sample))
-    finite = finite & jnp.isfinite(regret) & sampled
-    diverged_at = jnp.where((carry.diverged_at == 0) & ~finite, t, carry.diverged_at)
-    status = jnp.where(sampled, jnp.abs(now.status), 0)  # a non-finite sample has no solution, which is no failure
-    failed = jnp.maximum(carry.failed, status.astype(jnp.int32))
-    shown = {name: value.astype(jnp.float32) for name, value in {**info.scalars(), "finite": finite}.items()}
-    after = Carry(state, arrival.pending, diverged_at, failed)
-    return after, SegmentRecord(regret, shown, now.w if spec.keep_decisions else None)
 
 
 def play_segment(
@@ -262,16 +250,17 @@ def play_segment(
     count: Int[Array, ""],
 ) -> tuple[Carry, SegmentRecord]:
     """Play the first ``count`` rounds of a segment; the record has room for all of them."""
+    replication = Replication(policy, spec, seed_key, segment.environment)
 
     @jax.jit  # traced once, for its shapes and in the loop
     def one(carry: Carry, t: Array, played: Round, best: Array) -> tuple[Carry, SegmentRecord]:
-        sample = draw_sample(policy, spec, carry.state, seed_key, segment.environment, played, t)
+        sample = replication.draw_sample(carry.state, played, t)
         solution = policy.oracle.solve_one(sample.cost, played.instance)
-        decision, feedback = act(policy, spec, seed_key, segment.environment, played, sample, solution, t)
-        arrival = arrive(spec, carry, decision, feedback, t)
+        decision, feedback = replication.act(played, sample, solution, t)
+        arrival = replication.arrive(carry, decision, feedback, t)
         key = purpose_key(seed_key, LEARN, t)
         state, info = policy.learn(key, carry.state, arrival.decision, arrival.feedback)
-        return finish_round(spec, carry, arrival, state, info, played, best, t)
+        return replication.finish_round(carry, arrival, state, info, played, best, t)
 
     def step(i: Array, playing: tuple[Carry, SegmentRecord]) -> tuple[Carry, SegmentRecord]:
         carry, records = playing

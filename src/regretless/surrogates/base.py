@@ -302,10 +302,15 @@ class SurrogateSpec(Spec):
 
 
 class FieldSpec(SurrogateSpec):
-    """Base class of specifications whose settings are the fields of the class ``surrogate`` that they build."""
+    """Base class of specifications whose settings are the fields of the class that they build, given as ``of``."""
 
-    surrogate: ClassVar[type[Surrogate]]
+    _surrogate: ClassVar[type[Surrogate]]
+
+    def __init_subclass__(cls, of: type[Surrogate] | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if of is not None:
+            cls._surrogate = of
 
     def build(self, oracle: Oracle) -> Surrogate:
         """Return the gradient on a feasible set."""
-        return self.surrogate(oracle, **self.hyperparameters())
+        return self._surrogate(oracle, **self.hyperparameters())

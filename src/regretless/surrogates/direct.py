@@ -1,6 +1,6 @@
 """Surrogates made of at most two solves: squared error, SPO+, differentiated black boxes, perturbation gradients."""
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,10 +21,8 @@ class MSESurrogate(Surrogate):
         return 2.0 * (prediction - target)
 
 
-class MSE(FieldSpec):
+class MSE(FieldSpec, of=MSESurrogate):
     """Squared error ``‖ĉ − c‖²``, the prediction-focused yardstick; gradient ``2 (ĉ − c)``."""
-
-    surrogate: ClassVar[type[Surrogate]] = MSESurrogate
 
 
 class SPOPlusSurrogate(Surrogate):
@@ -38,13 +36,11 @@ class SPOPlusSurrogate(Surrogate):
         return 2.0 * (best - pessimistic)
 
 
-class SPOPlus(FieldSpec):
+class SPOPlus(FieldSpec, of=SPOPlusSurrogate):
     """SPO+ loss (Elmachtoub & Grigas, 2022); gradient ``2 (w*(c) − w*(2ĉ − c))``.
 
     Loss: ``max over w in S of (c − 2ĉ)·w + 2 ĉ·w*(c) − c·w*(c)``, an upper bound of the regret ``c·w*(ĉ) − c·w*(c)``.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = SPOPlusSurrogate
 
 
 class MSESPOPlusSurrogate(SPOPlusSurrogate):
@@ -58,7 +54,7 @@ class MSESPOPlusSurrogate(SPOPlusSurrogate):
         return self.share * self.factor * (prediction - target) + (1.0 - self.share) * spo_plus
 
 
-class MSESPOPlus(FieldSpec):
+class MSESPOPlus(FieldSpec, of=MSESPOPlusSurrogate):
     """Squared error mixed with SPO+; gradient ``β · 2 (ĉ − c) + (1 − β) · spo_plus``.
 
     Parameters
@@ -71,8 +67,6 @@ class MSESPOPlus(FieldSpec):
 
     share: float = Field(default=0.5, ge=0, le=1)
     factor: float = Field(default=2.0, gt=0)
-
-    surrogate: ClassVar[type[Surrogate]] = MSESPOPlusSurrogate
 
 
 class DBBSurrogate(Surrogate):
@@ -88,7 +82,7 @@ class DBBSurrogate(Surrogate):
         return (perturbed - plain) / (self.lam + TINY)
 
 
-class DBB(FieldSpec):
+class DBB(FieldSpec, of=DBBSurrogate):
     """Differentiation of black boxes (Vlastelica et al., 2020); gradient ``(w*(ĉ + λ c) − w*(ĉ)) / λ``.
 
     The paper's appendix prints it with the opposite sign, which ascends.
@@ -101,8 +95,6 @@ class DBB(FieldSpec):
 
     lam: float = Field(default=10.0, gt=0)
 
-    surrogate: ClassVar[type[Surrogate]] = DBBSurrogate
-
 
 class NIDSurrogate(MSESurrogate):
     """``−c``."""
@@ -111,10 +103,8 @@ class NIDSurrogate(MSESurrogate):
         return -target
 
 
-class NID(FieldSpec):
+class NID(FieldSpec, of=NIDSurrogate):
     """The negative identity in place of the oracle's derivative (Sahoo et al., 2023); gradient ``−c``."""
-
-    surrogate: ClassVar[type[Surrogate]] = NIDSurrogate
 
 
 class PGSurrogate(Surrogate):
@@ -133,7 +123,7 @@ class PGSurrogate(Surrogate):
         return (ahead - behind) / (width * self.step + TINY)
 
 
-class PG(FieldSpec):
+class PG(FieldSpec, of=PGSurrogate):
     """Perturbation gradient (Gupta & Huang, 2024); gradient ``(w*(ĉ) − w*(ĉ − σ c)) / σ``.
 
     Loss: ``(V(ĉ) − V(ĉ − σ c)) / σ`` with ``V(c) = min over w in S of c·w``, the backward difference of ``V`` along
@@ -150,5 +140,3 @@ class PG(FieldSpec):
 
     step: float = Field(default=0.1, gt=0)
     difference: Literal["backward", "central"] = "backward"
-
-    surrogate: ClassVar[type[Surrogate]] = PGSurrogate

@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -121,7 +121,7 @@ class IMLESurrogate(ImplicitSurrogate):
         return jnp.asarray(self.lam)
 
 
-class IMLE(ImplicitSpec):
+class IMLE(ImplicitSpec, of=IMLESurrogate):
     """Implicit maximum likelihood (Niepert et al., 2021).
 
     Gradient: mean over η of ``(w*(ĉ + λ c + σ η) − w*(ĉ + σ η)) / λ``. The paper's appendix prints it with the
@@ -134,8 +134,6 @@ class IMLE(ImplicitSpec):
     """
 
     lam: float = Field(default=10.0, gt=0)
-
-    surrogate: ClassVar[type[Surrogate]] = IMLESurrogate
 
 
 class AIMLEMemory(eqx.Module):
@@ -170,7 +168,7 @@ class AIMLESurrogate(ImplicitSurrogate):
         return memory.scale * jnp.linalg.norm(prediction) / jnp.maximum(jnp.linalg.norm(target), 1e-30)
 
 
-class AIMLE(ImplicitSpec):
+class AIMLE(ImplicitSpec, of=AIMLESurrogate):
     """Adaptive I-MLE (Minervini et al., 2023): the gradient of ``IMLE`` with ``λ = a ‖ĉ‖/‖c‖``.
 
     ``a`` starts at 1. After each call a running average (from 1) takes the share of gradient entries above 1e-7 in
@@ -187,8 +185,6 @@ class AIMLE(ImplicitSpec):
     step: float = Field(default=1e-3, ge=0)
     decay: float = Field(default=0.9, ge=0, lt=1)
 
-    surrogate: ClassVar[type[Surrogate]] = AIMLESurrogate
-
 
 class PFYLSurrogate(PerturbedSurrogate):
     """``w*(c) − mean over ξ of w*(ĉ + σ ξ)``."""
@@ -200,13 +196,11 @@ class PFYLSurrogate(PerturbedSurrogate):
         return solutions[0] - jnp.mean(solutions[1:], axis=0)
 
 
-class PFYL(PerturbedSpec):
+class PFYL(PerturbedSpec, of=PFYLSurrogate):
     """Perturbed Fenchel-Young loss (Berthet et al., 2020); gradient ``w*(c) − mean over ξ of w*(ĉ + σ ξ)``.
 
     Loss: ``ĉ·w*(c) − E min over w in S of (ĉ + σ ξ)·w``, ξ ~ N(0, I). The paper's appendix prints the opposite sign.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = PFYLSurrogate
 
 
 class DPOSurrogate(PerturbedSurrogate):
@@ -219,10 +213,8 @@ class DPOSurrogate(PerturbedSurrogate):
         return jnp.mean(noise * (solutions @ target)[:, None], axis=0) / (self.spread + TINY)
 
 
-class DPO(PerturbedSpec):
+class DPO(PerturbedSpec, of=DPOSurrogate):
     """Differentiable perturbed optimiser (Berthet et al., 2020); gradient ``mean over ξ of ξ (c·w*(ĉ + σ ξ)) / σ``.
 
     An unbiased estimate of the gradient of the smoothed task cost ``E c·w*(ĉ + σ ξ)``, ξ ~ N(0, I).
     """
-
-    surrogate: ClassVar[type[Surrogate]] = DPOSurrogate

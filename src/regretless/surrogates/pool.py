@@ -5,7 +5,7 @@ target's decision should be cheaper than the pool's others (Mulamba et al., 2021
 """
 
 import abc
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -142,13 +142,11 @@ class PointwiseLTRSurrogate(PooledSurrogate):
         return 2.0 / jnp.maximum(pool.count(), 1) * (error @ pool.decisions)
 
 
-class PointwiseLTR(PooledSpec):
+class PointwiseLTR(PooledSpec, of=PointwiseLTRSurrogate):
     """Regression of the cost of every decision in the pool; gradient ``(2/|P|) Σ ((ĉ − c)·w) w``.
 
     Loss: ``(1/|P|) Σ ((ĉ − c)·w)²``.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = PointwiseLTRSurrogate
 
 
 class PairwiseDiffSurrogate(PooledSurrogate):
@@ -162,14 +160,12 @@ class PairwiseDiffSurrogate(PooledSurrogate):
         return 2.0 / jnp.maximum(jnp.sum(rest), 1) * (weight @ difference)
 
 
-class PairwiseDiff(PooledSpec):
+class PairwiseDiff(PooledSpec, of=PairwiseDiffSurrogate):
     """Regression of the cost differences to the pool's best ``w_b``.
 
     Gradient: ``(2/|R|) Σ_r ((ĉ − c)·(w_b − w_r)) (w_b − w_r)``. Loss: ``(1/|R|) Σ_r ((ĉ − c)·(w_b − w_r))²``, with
     ``R`` the pool without ``w_b``; of decisions with exactly equal target cost only the oldest counts.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = PairwiseDiffSurrogate
 
 
 class PairwiseLTRSurrogate(PooledSurrogate):
@@ -187,7 +183,7 @@ class PairwiseLTRSurrogate(PooledSurrogate):
         return pairs / jnp.maximum(jnp.sum(rest), 1) if self.reduction == "mean" else pairs
 
 
-class PairwiseLTR(PooledSpec):
+class PairwiseLTR(PooledSpec, of=PairwiseLTRSurrogate):
     """A hinge on every pair; gradient ``(1/|R|) Σ (w_b − w_r)`` over the r with ``ĉ·w_b > ĉ·w_r − δ``.
 
     Loss: ``(1/|R|) Σ_r max(0, δ + ĉ·w_b − ĉ·w_r)``, with ``R`` the pool without ``w_b``.
@@ -203,8 +199,6 @@ class PairwiseLTR(PooledSpec):
     margin: float = Field(default=0.0, ge=0)
     reduction: Literal["mean", "sum"] = "mean"
 
-    surrogate: ClassVar[type[Surrogate]] = PairwiseLTRSurrogate
-
 
 class ListwiseLTRSurrogate(PooledSurrogate):
     """``(1/τ) (softmax(−c·P/τ) − softmax(−ĉ·P/τ)) P``."""
@@ -216,7 +210,7 @@ class ListwiseLTRSurrogate(PooledSurrogate):
         return (wanted - given) @ pool.decisions / self.temperature
 
 
-class ListwiseLTR(PooledSpec):
+class ListwiseLTR(PooledSpec, of=ListwiseLTRSurrogate):
     """Cross entropy of the rankings; gradient ``(1/τ) (softmax(−c·P/τ) − softmax(−ĉ·P/τ)) P``.
 
     Loss: ``−Σ softmax(−c·P/τ) log softmax(−ĉ·P/τ)``. The paper's appendix prints the gradient with the opposite sign.
@@ -228,8 +222,6 @@ class ListwiseLTR(PooledSpec):
     """
 
     temperature: float = Field(default=1.0, gt=0)
-
-    surrogate: ClassVar[type[Surrogate]] = ListwiseLTRSurrogate
 
 
 def _repeated(pool: Pool, costs: Float[Array, " size"]) -> Bool[Array, " size"]:
@@ -246,13 +238,11 @@ class NCESurrogate(PooledSurrogate):
         return best - mean
 
 
-class NCE(PooledSpec):
+class NCE(PooledSpec, of=NCESurrogate):
     """Noise-contrastive estimation; gradient ``w*(c) − mean of the pool``.
 
     Loss: ``(1/|P|) Σ ĉ·(w*(c) − w)``.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = NCESurrogate
 
 
 class NCEC(NCE):
@@ -269,13 +259,11 @@ class ContrastiveMAPSurrogate(PooledSurrogate):
         return best - pool.best(prediction)
 
 
-class ContrastiveMAP(PooledSpec):
+class ContrastiveMAP(PooledSpec, of=ContrastiveMAPSurrogate):
     """The hardest contrast under the prediction; gradient ``w*(c) − argmin over the pool of ĉ·w``.
 
     Loss: ``max over the pool of ĉ·(w*(c) − w)``.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = ContrastiveMAPSurrogate
 
 
 class MAPCSurrogate(PooledSurrogate):
@@ -288,13 +276,11 @@ class MAPCSurrogate(PooledSurrogate):
         return best - pool.best(prediction - target)
 
 
-class MAPC(PooledSpec):
+class MAPC(PooledSpec, of=MAPCSurrogate):
     """The hardest contrast of the error; gradient ``w*(c) − argmin over the pool of (ĉ − c)·w``.
 
     Loss: ``max over the pool of (ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(ĉ − c)`` to the pool.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = MAPCSurrogate
 
 
 class SPOCachingSurrogate(PooledSurrogate):
@@ -307,11 +293,9 @@ class SPOCachingSurrogate(PooledSurrogate):
         return best - pool.best(2.0 * prediction - target)
 
 
-class SPOCaching(PooledSpec):
+class SPOCaching(PooledSpec, of=SPOCachingSurrogate):
     """Half of SPO+ with the pool as oracle; gradient ``w*(c) − argmin over the pool of (2ĉ − c)·w``.
 
     Loss: ``½ max over the pool of (2ĉ − c)·(w*(c) − w)``. Every call also adds ``w*(2ĉ − c)`` to the pool. The paper's
     appendix prints the gradient with the opposite sign.
     """
-
-    surrogate: ClassVar[type[Surrogate]] = SPOCachingSurrogate
