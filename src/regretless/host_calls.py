@@ -125,11 +125,7 @@ def _batched(leaves: Sequence[Any], axes: Sequence[Any], *, call: Call) -> tuple
 def _derived(leaves: Sequence[Any], tangents: Sequence[Any], *, call: Call) -> tuple[list[Any], list[Any]]:
     """Return the call and derivatives of zero: its results are constants."""
     results = call_p.bind(*leaves, call=call)
-    return results, [_zeros(leaf) for leaf in results]
-
-
-def _zeros(leaf: Any) -> Any:
-    return jnp.zeros_like(leaf) if jnp.issubdtype(leaf.dtype, jnp.inexact) else np.zeros(leaf.shape, jax.dtypes.float0)
+    return results, [ad.Zero(leaf.aval.to_tangent_aval()) for leaf in results]
 
 
 def _refused(*_: Any, **__: Any) -> Any:
@@ -299,17 +295,15 @@ class Stages:
         self.jaxpr, self.constants, self.options = closed.jaxpr, closed.consts, options
         self.equations, self.calls = _schedule(closed.jaxpr)
         self.hosts = [[_host_step(eqn, options) for eqn in level] for level in self.calls]
-        self._segments: list[tuple[Segment, list[Var]]] | None = None
 
-    @property
+    @functools.cached_property
     def segments(self) -> list[tuple[Segment, list[Var]]]:
         """Each segment with the variables that it defines for others; made when the stages run by themselves."""
-        if self._segments is None:
-            self._segments = []
-            for place in range(len(self.equations)):
-                inputs, outputs = _used(self.equations[place]), self.defined(place)
-                self._segments.append((Segment(self.part(place, inputs, outputs), inputs, self.options), outputs))
-        return self._segments
+        made = []
+        for place, equations in enumerate(self.equations):
+            inputs, outputs = _used(equations), self.defined(place)
+            made.append((Segment(self.part(place, inputs, outputs), inputs, self.options), outputs))
+        return made
 
     def all_segments(self, alone: bool = True) -> Iterator[Segment]:
         """Yield the segments of this and of everything inside; a loop's first and last are part of its own."""
@@ -553,17 +547,15 @@ def _asks(eqn: JaxprEqn) -> bool:
     """Return whether an equation calls Python, by itself or somewhere inside."""
     if eqn.primitive is call_p:
         return True
-    return any(_asks(inner) for sub in _inside(eqn) for inner in sub.eqns)
+    return any(_asks(inner) for sub in _inside(eqn) for inner in sub.jaxpr.eqns)
 
 
-def _inside(eqn: JaxprEqn) -> Iterator[Jaxpr]:
-    """Yield the functions that an equation calls."""
+def _inside(eqn: JaxprEqn) -> Iterator[ClosedJaxpr]:
+    """Yield the functions that an equation calls, with their constants."""
     for value in eqn.params.values():
         for part in value if isinstance(value, tuple | list) else [value]:
-            if isinstance(part, ClosedJaxpr):
-                yield part.jaxpr
-            elif isinstance(part, Jaxpr):
-                yield part
+            if isinstance(part, ClosedJaxpr | Jaxpr):
+                yield part if isinstance(part, ClosedJaxpr) else ClosedJaxpr(part, [])
 
 
 def _flat(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -584,7 +576,7 @@ def _inlined(jaxpr: Jaxpr, constants: Sequence[Any], values: Sequence[Any]) -> l
             continue
         arguments = [_read(known, atom) for atom in eqn.invars]
         if name in INLINED or name in DERIVED:
-            inner = next(_closed(eqn))
+            inner = next(_inside(eqn))
             results = _inlined(inner.jaxpr, inner.consts, arguments)
         elif name == "scan":
             results = _looped(eqn, arguments)
@@ -592,15 +584,6 @@ def _inlined(jaxpr: Jaxpr, constants: Sequence[Any], values: Sequence[Any]) -> l
             raise OracleError(f"a solver or another Python function on the host cannot be called inside {name}")
         known |= zip(eqn.outvars, results, strict=True)
     return [_read(known, atom) for atom in jaxpr.outvars]
-
-
-def _closed(eqn: JaxprEqn) -> Iterator[ClosedJaxpr]:
-    """Yield the functions that an equation calls, with their constants."""
-    for value in eqn.params.values():
-        if isinstance(value, ClosedJaxpr):
-            yield value
-        elif isinstance(value, Jaxpr):
-            yield ClosedJaxpr(value, [])
 
 
 def _looped(eqn: JaxprEqn, arguments: Sequence[Any]) -> list[Any]:

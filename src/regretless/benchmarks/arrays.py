@@ -35,10 +35,7 @@ class ArraysBenchmark(Benchmark):
     costs: np.ndarray
     means: np.ndarray | None
     instances: Instance
-
-    @property
-    def data(self) -> str:
-        return "recorded"
+    data = "recorded"
 
     def environment(self, key: Key) -> None:
         """Return None: every replication meets the same rounds.

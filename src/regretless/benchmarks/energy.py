@@ -26,9 +26,7 @@ class TaskCosts(Measurement):
 
     oracle: SchedulingOracle
 
-    @property
-    def name(self) -> str:
-        return "semi_bandit"
+    name = "semi_bandit"
 
     def measure(self, w: Float[Array, " d"], aux: PyTree) -> tuple[Operator, Float[Array, " m"]]:
         loads = self.oracle.task_loads(aux, w.dtype)

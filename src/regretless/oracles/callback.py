@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float
 
 from regretless.errors import OracleError, RegretlessError, SettingsError
 from regretless.extras import require
-from regretless.oracles.base import Oracle, check_finite, check_integer, check_mask, check_numbers, failure_text
-from regretless.oracles.host import feasible_on_host, solve_on_host
+from regretless.oracles.base import check_finite, check_integer, check_mask, check_numbers, failure_text
+from regretless.oracles.host import HostOracle
 from regretless.types import SOLVED, Instance, Solution
 
 Solver = Callable[..., Any]
@@ -54,7 +54,7 @@ def call_with_limit(seconds: float, fn: Callable[..., Any], *arguments: Any) -> 
     return result
 
 
-class ExternalOracle(Oracle):
+class ExternalOracle(HostOracle):
     """``S`` as a Python function of the user.
 
     The functions receive float64 copies, which they may change. An exception inside ``fn``, a wrong shape, an answer
@@ -91,7 +91,6 @@ class ExternalOracle(Oracle):
     [[0.0, 1.0, 0.0]]
     """
 
-    on_host = True
     fn: Solver = eqx.field(static=True)
     batched: bool = eqx.field(static=True)
     takes_instance: bool = eqx.field(static=True)
@@ -129,11 +128,8 @@ class ExternalOracle(Oracle):
         self.aux = (tuple((example.shape, str(example.dtype)) for example in examples), structure)
         self.contains, self.time_limit = contains, time_limit
 
-    def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        return solve_on_host(self, costs, instances)
-
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
-        return jnp.asarray(True) if self.contains is None else feasible_on_host(self, w, instance)
+        return jnp.asarray(True) if self.contains is None else super().feasible(w, instance)
 
     def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
         if self.takes_instance != (given is not None):

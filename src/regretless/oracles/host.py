@@ -76,10 +76,10 @@ class _FeasibleSet:
     oracle: Oracle = dataclasses.field(compare=False)
 
 
-class HostOracleForm(Oracle):
-    """Stand for a solver on the host in compiled programs: equal for equal feasible sets, so that these share them."""
+class HostOracle(Oracle):
+    """Base class of solvers on the host: write ``_answer``, and ``_contained`` or ``feasible``."""
 
-    known: _FeasibleSet = eqx.field(static=True)
+    on_host = True
 
     def solve(self, costs: Any, instances: Instance = None) -> Solution:
         return solve_on_host(self, costs, instances)
@@ -87,9 +87,11 @@ class HostOracleForm(Oracle):
     def feasible(self, w: Any, instance: Instance = None) -> Any:
         return feasible_on_host(self, w, instance)
 
-    @property
-    def on_host(self) -> bool:
-        return True
+
+class HostOracleForm(HostOracle):
+    """Stand for a solver on the host in compiled programs: equal for equal feasible sets, so that these share them."""
+
+    known: _FeasibleSet = eqx.field(static=True)
 
     @property
     def support(self) -> int:

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import Oracle, check, check_integer, check_mask, check_numbers, reason_of
-from regretless.oracles.host import solve_on_host
+from regretless.oracles.base import check, check_integer, check_mask, check_numbers, reason_of
+from regretless.oracles.host import HostOracle
 from regretless.types import SOLVED, Instance, Solution
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ INSTANCE_KEYS = ("b_ub", "b_eq", "available")
 TOLERANCE = 1e-5
 
 
-class MilpOracle(Oracle):
+class MilpOracle(HostOracle):
     """``S = {w : A_ub w ≤ b_ub, A_eq w = b_eq, low ≤ w ≤ high, w_i an integer where integrality_i = 1}``.
 
     An empty set is refused at construction, and so is one that is unbounded in some direction, because then some cost
@@ -55,7 +55,6 @@ class MilpOracle(Oracle):
     [1.0, 0.0, 1.0]
     """
 
-    on_host = True
     solver: "BatchSolver" = eqx.field(static=True)
 
     def __init__(
@@ -95,9 +94,6 @@ class MilpOracle(Oracle):
     def __repr__(self) -> str:
         program = self.solver.program
         return f"MilpOracle(dim={self.dim}, inequalities={len(program.b_ub)}, equations={len(program.b_eq)})"
-
-    def solve(self, costs: Float[Array, "b d"], instances: Instance = None) -> Solution:
-        return solve_on_host(self, costs, instances)
 
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
         answer: Any = self.solver.solve_batch(costs, **(instances or {}))

@@ -41,6 +41,11 @@ class Policy(eqx.Module):
         return False
 
     @property
+    def by_row(self) -> bool:
+        """Whether coordinates are described by feature rows."""
+        return len(self.problem.context_shape) == 2
+
+    @property
     def oracle(self) -> Oracle:
         """The problem's feasible set."""
         return self.problem.oracle
@@ -178,6 +183,35 @@ class Policy(eqx.Module):
             The present state.
         """
         return {}
+
+
+class Wrapper(Policy):
+    """Base class of policies around another one.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the policy was built for.
+    inner : Policy
+        The other policy.
+    """
+
+    inner: Policy
+
+    @property
+    def refit_every(self) -> int | None:
+        return self.inner.refit_every
+
+
+class WrapperState(eqx.Module):
+    """Base class of states that hold that of an inner policy."""
+
+    inner: Any
+
+    @property
+    def version(self) -> Int[Array, ""]:
+        """Learning steps so far."""
+        return self.inner.version
 
 
 REGISTRY: SpecRegistry["PolicySpec"] = SpecRegistry(

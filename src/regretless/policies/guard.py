@@ -23,12 +23,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from regretless import draws
 from regretless.errors import SettingsError
 from regretless.oracles.base import Oracle
-from regretless.policies.base import Policy, choose
+from regretless.policies.base import Policy, Wrapper, WrapperState, choose
 from regretless.stats.bayes_linear import RunningRegression, initial_regression
 from regretless.stats.confidence import mixture_radius
 from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -229,19 +229,13 @@ def initial_ledger(context_shape: tuple[int, ...]) -> Ledger:
     return Ledger(initial_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, zero)
 
 
-class GuardedState(eqx.Module):
+class GuardedState(WrapperState):
     """The inner policy's state and the ledger."""
 
-    inner: Any
     ledger: Ledger
 
-    @property
-    def version(self) -> Int[Array, ""]:
-        """Learning steps so far."""
-        return self.inner.version
 
-
-class Guarded(Policy):
+class Guarded(Wrapper):
     """Play ``inner`` within the ``budget``, and otherwise the incumbent; ``add_guard`` makes one.
 
     Parameters
@@ -257,14 +251,9 @@ class Guarded(Policy):
         where the ``member`` of a sample is ``INCUMBENT``.
     """
 
-    inner: Policy
     budget: Float[Array, ""]
     confidence: Float[Array, ""]
     incumbent: Cost | None
-
-    @property
-    def refit_every(self) -> int | None:
-        return self.inner.refit_every
 
     def refit(self, key: Key, state: GuardedState) -> GuardedState:
         return GuardedState(self.inner.refit(key, state.inner), state.ledger)

@@ -135,7 +135,7 @@ class LinearThompsonPolicy(Policy):
         """Return ``Φ L`` from the few coordinates of a decision that is not dense; None where that saves nothing."""
         dim = self.problem.dim
         dense = self.support is None or 2 * self.support > dim
-        if dense or len(self.problem.context_shape) == 2 or not self.problem.feedback.total_only:
+        if dense or self.by_row or not self.problem.feedback.total_only:
             return None
         chosen = jnp.nonzero(decision.w, size=self.support, fill_value=dim)[0]
         weights = rows.reshape(dim, -1).at[chosen].get(mode="fill", fill_value=0.0)
@@ -153,13 +153,13 @@ class LinearThompsonPolicy(Policy):
         features, (weights, values, used) = with_constant(context), measured
         if self.separable:
             return weights[:, None, None] * features, values[:, None], used[:, None]
-        if len(self.problem.context_shape) == 2:
+        if self.by_row:
             return (weights @ features)[None], values[None], used[None]
         return (weights[:, :, None] * features).reshape(1, len(values), -1), values[None], used[None]
 
     def _costs(self, coefficients: Array, context: Context) -> Cost:
         features = with_constant(context)
-        if len(self.problem.context_shape) == 2:
+        if self.by_row:
             return features @ coefficients.reshape(-1)
         return coefficients.reshape(self.problem.dim, -1) @ features
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regretless.errors import SettingsError
 from regretless.oracles.host import in_units
-from regretless.policies.base import REGISTRY, Policy, PolicySpec
+from regretless.policies.base import REGISTRY, Policy, PolicySpec, Wrapper, WrapperState
 from regretless.problem import Problem
 from regretless.spec import Spec
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -104,20 +104,14 @@ def _spread(
     return jnp.where(varied, deviation, 0.0)
 
 
-class ScaledState(eqx.Module):
+class ScaledState(WrapperState):
     """The policy's own state and the scales."""
 
-    inner: Any
     contexts: ColumnScale  # of feature rows: of one a round, or of their mean and the deviations from it
     costs: ColumnScale  # of one column: sizes of costs
 
-    @property
-    def version(self) -> Int[Array, ""]:
-        """Learning steps so far."""
-        return self.inner.version
 
-
-class Scaled(Policy):
+class Scaled(Wrapper):
     """Scale contexts and costs to order one for a policy; its decisions and predictions stay in the user's units.
 
     Centre and spread of the contexts and the unit of cost are estimated from the first ``WINDOW`` learned rounds and
@@ -134,12 +128,6 @@ class Scaled(Policy):
     inner : Policy
         The policy, built for the same problem.
     """
-
-    inner: Policy
-
-    @property
-    def refit_every(self) -> int | None:
-        return self.inner.refit_every
 
     def refit(self, key: Key, state: ScaledState) -> ScaledState:
         solving = in_units(self.inner, self._unit(state))
@@ -179,7 +167,7 @@ class Scaled(Policy):
     @property
     def _by_means(self) -> bool:
         """Whether contexts are feature rows that are described by their mean and their deviations from it."""
-        return len(self.problem.context_shape) == 2 and self.inner.level_free
+        return self.by_row and self.inner.level_free
 
     def _describe_context(self, state: ScaledState, x: Context) -> Float[Array, " columns"]:
         """Return a context as one row: itself, one of its feature rows, or their mean and root mean square spread."""
@@ -234,7 +222,7 @@ def _cost_size(feedback: Feedback) -> tuple[Float[Array, ""], Bool[Array, ""]]:
     return jnp.sum(sizes / jnp.maximum(jnp.sum(used), 1)), jnp.any(used)
 
 
-class Offset(Policy):
+class Offset(Wrapper):
     """Learn the unknown part of the cost; decisions solve the sum of the known and the predicted part.
 
     Parameters
@@ -247,16 +235,11 @@ class Offset(Policy):
         The known part of the cost.
     """
 
-    inner: Policy
     known: Float[Array, " d"]
 
     @property
     def level_free(self) -> bool:
         return self.inner.level_free
-
-    @property
-    def refit_every(self) -> int | None:
-        return self.inner.refit_every
 
     def refit(self, key: Key, state: Any) -> Any:
         return in_units(self.inner, known=self.known).refit(key, state)

@@ -72,11 +72,6 @@ class LinearLearner(Policy):
     log: bool = eqx.field(static=True, default=False)
 
     @property
-    def by_row(self) -> bool:
-        """Whether coordinates are described by feature rows and share their coefficients."""
-        return len(self.problem.context_shape) == 2
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Number of blocks of coefficients that are learned together, and of coefficients in each."""
         coefficients = coefficients_per_block(self.problem)

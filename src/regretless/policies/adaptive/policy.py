@@ -156,21 +156,13 @@ class AdaptivePolicy(Policy):
     min_advantage: Float[Array, " learners"]  # logarithm of the error ratio by which each must be better than the free
     capped: Bool[Array, " learners"]  # learners whose weight has a limit; never the first
     names: tuple[str, ...] = eqx.field(static=True)
+    level_free = True
 
     def init(self, key: Key) -> AdaptiveState:
         states = tuple(learner.init(jax.random.fold_in(key, i)) for i, learner in enumerate(self.learners))
         none, zero = jnp.zeros(len(self.learners)), jnp.zeros((), jnp.int32)
         moments = zero_moments(len(self.learners))
         return AdaptiveState(states, none, none, moments, DETECTOR.init(), jnp.zeros(()), zero, zero)
-
-    @property
-    def level_free(self) -> bool:
-        return True
-
-    @property
-    def by_row(self) -> bool:
-        """Whether coordinates have feature rows: a learner may then have the level wrong and decide well."""
-        return len(self.problem.context_shape) == 2
 
     def weights(self, state: AdaptiveState) -> Float[Array, " learners"]:
         """Return the weight of each learner in the joint prediction."""
