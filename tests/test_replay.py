@@ -40,7 +40,7 @@ def test_a_record_measures_what_the_feedback_measures(rule, rows):
     context, cost, prediction = rng.normal(size=problem.context_shape), rng.normal(size=6), rng.normal(size=6)
     w = jnp.array([0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
     observed = problem.observe(problem.decision(w, context), jnp.asarray(cost))
-    seen = replay.measured_round(problem.feedback, 2, problem.decision(w, context), observed)
+    seen = replay.measured_round(problem, problem.decision(w, context), observed)
     kept = np.arange(6)
     if rows and problem.feedback.sparse:  # only the chosen rows are there
         kept = np.array([1, 4])

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from regretless.feedback import Measurement
-from regretless.types import Context, Cost, Decision, Feedback
+from regretless.problem import Problem
+from regretless.types import Decision, Feedback
 
 
 class Replay(eqx.Module):
@@ -76,31 +76,22 @@ class MeasuredRound(eqx.Module):
         return products if len(self.values) == len(products) else jnp.sum(products)[None]
 
 
-def measured_round(rule: Measurement, support: int, decision: Decision, feedback: Feedback) -> MeasuredRound:
-    """Return the record of a round in single precision; at most ``support`` coordinates are chosen.
+def measured_round(problem: Problem, decision: Decision, feedback: Feedback) -> MeasuredRound:
+    """Return the record of a round in single precision.
 
-    With feature rows and a ``rule`` that measures chosen coordinates only, the rows of all others are left out.
+    With feature rows and a rule that measures chosen coordinates only, the rows of all others are left out.
     """
-    used = feedback.used()
+    rule, context, used = problem.feedback, decision.context, feedback.used()
     values = jnp.where(used, feedback.values, 0.0)
     if rule.total_only or rule.separable:
         weights = feedback.operator.rmatvec(jnp.ones_like(feedback.values))
-        context, weights, values, used = _chosen(rule, support, decision, weights, values, used)
+        support, dim = problem.oracle.support, len(weights)
+        if context.ndim == 2 and rule.sparse and support < dim:
+            places = jnp.nonzero(decision.w, size=support, fill_value=dim)[0]
+            take = lambda array: array.at[places].get(mode="fill", fill_value=0)  # noqa: E731
+            context, weights = take(context), take(weights)
+            values, used = (take(values), take(used)) if rule.separable else (values, used)
     else:
-        context, weights = decision.context, jax.vmap(feedback.operator.rmatvec)(jnp.eye(len(values)))
+        weights = jax.vmap(feedback.operator.rmatvec)(jnp.eye(len(values)))
     weights, values = (jnp.asarray(array, jnp.float32) for array in (weights, values))
     return MeasuredRound(jnp.asarray(context, jnp.float32), weights, values, used)
-
-
-def _chosen(
-    rule: Measurement, support: int, decision: Decision, weights: Cost, values: Array, used: Array
-) -> tuple[Context, Cost, Array, Array]:
-    """Return feature rows, weights and values of the chosen coordinates; a context vector is returned unchanged."""
-    context, dim = decision.context, len(weights)
-    if context.ndim == 1 or not rule.sparse or support >= dim:
-        return context, weights, values, used
-    places = jnp.nonzero(decision.w, size=support, fill_value=dim)[0]
-    take = lambda array: array.at[places].get(mode="fill", fill_value=0)  # noqa: E731
-    if rule.separable:
-        values, used = take(values), take(used)
-    return take(context), take(weights), values, used

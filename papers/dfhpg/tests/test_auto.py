@@ -109,7 +109,7 @@ def test_rows_of_a_record_have_the_norms_of_what_was_measured(rule):
     problem = Problem(oracles.top_k(6, 2), (3,), rule)
     decision = problem.decision(jnp.array([0.0, 1.0, 0.0, 0.0, 1.0, 0.0]), np.ones(3))
     observed = problem.observe(decision, jnp.arange(6.0))
-    record = replay.measured_round(problem.feedback, 2, decision, observed)
+    record = replay.measured_round(problem, decision, observed)
     used = np.asarray(observed.used())
     norms = np.sqrt(np.asarray(observed.operator.row_squares()))[used]
     assert np.allclose(row_norms(record)[used], norms, atol=1e-5)

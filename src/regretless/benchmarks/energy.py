@@ -72,7 +72,7 @@ class EnergyBenchmark(Benchmark):
         instance = settings.instance
         folder = energy_data.find_folder(settings.data_dir)
         plant = _plant(instance, folder)
-        days = energy_data.split_days(_synthetic() if folder is None else _real(folder), settings.split)
+        days = energy_data.split_days(_days(folder), settings.split)
         if plant.slots != days.prices.shape[1]:
             raise SettingsError(
                 f"instance {instance}: expected slots of 30 minutes as in the prices, got {plant.slot_minutes} minutes"
@@ -115,13 +115,10 @@ class EnergyBenchmark(Benchmark):
 
 
 @functools.lru_cache(maxsize=4)
-def _real(folder: Path) -> Days:
-    return energy_data.prepare(energy_data.read_prices(folder / energy_data.PRICES))
-
-
-@functools.lru_cache(maxsize=1)
-def _synthetic() -> Days:
-    return energy_data.prepare(energy_data.generate_series())
+def _days(folder: Path | None) -> Days:
+    """Return the days of a folder, or synthetic ones."""
+    prices = None if folder is None else folder / energy_data.PRICES
+    return energy_data.prepare(energy_data.generate_series() if prices is None else energy_data.read_prices(prices))
 
 
 def _plant(instance: str, folder: Path | None) -> Plant:

@@ -3,6 +3,7 @@
 import csv
 import datetime
 import hashlib
+import itertools
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -141,12 +142,8 @@ def generate_series(days: int = 792, seed: int = 20111101) -> PriceSeries:
 def _autoregression(draw: np.random.RandomState, days: int, memory: float) -> np.ndarray:
     """Return a stationary autoregression of unit variance over all slots, ``[days, 48]``."""
     steps = draw.normal(size=days * SLOTS) * (1 - memory**2) ** 0.5
-    values = np.empty_like(steps)
-    last = draw.normal()
-    for index, step in enumerate(steps):
-        last = memory * last + step
-        values[index] = last
-    return values.reshape(days, SLOTS)
+    values = itertools.accumulate(steps, lambda last, step: memory * last + step, initial=draw.normal())
+    return np.array([*values][1:]).reshape(days, SLOTS)
 
 
 def cache_folder() -> Path:

@@ -329,13 +329,23 @@ def cast(params: Params, array: Array) -> Array:
     return array.astype(jax.tree.leaves(params)[0].dtype)
 
 
-def with_pullback(
-    sampler: Callable[[Params, Context, Array], Array], params: Params, context: Context, noise: Float[Array, "k d"]
-) -> tuple[Float[Array, "k d"], Pullback]:
-    """Return ``sampler(θ, x, noise)`` in the precision of the parameters, and the pullback of its cotangents to θ."""
-    x, z = cast(params, context), cast(params, noise)
-    costs, pullback = jax.vjp(lambda theta: sampler(theta, x, z), params)
-    return costs, Partial(_pull_back, pullback, params)
+class BatchedModel(GenerativeModel):
+    """A generative model that makes all scenarios at once, in the precision of its parameters."""
+
+    @abc.abstractmethod
+    def generate(self, params: Params, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        """Return ``μ_θ(x, ε_k)`` for each row of noise."""
+
+    def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
+        costs = self.generate(params, cast(params, context), cast(params, noise)[None])
+        return costs[0].astype(jnp.result_type(float))
+
+    def scenarios(
+        self, params: Params, context: Context, noise: Float[Array, "k d"]
+    ) -> tuple[Float[Array, "k d"], Pullback]:
+        x, z = cast(params, context), cast(params, noise)
+        costs, pullback = jax.vjp(lambda theta: self.generate(theta, x, z), params)
+        return costs, Partial(_pull_back, pullback, params)
 
 
 def _pull_back(pullback: Any, params: Params, cotangents: Float[Array, "k d"]) -> Params:

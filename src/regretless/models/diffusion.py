@@ -17,7 +17,7 @@ from pydantic import Field
 
 from regretless import draws
 from regretless.models import networks
-from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, cast, single, with_pullback
+from regretless.models.base import BatchedModel, GenerativeModelSpec, Params, cast, single
 from regretless.spec import number
 from regretless.types import Context, Cost, Key
 
@@ -89,7 +89,7 @@ def path(train_steps: int, sample_steps: int, sampler: Sampler = "ddim") -> Path
     return Path(times, keep, add, np.sqrt(variance))
 
 
-class DiffusionModel(GenerativeModel):
+class DiffusionModel(BatchedModel):
     """The denoiser of ``Diffusion`` with its sampler and its losses.
 
     With ``sampler="ddpm"`` fresh noise is drawn from a key made of the bits of ``ε``, so that ``ĉ`` stays a function of
@@ -117,15 +117,6 @@ class DiffusionModel(GenerativeModel):
         return single(
             Denoiser(noisy, time, context, first.bias, networks.uniform_layer(out_key, self.width, width, self.width))
         )
-
-    def sample(self, params: Denoiser, context: Context, noise: Cost) -> Cost:
-        costs = self._denoise(params, cast(params, context), cast(params, noise)[None])
-        return costs[0].astype(jnp.result_type(float))
-
-    def scenarios(
-        self, params: Denoiser, context: Context, noise: Float[Array, "k d"]
-    ) -> tuple[Float[Array, "k d"], Pullback]:
-        return with_pullback(self._denoise, params, context, noise)
 
     def draw_loss(self, key: Key) -> tuple[Int[Array, " 16"], Float[Array, "16 d"]]:
         return self.draw_times(key, 0 if self.weights == "root" else 1)
@@ -169,7 +160,7 @@ class DiffusionModel(GenerativeModel):
         keep, add, embedding = (cast(params, jnp.asarray(part)) for part in (steps.keep, steps.add, embedding))
         return keep, add, networks.product(embedding, params.time)
 
-    def _denoise(self, params: Denoiser, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
+    def generate(self, params: Denoiser, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
         """Return scenarios from noise."""
         given = params.given(jnp.atleast_2d(context))
         start = noise.reshape(-1, *self.shape)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from regretless.errors import SettingsError
 from regretless.models import networks
-from regretless.models.base import GenerativeModel, GenerativeModelSpec, Params, Pullback, cast, single, with_pullback
+from regretless.models.base import BatchedModel, GenerativeModelSpec, Params, cast, single
 from regretless.types import Context, Cost, Key
 
 LAYERS = 2
@@ -123,7 +123,7 @@ class RowMaps(Transform):
         return log_scale, shift
 
 
-class FlowModel(GenerativeModel):
+class FlowModel(BatchedModel):
     """Conditional RealNVP with two affine couplings; for feature rows a one-dimensional affine flow on each row."""
 
     transform: Couplings | RowMaps
@@ -138,14 +138,8 @@ class FlowModel(GenerativeModel):
     def init(self, key: Key) -> Params:
         return self.transform.init(key)
 
-    def sample(self, params: Params, context: Context, noise: Cost) -> Cost:
-        costs = self.transform.forward(params, cast(params, context), cast(params, noise)[None])
-        return costs[0].astype(jnp.result_type(float))
-
-    def scenarios(
-        self, params: Params, context: Context, noise: Float[Array, "k d"]
-    ) -> tuple[Float[Array, "k d"], Pullback]:
-        return with_pullback(self.transform.forward, params, context, noise)
+    def generate(self, params: Params, context: Context, noise: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        return self.transform.forward(params, context, noise)
 
     def log_density(self, params: Params, context: Context, cost: Cost) -> Float[Array, ""]:
         z, log_volume = self.transform.inverse(params, cast(params, context), cast(params, cost))

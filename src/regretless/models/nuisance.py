@@ -328,11 +328,11 @@ class RegressorModel(PointModel):
     calls_python = True
 
     def init(self, key: Key) -> Replay:
-        example = self._round(self.problem.example_decision(), self.problem.example_feedback())
+        example = measured_round(self.problem, self.problem.example_decision(), self.problem.example_feedback())
         return empty(example, self.call.spec.memory + self.call.spec.refit_every)
 
     def refit(self, params: Replay, decision: Decision, feedback: Feedback) -> Replay:
-        return params.add(self._round(decision, feedback), jnp.any(feedback.used()))
+        return params.add(measured_round(self.problem, decision, feedback), jnp.any(feedback.used()))
 
     def mean(self, params: Replay, context: Context) -> Cost:
         form = jax.ShapeDtypeStruct((self.dim,), jnp.result_type(float))
@@ -345,9 +345,6 @@ class RegressorModel(PointModel):
         raise SettingsError(NO_GRADIENT)
 
     score = pullback  # type: ignore[assignment]
-
-    def _round(self, decision: Decision, feedback: Feedback) -> MeasuredRound:
-        return measured_round(self.problem.feedback, self.problem.oracle.support, decision, feedback)
 
 
 NO_GRADIENT = "model: a regressor has no gradient; expected a network, or rg.policies.Greedy, EpsilonGreedy or Thompson"

@@ -75,11 +75,9 @@ def expected_step(policy, before, decision, seen):
     score = jax.tree.map(lambda g: -seen.total() * g, loss(decision.cost_sample, algorithm.SCORE))
     noise = jax.random.normal(fold(algorithm.SCENARIOS), (6, DIM))
     costs, pull = jax.vjp(lambda theta: jax.vmap(lambda row: model.sample(theta, X, row))(noise), theta)
-    plan = "own", 1.0
-    queries, asked = gradients.scenario_queries(policy.surrogate, None, costs, target, fold(algorithm.SURROGATE), *plan)
-    cotangents, _ = gradients.scenario_cotangents(
-        policy.surrogate, None, asked, policy.oracle.solve(queries).w, None, 6, *plan
-    )
+    term = gradients.ScenarioTerm(policy.surrogate, 6, "own", 1.0)
+    queries, asked = term.queries(None, costs, target, fold(algorithm.SURROGATE))
+    cotangents, _ = term.cotangents(None, asked, policy.oracle.solve(queries).w, None)
     branch = jax.tree.map(lambda s, r: 3.0 * s + 0.5 * r, pull(cotangents)[0], loss(target, algorithm.REGULARISER))
     unit = lambda tree: jax.tree.map(lambda g: g / networks.tree_norm(tree), tree)  # noqa: E731
     mixed = jax.tree.map(lambda s, p: 0.3 * s + 0.7 * p, unit(score), unit(branch))

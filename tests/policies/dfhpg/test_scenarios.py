@@ -40,9 +40,10 @@ def slopes(surrogate, memory, variant="own", orientation="minimise", costs=COSTS
 
 
 def whole(surrogate, memory, variant, sign, costs, target):
-    queries, seen = gradients.scenario_queries(surrogate, memory, costs, target, KEY, variant, sign)
+    term = gradients.ScenarioTerm(surrogate, COUNT, variant, sign)
+    queries, seen = term.queries(memory, costs, target, KEY)
     solved = surrogate.oracle.solve(queries).w if len(queries) else queries
-    return gradients.scenario_cotangents(surrogate, memory, seen, solved, None, COUNT, variant, sign)
+    return term.cotangents(memory, seen, solved, None)
 
 
 compiled = eqx.filter_jit(whole)

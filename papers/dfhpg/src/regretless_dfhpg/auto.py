@@ -385,7 +385,7 @@ class AutoDFHPG(Policy):
         return self.model.net.apply(theta, contexts).astype(jnp.result_type(float))
 
     def _measured(self, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
-        return replay.measured_round(self.problem.feedback, self.oracle.support, decision, feedback)
+        return replay.measured_round(self.problem, decision, feedback)
 
     def _key(self, key: Key, purpose: int) -> Key:
         return jax.random.fold_in(key, purpose)

@@ -58,7 +58,7 @@ class EnsemblePolicy(Policy):
 
     def init(self, key: Key) -> EnsembleState:
         weights = jax.vmap(self.net.init_output)(jax.random.split(key, self.members))
-        example = _record(self.problem, self.problem.example_decision(), self.problem.example_feedback())
+        example = replay.measured_round(self.problem, self.problem.example_decision(), self.problem.example_feedback())
         memory = replay.empty(example, self.capacity)
         size, version = jnp.zeros((), jnp.float32), jnp.zeros((), jnp.int32)
         return EnsembleState(weights, networks.adam_init(weights), memory, size, version)
@@ -83,7 +83,7 @@ class EnsemblePolicy(Policy):
         self, key: Key, state: EnsembleState, decision: Decision, feedback: Feedback
     ) -> tuple[EnsembleState, Info]:
         residual = feedback.total() - self.mean(state, decision.context) @ decision.w
-        record = _record(self.problem, decision, feedback)
+        record = replay.measured_round(self.problem, decision, feedback)
         arrived = jnp.any(record.used)
         memory = state.memory.add(record, arrived)
         value = jnp.sum(jnp.where(record.used, jnp.abs(record.values), 0.0)) / jnp.maximum(jnp.sum(record.used), 1)
@@ -159,11 +159,9 @@ class Ensemble(PolicySpec):
         values = self.hyperparameters()
         values |= {name: values[name].astype(jnp.float32) for name in ("lr", "decay", "floor")}
         net = BypassNetwork(problem.dim, problem.context_shape, values.pop("width"))
-        record = jax.eval_shape(lambda: _record(problem, problem.example_decision(), problem.example_feedback()))
+        record = jax.eval_shape(
+            lambda: replay.measured_round(problem, problem.example_decision(), problem.example_feedback())
+        )
         record_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(record))
         capacity = max(1, min(values.pop("memory"), MAX_MEMORY_BYTES // record_bytes))
         return EnsemblePolicy(problem, net=net, capacity=capacity, **values)
-
-
-def _record(problem: Problem, decision: Decision, feedback: Feedback) -> replay.MeasuredRound:
-    return replay.measured_round(problem.feedback, problem.oracle.support, decision, feedback)

@@ -86,15 +86,11 @@ class DFHPGPolicy(Policy):
         """Return ``weight · ∇_θ log p_θ(ĉ|x)``."""
 
     @abc.abstractmethod
-    def open_branch(
-        self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
-    ) -> tuple[Rows, Any]:
+    def open_branch(self, key: Key, state: DFHPGState, decision: Decision, target: Cost) -> tuple[Rows, Any]:
         """Return the costs that the decision-focused term needs solved, and what ``close_branch`` needs then."""
 
     @abc.abstractmethod
-    def close_branch(
-        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Feasible
-    ) -> tuple[Params, Any]:
+    def close_branch(self, pending: PendingUpdate, solutions: Rows, feasible: Feasible) -> tuple[Params, Any]:
         """Return ``(∇_θ ĉ)ᵀ ∇_ĉ ℓ^sur`` and the surrogate's memory afterwards."""
 
     def start(self, key: Key, optimiser: bool) -> DFHPGState:
@@ -140,7 +136,7 @@ class DFHPGPolicy(Policy):
         branch = None
         if self.surrogate is not None:
             target = feedback.overwrite(after) if self.overwrite_seen else after  # c̃_t
-            costs, branch = self.open_branch(self.surrogate, key, state, decision, target)
+            costs, branch = self.open_branch(key, state, decision, target)
         if self.baseline == "nuisance_induced":
             costs = jnp.concatenate([before[None], costs.astype(before.dtype)])
         stepped = dataclasses.replace(state, phi=phi)
@@ -169,7 +165,7 @@ class DFHPGPolicy(Policy):
             plug_in = self.score(key, theta, decision, predicted, age == 0)
         else:
             feasible = self.surrogate.feasible(state.memory, decision.instance) if self.problem.has_instances else None
-            plug_in, memory = self.close_branch(self.surrogate, pending, solutions, feasible)
+            plug_in, memory = self.close_branch(pending, solutions, feasible)
 
         trust = gradients.trust_in_score(self.model, theta, decision, age, known, self.late_clip, self.late_limit)
         g, norms = gradients.hybrid(alpha, score, plug_in, self.normalize_gradients, trust)
@@ -216,20 +212,18 @@ class PointDFHPG(DFHPGPolicy):
     def score(self, key: Key, theta: Params, decision: Decision, weight: Scalar, fresh: Bool[Array, ""]) -> Params:
         return gradients.score_gradient(self.model, theta, decision, weight, fresh)
 
-    def open_branch(
-        self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
-    ) -> tuple[Rows, Any]:
+    def open_branch(self, key: Key, state: DFHPGState, decision: Decision, target: Cost) -> tuple[Rows, Any]:
         prediction = self.model.mean(state.theta, decision.context)
         if self.at == "sample":  # a decision that was not sampled has none
             prediction = jnp.where(decision.sampled(), decision.cost_sample, prediction)
-        arguments = prediction, target, surrogate.draw(key)
-        return surrogate.queries(state.memory, *arguments), arguments
+        assert self.surrogate is not None
+        arguments = prediction, target, self.surrogate.draw(key)
+        return self.surrogate.queries(state.memory, *arguments), arguments
 
-    def close_branch(
-        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Feasible
-    ) -> tuple[Params, Any]:
+    def close_branch(self, pending: PendingUpdate, solutions: Rows, feasible: Feasible) -> tuple[Params, Any]:
+        assert self.surrogate is not None
         state, (prediction, target, noise) = pending.state, pending.branch
-        slope, memory = surrogate.finish(state.memory, prediction, target, noise, solutions, feasible)
+        slope, memory = self.surrogate.finish(state.memory, prediction, target, noise, solutions, feasible)
         return self.model.pullback(state.theta, pending.decision.context, slope), memory  # (∇_θ μ_θ(x))ᵀ ∇_ĉ ℓ^sur
 
 
@@ -267,26 +261,22 @@ class GenerativeDFHPG(DFHPGPolicy):
         gradient = self.model.loss_gradient(theta, decision.context, decision.cost_sample, drawn)
         return jax.tree.map(lambda g: -weight.astype(g.dtype) * g, gradient)
 
-    def open_branch(
-        self, surrogate: Surrogate, key: Key, state: DFHPGState, decision: Decision, target: Cost
-    ) -> tuple[Rows, Any]:
+    def open_branch(self, key: Key, state: DFHPGState, decision: Decision, target: Cost) -> tuple[Rows, Any]:
         noise = draws.normal(jax.random.fold_in(key, SCENARIOS), (self.scenarios, self.model.dim))
         costs, pullback = self.model.scenarios(state.theta, decision.context, noise)  # ĉ_1 … ĉ_K
-        noise_key = jax.random.fold_in(key, SURROGATE)
-        variant, memory = self.scenario_gradient, state.memory
-        queries, batch = gradients.scenario_queries(surrogate, memory, costs, target, noise_key, variant, self.sign)
-        return queries, (pullback, batch, target)
+        queries, arguments = self._term().queries(state.memory, costs, target, jax.random.fold_in(key, SURROGATE))
+        return queries, (pullback, arguments, target)
 
-    def close_branch(
-        self, surrogate: Surrogate, pending: PendingUpdate, solutions: Rows, feasible: Feasible
-    ) -> tuple[Params, Any]:
+    def close_branch(self, pending: PendingUpdate, solutions: Rows, feasible: Feasible) -> tuple[Params, Any]:
         key, theta, x = pending.key, pending.state.theta, pending.decision.context
-        variant, memory, (pullback, batch, target) = self.scenario_gradient, pending.state.memory, pending.branch
-        slopes, memory = gradients.scenario_cotangents(
-            surrogate, memory, batch, solutions, feasible, self.scenarios, variant, self.sign
-        )
+        pullback, arguments, target = pending.branch
+        slopes, memory = self._term().cotangents(pending.state.memory, arguments, solutions, feasible)
         if self.regulariser_at == "sample":
             target = self.model.sample(theta, x, self.model.draw(jax.random.fold_in(key, SAMPLE)))
         anchor = self.model.regulariser_gradient(theta, x, target, jax.random.fold_in(key, REGULARISER))
         kappa, weight = (jnp.asarray(value, slopes.dtype) for value in (self.kappa_dfl, self.lambda_reg))
         return jax.tree.map(lambda s, r: s + weight * r, pullback(kappa * slopes), anchor), memory
+
+    def _term(self) -> gradients.ScenarioTerm:
+        assert self.surrogate is not None
+        return gradients.ScenarioTerm(self.surrogate, self.scenarios, self.scenario_gradient, self.sign)

@@ -1,8 +1,7 @@
 """The gradient estimators of the paper's Section 2, baselines of the score term, scenarios of generative models."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
@@ -88,68 +87,55 @@ def nuisance_induced(prediction: Cost, best: Float[Array, " d"]) -> Float[Array,
 # Scenarios: the decision-focused gradient of a generative model (the paper's Appendix on generative parameterisations).
 
 
-class ScenarioBatch(eqx.Module):
-    """Arguments of the surrogate: one prediction per scenario (``saa``: their average), the target, the noise."""
-
-    predictions: Float[Array, "k d"]
-    target: Cost
-    noise: Any
-
-
-def scenario_queries(
-    surrogate: Surrogate,
-    memory: Memory,
-    scenarios: Rows,
-    target: Cost,
-    key: Key,
-    variant: ScenarioGradient,
-    sign: Scalar,
-) -> tuple[Rows, ScenarioBatch]:
-    """Return the cost vectors that the surrogate needs solved for all scenarios, and its arguments.
+class ScenarioTerm(NamedTuple):
+    """The surrogate at a ``number`` (K) of scenarios.
 
     ``sign`` −1, the orientation ``published``, hands costs to a surrogate for maximisation, as the authors'
     generative runs do. That surrogate's gradient is ``−∇ℓ(−ĉ, −c̃)`` in terms of ours.
     """
-    sign = jnp.asarray(sign, scenarios.dtype)
-    scenarios, target = sign * scenarios, sign * target.astype(scenarios.dtype)
-    if variant == "saa":
-        noise = jax.tree.map(lambda leaf: leaf[None], surrogate.draw(key))
-        scenarios = jnp.mean(scenarios, axis=0, keepdims=True)
-    else:
-        noise = jax.vmap(surrogate.draw)(jax.random.split(key, scenarios.shape[0]))
-    noise = jax.tree.map(lambda leaf: leaf.astype(scenarios.dtype), noise)
-    costs = jax.vmap(lambda c, eta: surrogate.queries(memory, c, target, eta))(scenarios, noise)
-    return costs.reshape(-1, scenarios.shape[1]), ScenarioBatch(scenarios, target, noise)
 
+    surrogate: Surrogate
+    number: int
+    variant: ScenarioGradient
+    sign: Scalar
 
-def scenario_cotangents(
-    surrogate: Surrogate,
-    memory: Memory,
-    batch: ScenarioBatch,
-    solutions: Rows,
-    feasible: Feasible,
-    count: int,
-    variant: ScenarioGradient,
-    sign: Float[Array, ""],
-) -> tuple[Float[Array, "k d"], Memory]:
-    """Return the cotangents of the ``count`` (K) scenarios, and the surrogate's memory afterwards.
+    def queries(self, memory: Memory, scenarios: Rows, target: Cost, key: Key) -> tuple[Rows, Any]:
+        """Return the cost vectors that the surrogate needs solved for all scenarios, and its arguments.
 
-    With ``g_k = ∇_ĉ ℓ(ĉ_k, c̃)``:
+        These are one prediction per scenario (``saa``: their average), the target and the noise.
+        """
+        sign = jnp.asarray(self.sign, scenarios.dtype)
+        scenarios, target = sign * scenarios, sign * target.astype(scenarios.dtype)
+        if self.variant == "saa":
+            noise = jax.tree.map(lambda leaf: leaf[None], self.surrogate.draw(key))
+            scenarios = jnp.mean(scenarios, axis=0, keepdims=True)
+        else:
+            noise = jax.vmap(self.surrogate.draw)(jax.random.split(key, scenarios.shape[0]))
+        noise = jax.tree.map(lambda leaf: leaf.astype(scenarios.dtype), noise)
+        costs = jax.vmap(lambda c, eta: self.surrogate.queries(memory, c, target, eta))(scenarios, noise)
+        return costs.reshape(-1, scenarios.shape[1]), (scenarios, target, noise)
 
-    ``own``: ``g_k / K``, the gradient of ``(1/K) Σ ⟨ĉ_k(θ), g_k⟩`` (the published runs); ``averaged``: ``ḡ / K`` for
-    every scenario, with ``ḡ = (1/K) Σ g_k`` (the paper's text); ``saa``: ``∇_ĉ ℓ((1/K) Σ ĉ_k, c̃) / K``, one call at
-    the average.
-    """
-    predictions, dtype = batch.predictions, batch.predictions.dtype
-    rows, dim = predictions.shape
-    solutions = solutions.astype(dtype).reshape(rows, len(solutions) // rows, dim)
-    if variant == "saa":
-        noise = jax.tree.map(lambda leaf: leaf[0], batch.noise)
-        slope, after = surrogate.finish(memory, predictions[0], batch.target, noise, solutions[0], feasible)
-        cotangents = jnp.broadcast_to(slope, (count, *slope.shape))
-    else:
-        cotangents, after = surrogate.finish_all(memory, predictions, batch.target, batch.noise, solutions, feasible)
-        if variant == "averaged":
-            cotangents = jnp.broadcast_to(jnp.mean(cotangents, axis=0), cotangents.shape)
-    after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, memory)
-    return jnp.asarray(sign, dtype) * cotangents.astype(dtype) / count, after
+    def cotangents(
+        self, memory: Memory, arguments: Any, solutions: Rows, feasible: Feasible
+    ) -> tuple[Float[Array, "k d"], Memory]:
+        """Return the cotangents of the scenarios, and the surrogate's memory afterwards.
+
+        With ``g_k = ∇_ĉ ℓ(ĉ_k, c̃)``:
+
+        ``own``: ``g_k / K``, the gradient of ``(1/K) Σ ⟨ĉ_k(θ), g_k⟩`` (the published runs); ``averaged``: ``ḡ / K``
+        for every scenario, with ``ḡ = (1/K) Σ g_k`` (the paper's text); ``saa``: ``∇_ĉ ℓ((1/K) Σ ĉ_k, c̃) / K``, one
+        call at the average.
+        """
+        predictions, target, noise = arguments
+        (rows, dim), dtype = predictions.shape, predictions.dtype
+        solutions = solutions.astype(dtype).reshape(rows, len(solutions) // rows, dim)
+        if self.variant == "saa":
+            noise = jax.tree.map(lambda leaf: leaf[0], noise)
+            slope, after = self.surrogate.finish(memory, predictions[0], target, noise, solutions[0], feasible)
+            cotangents = jnp.broadcast_to(slope, (self.number, *slope.shape))
+        else:
+            cotangents, after = self.surrogate.finish_all(memory, predictions, target, noise, solutions, feasible)
+            if self.variant == "averaged":
+                cotangents = jnp.broadcast_to(jnp.mean(cotangents, axis=0), cotangents.shape)
+        after = jax.tree.map(lambda new, old: new.astype(old.dtype), after, memory)
+        return jnp.asarray(self.sign, dtype) * cotangents.astype(dtype) / self.number, after
