@@ -31,6 +31,19 @@ MAX_PROGRAMS = 256
 """Forms of arguments that a function is kept compiled for."""
 
 
+class BoundedDict(OrderedDict[Any, Any]):
+    """A dictionary that drops its oldest entries beyond a number of them."""
+
+    def __init__(self, limit: int = MAX_PROGRAMS):
+        super().__init__()
+        self.limit = limit
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self.limit:
+            self.popitem(last=False)
+
+
 class HostFunction(Hashable, Protocol):
     """A Python function of rows: NumPy arrays with the same leading axis in, arrays with that axis out."""
 
@@ -208,7 +221,7 @@ class HostJit:
 
     def __init__(self, function: Callable[..., Any], statics: int):
         self.function, self.statics = function, statics
-        self._programs: OrderedDict[Any, HostProgram | None] = OrderedDict()
+        self._programs = BoundedDict()
         functools.update_wrapper(self, function)
 
     @functools.cached_property
@@ -231,8 +244,6 @@ class HostJit:
         if key not in self._programs:
             traced = functools.partial(self.function, *fixed)
             self._programs[key] = HostProgram(traced, given, compiler_options()) if calls_host(traced, *given) else None
-            if len(self._programs) > MAX_PROGRAMS:
-                self._programs.popitem(last=False)
         program = self._programs[key]
         return self._jitted(*arguments) if program is None else program(host, *given)
 

@@ -7,7 +7,6 @@ The nuisance ``f_φ(x) ≈ E[c|x]`` takes a step on the loss of each round, ``½
 import abc
 import dataclasses
 import hashlib
-from collections import OrderedDict
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -19,7 +18,7 @@ from pydantic import Field
 
 import regretless.models.networks as networks
 from regretless.errors import SettingsError
-from regretless.host_calls import RowFunction
+from regretless.host_calls import BoundedDict, RowFunction
 from regretless.models.base import Params, PointModel, PointModelSpec
 from regretless.problem import Problem
 from regretless.registry import SpecRegistry
@@ -157,8 +156,8 @@ class MLPNuisanceModel(Nuisance):
         if self.optimiser == "sgd":
             layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
             adam = networks.AdamState(state.adam.first, state.adam.second, count)
-            return prediction, MLPState(layers, adam), norm
-        layers, adam = networks.adam_step(state.layers, state.adam, grads, rate, scale)
+        else:
+            layers, adam = networks.adam_step(state.layers, state.adam, grads, rate, scale)
         return prediction, MLPState(layers, adam), norm
 
     def _cast(self, tree: Any) -> Any:
@@ -275,7 +274,7 @@ class RegressorCall(RowFunction):
     """Predictions of regressors fitted to remembered rounds, as a function of rows."""
 
     spec: "Regressor"
-    fits: OrderedDict[bytes, Any] = dataclasses.field(default_factory=OrderedDict, compare=False)
+    fits: BoundedDict = dataclasses.field(default_factory=lambda: BoundedDict(MAX_FITS), compare=False)
 
     def row(self, rounds: MeasuredRound, added: Any, context: np.ndarray) -> np.ndarray:
         """Return the costs in a context, by a fit to the rounds before the last refit."""
@@ -286,8 +285,6 @@ class RegressorCall(RowFunction):
         key = hashlib.blake2b(b"".join(leaf.tobytes() for leaf in fitted_to)).digest()
         if key not in self.fits:
             self.fits[key] = self.fit(*fitted_to)
-        if len(self.fits) > MAX_FITS:
-            self.fits.popitem(last=False)
         return _predict(self.fits[key], context[None])[0]
 
     def fit(self, x: np.ndarray, weights: np.ndarray, values: np.ndarray, used: np.ndarray) -> list[Any]:

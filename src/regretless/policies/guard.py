@@ -217,11 +217,6 @@ class Ledger(eqx.Module):
             losses=self.losses + (jnp.maximum(loss, 0.0) - self.losses) / jnp.minimum(tried, RECENT_ROUNDS),
         )
 
-    def after_lag(self, steps: Float[Array, ""]) -> "Ledger":
-        """Return the ledger after an outcome that arrived this many learning steps after its decision."""
-        lag = jnp.maximum(steps, self.lag * (1.0 - 1.0 / RECENT_ROUNDS))
-        return dataclasses.replace(self, lag=lag)
-
 
 def initial_ledger(context_shape: tuple[int, ...]) -> Ledger:
     """Return the ledger before any outcome."""
@@ -331,7 +326,9 @@ class Guarded(Wrapper):
             incumbent, before.after_incumbent(context, total, probability), before.after_policy(context, total, keeps)
         )
         steps = jnp.where(decision.sampled(), state.version - decision.version, 0).astype(before.lag.dtype)
-        known = choose(decision.member != 0, counted.after_lag(steps), before.after_other(context, total))
+        lag = jnp.maximum(steps, before.lag * (1.0 - 1.0 / RECENT_ROUNDS))
+        lagged = dataclasses.replace(counted, lag=lag)
+        known = choose(decision.member != 0, lagged, before.after_other(context, total))
         return choose(feedback.complete(), known, before)
 
     def _diagnostics(self, ledger: Ledger) -> dict[str, Array]:

@@ -12,7 +12,6 @@ import base64
 import dataclasses
 import inspect
 import json
-from collections import OrderedDict
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -23,7 +22,7 @@ from jaxtyping import Array, Int, UInt8
 from pydantic import Field
 
 from regretless.errors import SettingsError
-from regretless.host_calls import RowFunction
+from regretless.host_calls import BoundedDict, RowFunction
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
@@ -92,7 +91,7 @@ class ObjectCall(RowFunction):
     capacity: int
     predicts: bool = False
     method: str = ""
-    objects: OrderedDict[Any, Any] = dataclasses.field(default_factory=OrderedDict, compare=False)
+    objects: BoundedDict = dataclasses.field(default_factory=lambda: BoundedDict(MAX_OBJECTS), compare=False)
 
     def create(self, settings: dict[str, Any], seed: int) -> Any:
         """Return a new object."""
@@ -117,8 +116,6 @@ class ObjectCall(RowFunction):
         elif np.shape(result) != (self.problem.dim,):
             raise SettingsError(f"{place}: expected {self.problem.dim} costs, got shape {np.shape(result)}")
         self.objects[after.tobytes(), *numbers] = thing, seed
-        if len(self.objects) > MAX_OBJECTS:
-            self.objects.popitem(last=False)
         return np.asarray(result)
 
     def _restore(self, settings: dict[str, Any], memory: np.ndarray) -> tuple[Any, int]:

@@ -9,7 +9,7 @@ replications, and for all policies of a group.
 
 import gc
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from regretless.host_calls import HostProgram
+from regretless.host_calls import BoundedDict, HostProgram
 from regretless.oracles.base import Oracle
 from regretless.oracles.host import without_solver
 from regretless.policies.base import Policy
@@ -38,12 +38,11 @@ def no_progress(task: str, done: int, total: int) -> None:
 
 
 AXIS = "replications"
-MAX_PROGRAMS = 256
 MAX_MAPS_SHARE = 0.5
 """Share of the memory maps allowed by the system from which compiled programs are dropped."""
 
-_cache: OrderedDict[Any, Any] = OrderedDict()
-_shapes: OrderedDict[Any, Any] = OrderedDict()
+_cache = BoundedDict()
+_shapes = BoundedDict()
 
 
 class PolicyProgram(NamedTuple):
@@ -130,7 +129,6 @@ class Replicas:
                 self.compiled[part[0].__name__] += 1
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-        _shorten(_cache)
         self.compile_seconds += time.perf_counter() - began
 
     def _cache_key(self, fn: Body, arrays: Any, static: Any) -> Any:
@@ -146,7 +144,6 @@ class Replicas:
         if key not in _shapes:
             shapes = jax.eval_shape(self._of_arrays(fn, static), *arrays)
             _shapes[key] = jax.tree.map(lambda leaf: self._shape(leaf.shape, leaf.dtype), shapes)
-            _shorten(_shapes)
         return _shapes[key]
 
     def resized(self, shapes: Any, size: int) -> Any:
@@ -168,23 +165,14 @@ def _parts(shared: Any, mapped: Any) -> Any:
     return eqx.partition(without_solver((shared, mapped)), _is_array)
 
 
-def _shorten(cache: OrderedDict[Any, Any]) -> None:
-    """Drop the oldest entries beyond the largest number."""
-    while len(cache) > MAX_PROGRAMS:
-        cache.popitem(last=False)
-
-
 def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray | np.generic | jax.ShapeDtypeStruct)
 
 
 def leaf_bytes(tree: Any) -> int:
     """Return the memory of all arrays in a tree."""
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(eqx.filter(tree, _has_size)))
-
-
-def _has_size(leaf: Any) -> bool:
-    return _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.number)
+    sized = eqx.filter(tree, lambda leaf: _is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.number))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(sized))
 
 
 def forget() -> None:

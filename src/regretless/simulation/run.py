@@ -27,14 +27,7 @@ from regretless.oracles.host import in_units
 from regretless.policies.base import Policy
 from regretless.results import PACKAGES
 from regretless.simulation import stream
-from regretless.simulation.programs import (
-    Call,
-    PolicyProgram,
-    Progress,
-    Replicas,
-    leaf_bytes,
-    no_progress,
-)
+from regretless.simulation.programs import Call, PolicyProgram, Progress, Replicas, leaf_bytes, no_progress
 from regretless.simulation.stream import ReferenceTally, SegmentRecord, SimulationSpec
 from regretless.types import SOLVED
 
@@ -145,6 +138,17 @@ class Chunk:
         for name, record in records.items():
             self.totals[name] = self.totals.get(name, 0.0) + record.regret.sum(axis=1, dtype=np.float64)
 
+    def restore(
+        self, place: int, content: Any, names: Sequence[str], arrays: dict[str, np.ndarray], carries: Callable[[], Any]
+    ) -> None:
+        """Add what was saved of this chunk, the one in this ``place``."""
+        records, tally, diverged_at = jax.tree.map(lambda number: arrays[f"{place}/{number}"], content)
+        tallies = [ReferenceTally(spent, cost) for spent, cost in zip(tally[0], tally[1], strict=True)]
+        self.add({name: SegmentRecord(*records[name]) for name in names}, tallies, diverged_at)
+        if any(name.startswith(f"{place}/carry/") for name in arrays):
+            templates = enumerate(carries())
+            self.carries = [restore_tree(f"{place}/carry/{group}", template, arrays) for group, template in templates]
+
     def joined(self) -> dict[str, SegmentRecord]:
         """Return the records of all segments, joined."""
         if len(self.records) > 1:
@@ -233,27 +237,10 @@ class Saving:
             chunks = [Chunk(tuple(seeds)) for seeds in record["seeds"]]
             for place, (chunk, content) in enumerate(zip(chunks, record["contents"], strict=True)):
                 if content[0]:
-                    _restore(chunk, place, content, names, arrays, carries)
+                    chunk.restore(place, content, names, arrays, carries)
             return chunks, int(record["last"])
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"{self.path}: the saved simulation cannot be understood: {error!r}") from None
-
-
-def _restore(
-    chunk: Chunk,
-    place: int,
-    content: Any,
-    names: Sequence[str],
-    arrays: dict[str, np.ndarray],
-    carries: Callable[[], Any],
-) -> None:
-    """Add to a chunk what was saved of it."""
-    records, tally, diverged_at = jax.tree.map(lambda number: arrays[f"{place}/{number}"], content)
-    tallies = [ReferenceTally(spent, cost) for spent, cost in zip(tally[0], tally[1], strict=True)]
-    chunk.add({name: SegmentRecord(*records[name]) for name in names}, tallies, diverged_at)
-    if any(name.startswith(f"{place}/carry/") for name in arrays):
-        templates = enumerate(carries())
-        chunk.carries = [restore_tree(f"{place}/carry/{group}", template, arrays) for group, template in templates]
 
 
 class PolicyGroup(NamedTuple):
@@ -415,16 +402,14 @@ class SimulationRun:
         last = len(self.lengths)
         if saving is not None:
             names = [name for group in self.groups for name in group.names]
-            chunks, last = saving.load(names, lambda: self._begin(tuple(seeds[:1]), self.replicas.shapes)) or (
-                chunks,
-                last,
-            )
+            saved = saving.load(names, lambda: self._begin(tuple(seeds[:1]), self.replicas.shapes))
+            chunks, last = saved or (chunks, last)
         for place, chunk in enumerate(chunks):
             if chunk.segments >= last:
                 continue
             self._prepare(chunk.seeds)
-            saved = [[self.replicas.place(carry) for carry in parts] for parts in chunk.carries]
-            chunk.carries = saved or self._begin(chunk.seeds, self.replicas.run)
+            placed = [[self.replicas.place(carry) for carry in parts] for parts in chunk.carries]
+            chunk.carries = placed or self._begin(chunk.seeds, self.replicas.run)
             while chunk.segments < last:
                 self._play_segment(chunk, place * self.size)
                 if callback is not None and self._notify(callback, every, chunk):
