@@ -70,11 +70,17 @@ def run(
 
         imports = console.load_imports(import_)
         values, notices = (None, []) if preset is None else read_preset(preset)
-        conditions: dict[str, Any] = {"feedback": feedback, "horizon": horizon, "delay": delay, "missing": missing}
-        conditions |= {"seeds": range(first_seed, first_seed + seeds), "preset": values}
-        settings = {**console.parse_pairs(set_ or []), **world_settings(degree, model, data_dir)}
-        world = choose_benchmark(benchmark, contexts, costs, oracle)
-        experiment = rg.Experiment(world, tuple(dict.fromkeys(policy or ())), settings=settings, **conditions)
+        experiment = rg.Experiment(
+            choose_benchmark(benchmark, contexts, costs, oracle),
+            tuple(dict.fromkeys(policy or ())),
+            feedback=feedback,
+            seeds=range(first_seed, first_seed + seeds),
+            horizon=horizon,
+            settings={**console.parse_pairs(set_ or []), **world_settings(degree, model, data_dir)},
+            preset=values,
+            delay=delay,
+            missing=missing,
+        )
         runs = resolve(experiment)
         if out is not None:
             console.require_writable(out)

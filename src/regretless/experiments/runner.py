@@ -498,8 +498,14 @@ def play(runs: Sequence[Run], monitor: Monitor, recording: Recording | None = No
         policies = {names[place]: runs[place].parts[0] for place in places}
         watching = dataclasses.replace(monitor, progress=share_progress(monitor.progress, number, 1, len(groups)))
         alone = Execution(merge=False, save=save and os.fspath(save) + (f".{number}" if number else ""))
-        options: dict[str, Any] = {"recording": recording or Recording(), "monitor": watching, "execution": alone}
-        simulated = simulate(policies, first.parts[1], **first.conditions, **options)
+        simulated = simulate(
+            policies,
+            first.parts[1],
+            **first.conditions,
+            recording=recording or Recording(),
+            monitor=watching,
+            execution=alone,
+        )
         share = {name: spent / len(places) for name, spent in simulated.seconds.items()}
         for place in places:
             results[place] = _finish(runs[place], simulated[names[place]], share)

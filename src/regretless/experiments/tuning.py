@@ -259,8 +259,8 @@ class _Search:
         """Return the results of candidates by name."""
         # Fixed for point models: shapes must not depend on the programs that run together.
         chunk = None if models.is_generative(self.experiment.model) else len(self.run.seeds)
-        options: dict[str, Any] = {"monitor": Monitor(progress=progress), "execution": Execution(chunk=chunk)}
-        return simulate(candidates, self.benchmark, **self.run.conditions, **options)
+        monitor, execution = Monitor(progress=progress), Execution(chunk=chunk)
+        return simulate(candidates, self.benchmark, **self.run.conditions, monitor=monitor, execution=execution)
 
     def result(self, trials: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> TuningResult:
         """Return the best of finished trials as a preset, with the record of all of them."""
