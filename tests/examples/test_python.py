@@ -54,7 +54,7 @@ def test_keeps_the_contract(name, load):
 
 @pytest.mark.parametrize("name", FILES)
 def test_learns_something_in_a_simulation(name, load):
-    world = rg.benchmarks.parse("world_topk", {"rounds": 400})
+    world = rg.benchmarks.parse("world_topk", {"rounds": 400, "items": 8, "k": 2})
     result = rg.simulate(load(name), world, seeds=2, horizon=400)
     assert result.diverged == 0
     first, last = np.split(result.regret.mean(axis=0), 2)

@@ -122,19 +122,19 @@ def test_all_segments_but_the_last_are_of_one_length():
 
 
 @pytest.mark.parametrize(
-    ("world", "first", "second"),
+    ("world", "names", "first", "second"),
     [
-        (benchmarks.TopK, {"degree": 8}, {"degree": 1, "noise_radius": 0.0}),
-        (benchmarks.Pricing, {"degree": 8}, {"degree": 2}),
-        (benchmarks.TopKWorld, {"noise_size": 0.25}, {"noise_size": 0.0}),
+        (benchmarks.TopK, ["greedy", "dfhpg_1"], {"degree": 8}, {"degree": 1, "noise_radius": 0.0}),
+        (benchmarks.Pricing, ["greedy"], {"degree": 8}, {"degree": 2}),
+        (benchmarks.TopKWorld, ["greedy"], {"noise_size": 0.25}, {"noise_size": 0.0}),
     ],
 )
-def test_another_horizon_number_of_seeds_degree_or_noise_compiles_nothing(world, first, second):
+def test_another_horizon_number_of_seeds_degree_or_noise_compiles_nothing(world, names, first, second):
     programs.forget()
-    names = {"greedy": "greedy", "dfhpg_1": "dfhpg_1"}
-    play = lambda seeds=3, horizon=20, **settings: simulate(names, world(**settings), seeds=seeds, horizon=horizon)  # noqa: E731
+    group = {name: name for name in names}
+    play = lambda seeds=3, horizon=20, **settings: simulate(group, world(**settings), seeds=seeds, horizon=horizon)  # noqa: E731
     first = play(**first)
-    assert first.programs == 2
+    assert first.programs == len(names)
     same = [play(horizon=261), play(seeds=LANES + 1), play(**second)]
     assert [results.programs for results in same] == [0] * 3
     for results in same[:2]:

@@ -146,7 +146,7 @@ def explain(error: BaseException) -> str | None:
 def _results_only() -> Iterator[None]:
     """Keep standard output for ``out``; what else is printed, also by C libraries and processes, goes to stderr."""
     with contextlib.ExitStack() as stack:
-        stack.callback(setattr, out, "file", sys.stdout)
+        stack.callback(setattr, out, "file", None)  # what sys.stdout is then
         out.file = sys.stdout
         if sys.stdout is sys.__stdout__ and sys.stdout is not None:
             sys.stdout.flush()

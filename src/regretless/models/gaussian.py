@@ -192,7 +192,7 @@ class TorchCall(RowFunction):
     method: str = ""
 
     def __call__(self, *rows: np.ndarray) -> Any:
-        import torch
+        torch = extras.require("torch", extra="torch")
 
         if self.method == "init":
             flat = [torch.nn.utils.parameters_to_vector(self.create(int(seed)).parameters()) for seed in rows[0]]
@@ -206,7 +206,7 @@ class TorchCall(RowFunction):
 
     def create(self, seed: int) -> Any:
         """Return a new module; its random numbers depend on the seed alone."""
-        import torch
+        torch = extras.require("torch", extra="torch")
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -216,7 +216,7 @@ class TorchCall(RowFunction):
         return module.double().eval()
 
     def _mean(self, weights: Any, context: Any) -> Any:
-        import torch
+        torch = extras.require("torch", extra="torch")
 
         named = dict(self.module.named_parameters())
         parts = weights.split([parameter.numel() for parameter in named.values()])
