@@ -207,7 +207,7 @@ def simulate(
         named = {
             name: part if isinstance(part, Policy) else build_policy(part, problem) for name, part in specs.items()
         }
-        _check_problems(named, spec, feedback)
+        _check_problems(named, spec, feedback, problem)
         groups = group_policies(named, merge=execution.vectorized and execution.merge)
         lengths = segment_lengths(rounds, monitor.every if monitor.callback else None)
         run = SimulationRun(
@@ -321,12 +321,15 @@ def _check(named: Mapping[str, Any], benchmark: Benchmark, horizon: int, delay: 
         raise SettingsError(f"expected delay ≥ 0 and 0 ≤ missing < 1, got {delay} and {missing!r}")
 
 
-def _check_problems(named: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None) -> None:
+def _check_problems(
+    named: Mapping[str, Policy], spec: SimulationSpec, feedback: str | Measurement | None, problem: Problem
+) -> None:
     """Refuse policies that were built for another problem, and feedback from which no total follows."""
     stream.check_shapes(spec)
     for name, policy in named.items():
-        rule = policy.problem.feedback if feedback is None else feedback
-        policy.problem.require_played_on(spec.benchmark.problem(rule, may_miss=spec.missing > 0), f"policy {name!r}")
+        own = feedback is None and policy.problem.feedback != problem.feedback
+        met = spec.benchmark.problem(policy.problem.feedback, may_miss=spec.missing > 0) if own else problem
+        policy.problem.require_played_on(met, f"policy {name!r}")
     for rule in {policy.problem.feedback for policy in named.values()}:
         if rule not in feedbacks.REGISTRY.values():
             first = stream.draw_rounds(spec, jax.random.key(0), jnp.int32(0), 8)
