@@ -53,7 +53,8 @@ def days(seed: int) -> Days:
     """Return the days of one seed."""
     benchmark: Any = WORLD.make()
     with jax.enable_x64(True):
-        drawn = stream.draw(stream.SimulationSpec(benchmark), jax.random.key(seed), jnp.int32(0), BEFORE + LIVE).rounds
+        spec, key = stream.SimulationSpec(benchmark), jax.random.key(seed)
+        drawn = stream.draw_rounds(spec, key, jnp.int32(0), BEFORE + LIVE)
         contexts, costs, means = map(np.asarray, (drawn.observation, drawn.cost, drawn.mean))
     usual = means.mean(axis=0)
     rng = np.random.default_rng(seed)

@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from regretless import policies
-from regretless.draws import ENVIRONMENT, LEARN, purpose_key
+from regretless import draws, policies
+from regretless.draws import ENVIRONMENT, LEARN, REFERENCES, purpose_key
 from regretless.experiments.arena import WORLDS, ArenaWorld
 from regretless.live.comparison import WINDOW, BackgroundSolver, CostComparison, CostReport, HealthRecord, compare_costs
 from regretless.live.health import NEGLIGIBLE_SAVING, is_no_better_than_random
@@ -115,11 +115,10 @@ def _run(policy: Any, game: stream.SimulationSpec, length: int, seed_key: Any) -
     """Play one run."""
     benchmark = game.benchmark
     environment = benchmark.environment(purpose_key(seed_key, ENVIRONMENT))
-    segment = stream.draw(game, seed_key, jnp.int32(0), length)
-    played = segment.rounds
-    at_random = benchmark.oracle.solve(segment.costs[1], played.instance).w
+    played = stream.draw_rounds(game, seed_key, jnp.int32(0), length)
+    anything = draws.normal(purpose_key(seed_key, REFERENCES), played.cost.shape)
+    at_random = benchmark.oracle.solve(anything, played.instance).w
     best = jnp.zeros(length)
-
     replication = stream.Replication(policy, game, seed_key, environment)
 
     def step(carry: Any, inputs: Any) -> Any:
