@@ -217,7 +217,10 @@ def calls_host(function: Callable[..., Any], *arguments: Any) -> bool:
 
 
 class HostJit:
-    """``jax.jit`` of a function that may call Python; see ``host_jit``."""
+    """``jax.jit`` of a function that may call Python; see ``host_jit``.
+
+    Another traced function calls ``function`` itself: options of the compiler are those of the outermost program.
+    """
 
     def __init__(self, function: Callable[..., Any], statics: int):
         self.function, self.statics = function, statics

@@ -237,7 +237,7 @@ class Engine:
     def state_form(self) -> Any:
         """Shapes and types of a state."""
         with jax.enable_x64(True):
-            return jax.eval_shape(partial(_init, None, self.static), self.numbers, self.seed)
+            return jax.eval_shape(partial(_init.function, self.static), self.numbers, self.seed)
 
     @cached_property
     def decision_form(self) -> Decision:
@@ -474,13 +474,13 @@ def _learn_many(
 ) -> tuple[Any, PackedInfo]:
     """Run learning steps on the first ``count`` of ``rounds``, one after the other, their solves in pure JAX."""
     form = jax.eval_shape(
-        partial(_learn, None, static), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds)
+        partial(_learn.function, static), numbers, state, seed, *jax.tree.map(lambda leaf: leaf[0], rounds)
     )[1]
     length = len(jax.tree.leaves(rounds)[0])
 
     def step(i: Any, carried: Any) -> Any:
         state, values = carried
-        after, packed = _learn(None, static, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
+        after, packed = _learn.function(static, numbers, state, seed, *jax.tree.map(lambda leaf: leaf[i], rounds))
         return after, values.at[i].set(packed.values)
 
     zeros = jnp.zeros((length, *form.values.shape), form.values.dtype)
