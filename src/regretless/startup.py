@@ -9,6 +9,7 @@ import functools
 import os
 import sys
 import tempfile
+import threading
 import time
 import warnings
 import zlib
@@ -21,6 +22,9 @@ Device = Literal["auto", "cpu", "gpu"]
 
 CACHE_OFF = "off"
 """The value of ``REGRETLESS_CACHE`` that keeps no compiled program."""
+
+starting_processes = threading.Lock()
+"""Held while worker processes are started; Ctrl-C waits for it, because a half-started one would report an error."""
 
 ZLIB_HEADER = 0x78
 """First byte of a zlib stream."""

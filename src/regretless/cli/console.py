@@ -30,9 +30,13 @@ from typer.core import TyperCommand, TyperGroup
 from regretless import files, plugins
 from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.extension import Listener, Task
+from regretless.startup import starting_processes
 
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress where no bar can be drawn."""
+
+MAX_START_SECONDS = 5.0
+"""Seconds that Ctrl-C waits for worker processes that are being started."""
 
 TRACEBACK = "REGRETLESS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
@@ -161,6 +165,7 @@ def _results_only() -> Iterator[None]:
 
 def _stop(stopped: str, signum: int, frame: Any) -> None:
     """Leave at once: a compilation cannot be interrupted, and an exception may be lost in a callback."""
+    starting_processes.acquire(timeout=MAX_START_SECONDS)
     files.remove_unfinished()
     show_cursor = b"\x1b[?25h" if err.is_terminal else b""
     os.write(2, show_cursor + f"\nstopped: {stopped}\n".encode())

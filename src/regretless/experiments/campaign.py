@@ -36,7 +36,7 @@ from regretless.extras import require
 from regretless.results import Result
 from regretless.simulation.programs import no_progress
 from regretless.simulation.simulator import Monitor
-from regretless.startup import Device, configure, usable_cores
+from regretless.startup import Device, configure, starting_processes, usable_cores
 
 PATIENCE_SECONDS = 0.5
 """Seconds between looks at tasks that another process computes."""
@@ -328,7 +328,9 @@ class LocalProcesses:
         def compute(tasks: Batch, progress: Progress) -> list[Result]:
             claim = store.claim(tasks[0].address)
             try:
-                future = executor.submit(_compute_in_worker, _pickled(tasks), claim, cores, self.device, self.imports)
+                with starting_processes:
+                    arguments = _pickled(tasks), claim, cores, self.device, self.imports
+                    future = executor.submit(_compute_in_worker, *arguments)
                 while not concurrent.futures.wait([future], PATIENCE_SECONDS).done:
                     state = store.running(tasks[0].address)
                     if state:
