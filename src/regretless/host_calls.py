@@ -395,8 +395,10 @@ def _answer(requests: Sequence[Request], host: Any) -> list[list[np.ndarray]]:
         key = call, tuple((leaf.shape[1:], leaf.dtype) for leaf in rows[place])
         alike.setdefault(key, []).append(place)
     for (call, _), places in alike.items():
-        joined = [np.concatenate(parts) for parts in zip(*(rows[place] for place in places), strict=True)]
-        leaves = call.run(rows[places[0]] if len(places) == 1 else joined, host)
+        joined = rows[places[0]]
+        if len(places) > 1:
+            joined = [np.concatenate(parts) for parts in zip(*(rows[place] for place in places), strict=True)]
+        leaves = call.run(joined, host)
         ends = np.cumsum([len(rows[place][0]) for place in places])
         for place, end in zip(places, ends, strict=True):
             results[place] = [leaf[end - len(rows[place][0]) : end] for leaf in leaves]
