@@ -12,11 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src" / "regretless"
-MAX_CODE_LINES = 17_500
+MAX_CODE_LINES = 21_000
 """Without `serve/` and `offline/`."""
 
-MAX_FILES = 150
-MAX_SINGLE_IMPORTER_MODULES = 25
+MAX_FILES = 165
+MAX_SINGLE_IMPORTER_MODULES = 32
 MAX_UNFORMATTED_BLOCKS = 20
 NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
@@ -52,7 +52,8 @@ def code_lines(text, tree):
 
 def test_the_library_is_small(trees):
     assert len(trees) <= MAX_FILES
-    assert sum(code_lines(*parsed) for parsed in trees.values()) <= MAX_CODE_LINES
+    apart = ("regretless.serve", "regretless.offline")
+    assert sum(code_lines(*parsed) for name, parsed in trees.items() if not name.startswith(apart)) <= MAX_CODE_LINES
 
 
 def test_few_modules_have_one_importer(trees):

@@ -1,0 +1,1 @@
+"""Serve many learners over HTTP, with a page to watch them."""
