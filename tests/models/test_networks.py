@@ -32,6 +32,19 @@ def test_adam_is_adam():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9), ours, theirs)
 
 
+@pytest.mark.usefixtures("float64")
+def test_bias_corrections_of_single_precision_weights_are_computed_in_double_precision():
+    weight, state = jnp.zeros(3, jnp.float32), networks.adam_init(jnp.zeros(3, jnp.float32))
+    expected = first = second = np.zeros(3)
+    for t in range(1, 6):
+        gradient = np.array([1.0, -0.5, 0.25]) * t
+        weight, state = networks.adam_step(weight, state, jnp.asarray(gradient, jnp.float32), jnp.array(1e-3))
+        first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+        expected = expected - 1e-3 * (first / (1 - 0.9**t)) / (np.sqrt(second / (1 - 0.999**t)) + 1e-8)
+    assert weight.dtype == jnp.float32
+    np.testing.assert_allclose(weight, expected, rtol=1e-6)  # 6e-6 apart with corrections in single precision
+
+
 def test_clipping():
     step = networks.sgd_step({"w": jnp.zeros(2)}, {"w": jnp.array([30.0, 40.0])}, jnp.array(0.1), clip=10.0)
     np.testing.assert_allclose(step["w"], [-0.6, -0.8], rtol=1e-6)

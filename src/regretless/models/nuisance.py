@@ -151,10 +151,10 @@ class MLPNuisanceModel(Nuisance):
             # One sample: ‖h δᵀ‖ = ‖h‖‖δ‖, so that the gradient itself never has to be stored.
             norm = jnp.sqrt(sum(jnp.sum(jnp.square(d)) * (1.0 + jnp.sum(jnp.square(h))) for h, d in factors))
         count = state.adam.count + 1
-        rate = self._cast(shifted_inverse(jnp.asarray(self.lr), count, self.rate_offset, self.rate_start))
+        rate = shifted_inverse(jnp.asarray(self.lr, float), count, self.rate_offset, self.rate_start)
         scale = networks.clip_factor(norm, self._cast(self.clip))
         if self.optimiser == "sgd":
-            layers = jax.tree.map(lambda p, g: p - rate * scale * g, state.layers, grads)
+            layers = jax.tree.map(lambda p, g: p - self._cast(rate) * scale * g, state.layers, grads)
             adam = networks.AdamState(state.adam.first, state.adam.second, count)
         else:
             layers, adam = networks.adam_step(state.layers, state.adam, grads, rate, scale)
