@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from regretless.live.options import Store as Store
     from regretless.live.records import Choice as Choice
     from regretless.policies.base import Policy as Policy
+    from regretless.policies.guard import Budget as Budget
     from regretless.problem import Problem as Problem
     from regretless.results import Result as Result
     from regretless.results import Results as Results

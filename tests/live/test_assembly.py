@@ -71,7 +71,8 @@ def test_at_most_ten_parameters():
         ({"limit": "7"}, "pending: limit: expected an integer from 1 to .*, got '7'"),
         ({"max_age": -1}, "pending: max_age: expected an integer from 0"),
         ({"max_age_seconds": np.inf}, "pending: max_age_seconds: expected a number of at least 0, got inf"),
-        ({"on_failure": "ignore"}, "expected on_failure 'raise' or 'last', got 'ignore'"),
+        ({"on_failure": "incumbent"}, "on_failure='incumbent' expects an incumbent"),
+        ({"on_failure": "ignore"}, "expected on_failure 'raise', 'last' or 'incumbent', got 'ignore'"),
         ({"seed": -1}, "expected a seed from 0 to"),
         ({"seed": True}, "expected a seed from 0 to"),
         ({"offset": [1.0]}, "offset: expected shape"),
@@ -111,13 +112,13 @@ def test_refuses_what_is_not_an_oracle_and_a_context_next_to_a_problem():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"budget": 5.0}, "budget: expected a number from 0 to 1, got 5.0"),
-        ({"budget": 1.0}, "expected a budget above 0 and below 1"),
-        ({"budget": 0}, "expected a budget above 0 and below 1"),
-        ({"budget": True}, "budget: expected a number"),
-        ({"budget": float("nan")}, "budget: expected a number from 0 to 1, got nan"),
-        ({"budget": -0.05}, "budget: expected a number from 0 to 1, got -0.05"),
-        ({"budget": 10**400}, "budget: expected a number from 0 to 1, got 1000"),
+        ({"budget": 5.0}, "budget: expected a share above 0 and below 1, .*, got 5.0"),
+        ({"budget": 1.0}, "expected a share above 0 and below 1"),
+        ({"budget": 0}, "expected a share above 0 and below 1"),
+        ({"budget": True}, "expected a share above 0 and below 1, .* got True"),
+        ({"budget": float("nan")}, "expected a share above 0 and below 1, .* got nan"),
+        ({"budget": 10**400}, "expected a share above 0 and below 1, .* got 1000"),
+        ({"budget": None}, "expected a share, or an amount"),
         ({"mode": "watch"}, "expected mode 'act' or 'shadow', got 'watch'"),
         ({"incumbent": None, "budget": 0.1}, "without one there is no budget and no mode"),
     ],
@@ -125,6 +126,21 @@ def test_refuses_what_is_not_an_oracle_and_a_context_next_to_a_problem():
 def test_a_rollout_says_what_it_needs(given, message):
     with pytest.raises(SettingsError, match=message):
         rg.Rollout(**{"incumbent": [1.0, 0.0, 0.0, 1.0], **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "expected a share, or an amount"),
+        ({"share": 0.05, "amount": 3.0}, "expected a share, or an amount"),
+        ({"share": 0.05, "per": 100}, "expected a share, or an amount"),
+        ({"amount": -3.0}, "expected an amount above 0, in the unit of the costs, got -3.0"),
+        ({"amount": 3.0, "per": 0.5}, "expected a number of rounds of at least 1, got 0.5"),
+    ],
+)
+def test_a_budget_is_a_share_or_an_amount(given, message):
+    with pytest.raises(SettingsError, match=message):
+        rg.Budget(**given)
 
 
 @pytest.mark.parametrize(

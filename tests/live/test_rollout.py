@@ -47,7 +47,7 @@ def test_the_incumbent_decides_until_the_budget_allows_more():
     assert details["guard_excess"] < 0 < details["guard_allowed"]  # the learner is cheaper
     assert learner.update(budget=0.001) == {"budget": 0.001}
     assert learner.health().details["guard_allowed"] < details["guard_allowed"]
-    with pytest.raises(SettingsError, match="expected a budget above 0 and below 1"):
+    with pytest.raises(SettingsError, match="expected a share above 0 and below 1"):
         learner.update(budget=0.0)
 
 
@@ -71,6 +71,49 @@ def test_a_failing_solver_stops_neither_the_shadow_nor_a_pause():
     acting = make(oracle=broken)
     acting.pause()
     assert [choice.by for choice in acting.decide_batch(np.stack([X, X]))] == ["incumbent"] * 2
+
+
+def test_the_incumbent_answers_for_a_solver_that_fails_and_a_store_keeps_it(tmp_path):
+    def moody(cost):
+        if moody.fails:
+            raise RuntimeError("no licence")
+        return np.array([1.0, 1.0, 0.0, 0.0])
+
+    moody.fails = False
+    oracle = oracles.external(moody, 4, contains=lambda w: w.sum() == 2.0)
+    path, budget = tmp_path / "live.db", rg.Budget(amount=1e6)
+    learner = make(oracle=oracle, budget=budget, on_failure="incumbent", store=path)
+    assert "learner" in play(learner, 30)
+    assert learner.update(budget=rg.Budget(amount=2e6, per=10)) == {"budget": rg.Budget(amount=2e6, per=10)}
+    moody.fails = True
+    choices = learner.decide_batch(np.stack([X] * 12))
+    assert all(choice.w.tolist() == FIXED and choice.by == "incumbent" for choice in choices)
+    replaced = [choice for choice in choices if choice.fallback]
+    assert replaced
+    assert "because the solver failed" in repr(replaced[0])
+    before = learner.health().details
+    learner.learn(replaced[0].id, total=10.0)
+    after = learner.health().details
+    assert after["guard_allowed"] > before["guard_allowed"]  # one more round, of the learner's
+    learner.close()
+    again = Learner.open(path, oracle, read_only=True)
+    assert all(np.array_equal(a, b) for a, b in zip(states(again), states(learner), strict=True))
+    assert again.health().details == after
+    with pytest.warns(UserWarning, match=r"budget Budget\(amount=2000000.0, per=10.0\) and mode 'act' stay"):
+        Learner.open(path, oracle, read_only=True, rollout=rg.Rollout(FIXED, 0.1))
+
+
+def test_an_incumbent_that_fails_too_is_named():
+    plan = {"w": FIXED}
+    oracle = oracles.external(lambda cost: 1 / 0, 4)
+    learner = make(
+        oracle=oracle, budget=rg.Budget(amount=1e6), on_failure="incumbent", incumbent=lambda context: plan["w"]
+    )
+    for choice in learner.decide_batch(np.stack([X] * 12)):
+        learner.learn(choice.id, total=2.0)
+    plan["w"] = [1.0]
+    with pytest.raises(OracleError, match=r"ZeroDivisionError.*; the incumbent could not decide either: .* 4 finite"):
+        learner.decide_batch(np.stack([X] * 12))
 
 
 def test_a_pause_is_logged_replayed_and_kept_in_checkpoints(tmp_path):
@@ -122,6 +165,11 @@ def test_no_one_can_pause_without_an_incumbent():
     learner = make(incumbent=None)
     with pytest.raises(SettingsError, match="incumbent that takes over"):
         learner.pause()
+
+
+def test_fixed_decisions_have_to_be_feasible():
+    with pytest.raises(SettingsError, match=r"incumbent: expected a feasible decision, got \[1.0, 0.0, 0.0, 0.0\]"):
+        make(incumbent=[1.0, 0.0, 0.0, 0.0])
 
 
 def test_fixed_decisions_have_to_be_feasible_now():

@@ -28,7 +28,7 @@ from toys import DIM, FEATURES, Toy
 
 ORACLE = oracles.top_k(DIM, 2)
 W = [1.0, 0.0, 0.0, 1.0]
-BUDGET, CONFIDENCE = jnp.asarray(0.05), jnp.asarray(0.95)
+BUDGET, CONFIDENCE = jnp.array([0.05, 0.0, 0.0]), jnp.asarray(0.95)
 
 
 class LastDecisionState(eqx.Module):
@@ -125,7 +125,7 @@ def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     assert int(shown.member) == 0
     assert (float(info.more["guard_incumbent"]), float(state.ledger.paid)) == (1.0, 2.0)
     rich, x, costs = state, jnp.ones(FEATURES), jnp.ones(DIM)
-    lenient = Guarded(problem, policy.inner, jnp.asarray(1e9), CONFIDENCE, policy.incumbent)
+    lenient = Guarded(problem, policy.inner, jnp.array([1e9, 0.0, 0.0]), CONFIDENCE, policy.incumbent)
 
     @jax.jit
     def played(key, state):

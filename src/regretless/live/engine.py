@@ -27,7 +27,7 @@ from regretless.live.feedback_parser import Arrival, FeedbackParser, parse_integ
 from regretless.oracles.base import Oracle, check
 from regretless.oracles.host import without_solver
 from regretless.policies.base import Policy, refit_if_due
-from regretless.policies.guard import Guarded, add_guard
+from regretless.policies.guard import Budget, Guarded, add_guard
 from regretless.policies.scaling import Offset, build_policy
 from regretless.problem import Problem, empty_of
 from regretless.types import NOT_SAMPLED, SOLVED, Decision, Feedback, Info, Instance, Sample, Solution
@@ -95,7 +95,7 @@ class Engine:
     Random keys are ``fold_in(seed, round, purpose)`` with the decision's id as the round, as in a simulated run.
     """
 
-    def __init__(self, problem: Problem, policy: Any, *, budget: float | None, seed: int):
+    def __init__(self, problem: Problem, policy: Any, *, budget: float | Budget | None, seed: int):
         self.setup = problem, policy, budget, seed
         expected = problem.for_policy()
         with jax.enable_x64(True):
@@ -121,7 +121,7 @@ class Engine:
         problem, policy, budget, seed = self.setup
         return Engine(problem.with_instance(instance), policy, budget=budget, seed=seed)
 
-    def with_settings(self, policy: Any, budget: float | None) -> "Engine":
+    def with_settings(self, policy: Any, budget: float | Budget | None) -> "Engine":
         """Return the engine for the same problem with other numbers."""
         return Engine(self.setup[0], policy, budget=budget, seed=self.setup[3])
 

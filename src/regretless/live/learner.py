@@ -33,7 +33,7 @@ from regretless.live.state import LearnedDecision, LearnerState, MadeDecision
 from regretless.live.store import MAX_NUMBER, Record, RecordStore, Snapshot, write_copy
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
-from regretless.policies.guard import INCUMBENT
+from regretless.policies.guard import INCUMBENT, REPLACED, Budget
 from regretless.problem import Problem, form_of, form_words
 from regretless.startup import keep_programs
 from regretless.types import NOT_SAMPLED, Decision, Instance
@@ -44,7 +44,7 @@ SNAPSHOT_INTERVAL = 2000
 PACKAGES = ("regretless", "jax", "numpy")
 """Packages whose versions are noted in a store."""
 
-OnFailure = Literal["raise", "last"]
+OnFailure = Literal["raise", "last", "incumbent"]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -81,8 +81,8 @@ class Learner:
         An incumbent that decides wherever the learner might cost too much more.
     pending : Pending, optional
         How many decisions wait for feedback, and how long.
-    on_failure : {"raise", "last"}, default "raise"
-        What happens if the solver fails: OracleError, or the last feasible decision again.
+    on_failure : {"raise", "last", "incumbent"}, default "raise"
+        What happens if the solver fails: OracleError, the last feasible decision again, or the incumbent's decision.
     seed : int, default 0
         All random draws follow from it.
     clock : callable, default time.time
@@ -190,7 +190,8 @@ class Learner:
         ]
         if self._incumbent is not None:
             budget, paused = state.engine.setup[2] or 0.0, ", paused: the incumbent decides" if state.paused else ""
-            lines.append(f"rollout with a budget of {percent(budget)}, mode {state.mode!r}{paused}")
+            shown = budget if isinstance(budget, Budget) else percent(budget)
+            lines.append(f"rollout with a budget of {shown}, mode {state.mode!r}{paused}")
         if self._store is not None:
             lines.append(f"kept in {self._store.path}, {state.number:,} records")
         return text_card("Learner", [*lines, "health() reports how it is doing"])
@@ -327,16 +328,18 @@ class Learner:
             return [self._by_incumbent(engine, draft, True) for draft in made]
         drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
         if self._incumbent is None:
-            return self._solve(engine, drafts)
+            return self._solve(engine, drafts, lenient=self._on_failure != "raise")
         # The learner decides where the guard allows it, the incumbent elsewhere and in shadow mode.
         shadow = state.mode == "shadow"
         replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
         # Proposals that are not played are solved only in shadow mode, or by an oracle in pure JAX.
         wanted = [place for place, by in enumerate(replaced) if shadow or not engine.oracle.on_host or not by]
         solved: dict[int, MadeDecision] = {}
+        lenient = not shadow and self._on_failure != "raise"
         try:
             if wanted:
-                solved = dict(zip(wanted, self._solve(engine, [drafts[place] for place in wanted]), strict=True))
+                chosen = [drafts[place] for place in wanted]
+                solved = dict(zip(wanted, self._solve(engine, chosen, lenient=lenient), strict=True))
         except OracleError:
             if not all(replaced):
                 raise
@@ -351,9 +354,8 @@ class Learner:
         decision = self._incumbent.replace(engine, draft, certain=certain)
         return MadeDecision(decision, "incumbent", proposed=proposed)
 
-    def _solve(self, engine: Engine, drafts: Sequence[Decision]) -> list[MadeDecision]:
-        """Return the drafts' solutions; if the solver fails, raise or repeat the last decision, by ``on_failure``."""
-        lenient = self._on_failure == "last"
+    def _solve(self, engine: Engine, drafts: Sequence[Decision], *, lenient: bool) -> list[MadeDecision]:
+        """Return the drafts' solutions; where the solver fails, raise unless ``lenient``, or do as ``on_failure``."""
         if not lenient or len(drafts) > 1:
             try:
                 return [MadeDecision(decision, "learner", True) for decision in engine.solve(drafts)]
@@ -367,8 +369,21 @@ class Learner:
                 last = (decision.w, decision.aux)
                 made.append(MadeDecision(decision, "learner", True))
             except OracleError as error:
-                made.append(MadeDecision(_repeat_last(engine, draft, last, error), "learner", fallback=True))
+                made.append(self._fall_back(engine, draft, last, error))
         return made
+
+    def _fall_back(
+        self, engine: Engine, draft: Decision, last: tuple[Any, Any] | None, error: OracleError
+    ) -> MadeDecision:
+        """Return the decision in place of one that the solver failed to make."""
+        if self._on_failure == "last":
+            return MadeDecision(_repeat_last(engine, draft, last, error), "learner", fallback=True)
+        assert self._incumbent is not None
+        try:
+            decision = self._incumbent.replace(engine, draft, certain=True, member=REPLACED)
+        except RegretlessError as second:
+            raise OracleError(f"{error}; the incumbent could not decide either: {second}") from second
+        return MadeDecision(decision, "incumbent", fallback=True)
 
     def _engine_for(self, instances: Sequence[Instance]) -> Engine:
         """Return the engine for instances of this form; the very first ones fix the form."""
@@ -739,7 +754,8 @@ class Learner:
         _, policy, budget, _ = after.engine.setup
         values = {**options.setting_names(policy), "budget": budget, "mode": after.mode}
         changed = {name: values[name] for name in changes}
-        self._commit(after, "settings", {"settings": changed})
+        data = {"budget": Budget.coerce(budget).as_data()} if "budget" in changed else {}
+        self._commit(after, "settings", {"settings": {**changed, **data}})
         return changed
 
     def _updated(self, changes: Mapping[str, Any]) -> LearnerState:
@@ -960,7 +976,9 @@ class Learner:
         if record.kind == "pause":
             return state.next(paused=data["paused"])
         if record.kind == "settings":
-            return self._updated(data["settings"])
+            changes = data["settings"]
+            budget = {"budget": options.from_data(changes["budget"])} if "budget" in changes else {}
+            return self._updated({**changes, **budget})
         if record.kind == "history":
             engine, count = self._engine_of(data), len(data["rows"])
             decisions = restore_tree("decision", states.shape_with_lead(count, engine.decision_form), arrays)
@@ -1027,7 +1045,8 @@ class Learner:
         _, policy, budget, seed = state.engine.setup
         rollout = None
         if self._incumbent is not None:
-            rollout = {"incumbent": self._incumbent.describe(), "budget": budget, "mode": state.mode}
+            data = Budget.coerce(budget).as_data()
+            rollout = {"incumbent": self._incumbent.describe(), "budget": data, "mode": state.mode}
         return {
             "problem": options.describe_problem(self._problem),
             "policy": options.describe_policy(policy),

@@ -20,7 +20,7 @@ from regretless.live.engine import Engine, with_solution
 from regretless.live.feedback_parser import parse_instance, parse_integer, parse_vector
 from regretless.oracles.base import Oracle
 from regretless.policies.base import REGISTRY, Policy, PolicySpec
-from regretless.policies.guard import INCUMBENT, Guarded
+from regretless.policies.guard import INCUMBENT, Budget, Guarded
 from regretless.policies.scaling import Unscaled, require_effect
 from regretless.problem import Problem, form_of
 from regretless.types import Decision, Instance
@@ -40,9 +40,9 @@ class Rollout:
     incumbent : sequence of float or callable
         A fixed decision ``w`` of ``d`` numbers, or a function that returns one: ``incumbent(context)``, and
         ``incumbent(context, instance)`` if the feasible set changes.
-    budget : float, default 0.05
-        The share, above 0 and below 1, by which the total cost may exceed the incumbent's, with 95 % confidence at all
-        times. The learner decides only while that is certain.
+    budget : float or Budget, default 0.05
+        What the total cost may exceed the incumbent's by, with 95 % confidence at all times: a share above 0 and below
+        1, or ``rg.Budget(amount=2000.0, per=100)``. The learner decides only while that is certain.
     mode : {"act", "shadow"}, default "act"
         With ``"shadow"`` the incumbent always decides, and ``Choice.proposed`` is what the learner would have done.
 
@@ -54,7 +54,7 @@ class Rollout:
     """
 
     incumbent: Sequence[float] | np.ndarray | Callable[..., Any]
-    budget: float = 0.05
+    budget: float | Budget = 0.05
     mode: Mode = "act"
 
     def __post_init__(self) -> None:
@@ -63,11 +63,10 @@ class Rollout:
                 "rollout: expected an incumbent, fixed numbers or a function of the context, that decides wherever the "
                 "learner may not, got None; without one there is no budget and no mode: leave rollout= out"
             )
-        _require_number("rollout: budget", self.budget, 0.0, 1.0)
-        if not 0.0 < self.budget < 1.0:
-            raise SettingsError(
-                f"rollout: expected a budget above 0 and below 1, such as 0.05 for 5 % more cost, got {self.budget!r}"
-            )
+        try:
+            Budget.coerce(self.budget)
+        except SettingsError as error:
+            raise SettingsError(f"rollout: {error}") from None
         if self.mode not in ("act", "shadow"):
             raise SettingsError(f"rollout: expected mode 'act' or 'shadow', got {short_repr(self.mode)}")
 
@@ -80,12 +79,17 @@ class Incumbent:
         if not callable(given):
             self.given = parse_vector("incumbent", given, problem.dim)
             require_support(problem.oracle, self.given, "incumbent")
+            if not problem.has_instances and not self._contained(problem.oracle, self.given, None):
+                raise SettingsError(
+                    f"incumbent: expected a feasible decision, got {short_repr(self.given.tolist())}, which the "
+                    f"feasible set {problem.oracle.kind} does not contain"
+                )
 
     def describe(self) -> Any:
         """Return the incumbent as JSON data: its numbers, or the mark that it is a function."""
         return "function" if callable(self.given) else self.given.tolist()
 
-    def replace(self, engine: Engine, draft: Any, *, certain: bool) -> Decision:
+    def replace(self, engine: Engine, draft: Any, *, certain: bool, member: int = INCUMBENT) -> Decision:
         """Return the incumbent's decision in place of a draft, with the probability with which it decides."""
         w = self._decide(engine, np.asarray(draft.context), draft.instance)
         zeros = np.zeros_like(draft.cost_sample)
@@ -95,15 +99,14 @@ class Incumbent:
             jax.tree.map(np.zeros_like, draft.aux),
             cost_sample=zeros,
             noise=zeros,
-            member=np.asarray(INCUMBENT, draft.member.dtype),
+            member=np.asarray(member, draft.member.dtype),
             log_density=np.zeros_like(draft.log_density) if certain else draft.log_density,
         )
 
     def _decide(self, engine: Engine, context: np.ndarray, instance: Instance) -> np.ndarray:
         has_instances, oracle = engine.problem.has_instances, engine.oracle
         if not callable(self.given):
-            batch = jax.tree.map(lambda leaf: leaf[None], instance)
-            if has_instances and not oracle.contained(self.given[None], batch)[0]:
+            if has_instances and not self._contained(oracle, self.given, instance):
                 raise OracleError(
                     "incumbent: the fixed decision is not feasible now; give a function of context and instance instead"
                 )
@@ -117,6 +120,10 @@ class Incumbent:
         w = parse_vector("the incumbent's decision", returned, self.problem.dim)
         require_support(oracle, w, "incumbent")
         return w
+
+    @staticmethod
+    def _contained(oracle: Oracle, w: np.ndarray, instance: Instance) -> bool:
+        return bool(oracle.contained(w[None], jax.tree.map(lambda leaf: leaf[None], instance))[0])
 
 
 def require_support(oracle: Oracle, w: np.ndarray, name: str) -> None:
@@ -225,8 +232,13 @@ def require_options(rollout: Any, pending: Any, on_failure: Any, seed: Any) -> N
     for name, given, kind in (("rollout", rollout, Rollout), ("pending", pending, Pending)):
         if given is not None and not isinstance(given, kind):
             raise SettingsError(f"learner: expected {name} to be rg.{kind.__name__}(…), got {short_repr(given)}")
-    if on_failure not in ("raise", "last"):
-        raise SettingsError(f"learner: expected on_failure 'raise' or 'last', got {short_repr(on_failure)}")
+    if on_failure not in ("raise", "last", "incumbent"):
+        expected = "'raise', 'last' or 'incumbent'"
+        raise SettingsError(f"learner: expected on_failure {expected}, got {short_repr(on_failure)}")
+    if on_failure == "incumbent" and rollout is None:
+        raise SettingsError(
+            "learner: on_failure='incumbent' expects an incumbent; give rollout=rg.Rollout(…), with mode='act'"
+        )
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
         raise SettingsError(f"learner: expected a seed from 0 to {2**32 - 1}, got {short_repr(seed)}")
 
@@ -315,16 +327,22 @@ def restore_rollout(stored: Mapping[str, Any] | None, given: Rollout | None) -> 
     if given is None:
         if isinstance(incumbent, str):
             raise StoreError("it was stored with a function as its incumbent: give it as rollout=rg.Rollout(function)")
-        return Rollout(incumbent, budget, mode)
+        return Rollout(incumbent, from_data(budget), mode)
     if not isinstance(given, Rollout):
         raise SettingsError(f"learner: expected rollout to be rg.Rollout(…), got {short_repr(given)}")
-    if (given.budget, given.mode) != (budget, mode):
+    budget = from_data(budget)
+    if (Budget.coerce(given.budget), given.mode) != (Budget.coerce(budget), mode):
         warnings.warn(
             f"budget {budget} and mode {mode!r} stay those of the store (got {given.budget} and {given.mode!r}); "
             "settings= of Learner.open, or update, changes them",
             stacklevel=5,
         )
     return Rollout(given.incumbent, budget, mode)
+
+
+def from_data(budget: Any) -> Any:
+    """Return a budget from its JSON data: a number, or a Budget."""
+    return Budget(**budget) if isinstance(budget, dict) else budget
 
 
 def describe_problem(problem: Problem) -> dict[str, Any]:
@@ -378,7 +396,7 @@ def restore_problem(stored: dict[str, Any], given: Problem | Oracle) -> Problem:
     return problem
 
 
-def with_settings(engine: Engine, budget: float | None, changes: Mapping[str, Any]) -> Engine:
+def with_settings(engine: Engine, budget: float | Budget | None, changes: Mapping[str, Any]) -> Engine:
     """Return the engine with other numbers of the policy; refuse what would change the form of what was learned."""
     problem, policy, _, _ = engine.setup
     if isinstance(policy, Policy) and changes:

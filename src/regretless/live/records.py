@@ -41,7 +41,7 @@ class Choice:
     aux : pytree or None
         What the oracle returns next to ``w``.
     fallback : bool
-        Whether the solver failed and this is the last feasible decision again.
+        Whether the solver failed, and this is the last feasible decision again or the incumbent's.
     proposed : array of shape (d,) or None
         What the learner would have done if the incumbent decided, if that was solved.
     key : str or None
@@ -67,7 +67,9 @@ class Choice:
 
     def __repr__(self) -> str:
         chosen = np.flatnonzero(np.asarray(self.w))
-        notes = ", exploring" * self.explored + ", repeated because the solver failed" * self.fallback
+        notes = ", exploring" * self.explored
+        if self.fallback:
+            notes += ", because the solver failed" if self.by == "incumbent" else ", repeated because the solver failed"
         lines = [
             f"decision: {format_vector(self.w)}",
             f"not zero: {len(chosen)} of {np.size(self.w)} coordinates ({format_vector(chosen)})",

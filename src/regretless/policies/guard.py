@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless import draws
-from regretless.errors import SettingsError
+from regretless.errors import SettingsError, short_repr
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, Wrapper, WrapperState, choose
 from regretless.stats.bayes_linear import RunningRegression, initial_regression
@@ -36,6 +36,10 @@ from regretless.types import NOT_SAMPLED, Context, Cost, Decision, Feedback, Inf
 INCUMBENT = -1
 """The ``member`` of the incumbent's decisions. The inner policy's decisions have its own ``member`` plus one, and any
 other decision has 0: the budget does not count it."""
+
+REPLACED = -3
+"""The ``member`` of a decision of the incumbent in a round that was the inner policy's, because the solver failed. It
+counts as one of the inner policy's rounds, because the draw that gave it the round is what makes estimates unbiased."""
 
 REDUCED_EXPLORATION = -2
 """The ``member`` of a decision for which the inner policy explored less than it wanted to."""
@@ -75,6 +79,87 @@ FULL_EXPLORATION_SHARE = 0.5
 
 MAX_LOSS = 10.0
 """Usual costs of the incumbent beyond which the loss of one round is cut off."""
+
+
+MAX_AMOUNT = 1e100
+"""Largest budget in money, so that sums stay finite."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """What a learner may cost more than the incumbent: a share of the incumbent's cost, or an amount of money.
+
+    Parameters
+    ----------
+    share : float, optional
+        A share above 0 and below 1 of what the incumbent would have paid in all rounds so far.
+    amount : float, optional
+        An amount in the unit of the costs, above 0: the total may exceed the incumbent's by that much. Give it where
+        costs are near zero or of mixed sign.
+    per : float, optional
+        Rounds for which the amount is meant, at least 1: it is available from the start, and grows in proportion from
+        round ``per`` on. By default the amount never grows.
+
+    Raises
+    ------
+    SettingsError
+        If it is not exactly one of a share and an amount, or one that makes no sense.
+
+    Examples
+    --------
+    >>> import regretless as rg
+    >>> rg.Budget(share=0.05)
+    Budget(share=0.05)
+    >>> rg.Budget(amount=2000.0, per=100)
+    Budget(amount=2000.0, per=100)
+    """
+
+    share: float | None = None
+    amount: float | None = None
+    per: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.share is None) == (self.amount is None) or (self.per is not None and self.amount is None):
+            raise SettingsError(f"budget: expected a share, or an amount (with per= if it is to grow), got {self!r}")
+        limits = {"share": (0.0, 1.0), "amount": (0.0, MAX_AMOUNT), "per": (0.0, MAX_AMOUNT)}
+        for name, (low, high) in limits.items():
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if value is not None and not (number and low < value < high and (name != "per" or value >= 1)):
+                raise SettingsError(f"budget: {_EXPECTED[name]}, got {short_repr(value)}")
+
+    def __repr__(self) -> str:
+        given = [f"{name}={value!r}" for name, value in vars(self).items() if value is not None]
+        return f"Budget({', '.join(given)})"
+
+    @classmethod
+    def coerce(cls, given: Any) -> "Budget":
+        """Return a budget from a share, or as it is.
+
+        Parameters
+        ----------
+        given : float or Budget
+            A plain number is a share.
+        """
+        return given if isinstance(given, cls) else cls(share=given)
+
+    def as_data(self) -> float | dict[str, float]:
+        """Return the budget as JSON data: a number for a share."""
+        if self.share is not None:
+            return float(self.share)
+        return {name: float(value) for name, value in vars(self).items() if value is not None}
+
+    def numbers(self) -> np.ndarray:
+        """Return the share, the amount that is available at once, and what each round adds to it."""
+        growth = 0.0 if self.amount is None or self.per is None else self.amount / self.per
+        return np.array([self.share or 0.0, self.amount or 0.0, growth], float)
+
+
+_EXPECTED = {
+    "share": "expected a share above 0 and below 1, such as 0.05 for 5 % more cost, or rg.Budget(amount=…) for money",
+    "amount": "expected an amount above 0, in the unit of the costs",
+    "per": "expected a number of rounds of at least 1",
+}
 
 
 class Forecast(eqx.Module):
@@ -145,6 +230,7 @@ class Ledger(eqx.Module):
     excess: Float[Array, ""]  # estimate of what was spent beyond the incumbent's cost
     variance: Float[Array, " 2"]  # of that: by the errors expected in the policy's rounds, and by those that were seen
     paid: Float[Array, ""]  # what the incumbent would have paid in all rounds
+    rounds: Float[Array, ""]  # outcomes of the policy and of the incumbent
     tried: Float[Array, ""]  # outcomes of the policy's decisions
     losses: Float[Array, ""]  # mean of what these cost more, where they did
     lag: Float[Array, ""]  # learning steps between a decision and its outcome, about the longest
@@ -155,16 +241,16 @@ class Ledger(eqx.Module):
         variance = jnp.max(self.variance) + one_round
         return self.excess + mixture_radius(variance, TIGHTEST_ROUNDS * one_round, confidence)
 
-    def allowed(self, budget: Float[Array, ""]) -> Float[Array, ""]:
+    def allowed(self, budget: Float[Array, " 3"]) -> Float[Array, ""]:
         """Return the largest excess that the budget allows."""
-        return budget * jnp.abs(self.paid)
+        return budget[0] * jnp.abs(self.paid) + jnp.maximum(budget[1], budget[2] * self.rounds)
 
     def expected_loss(self) -> Float[Array, ""]:
         """Return how much more one decision of the policy is expected to cost than the incumbent's."""
         known = jnp.minimum(self.tried, RECENT_ROUNDS)
         return (PRIOR_LOSS_ROUNDS * self.forecast.size + known * self.losses) / (PRIOR_LOSS_ROUNDS + known)
 
-    def policy_probability(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+    def policy_probability(self, budget: Float[Array, " 3"], confidence: Float[Array, ""]) -> Float[Array, ""]:
         """Return the probability with which the policy may decide, while ``lag`` outcomes are still to come.
 
         The odds are the number of rounds that the budget pays for, and fall with what is left of it: many rounds of the
@@ -177,12 +263,12 @@ class Ledger(eqx.Module):
         odds = jnp.minimum(rounds, max_odds * self.budget_left(budget, confidence))
         return jnp.where(self.forecast.scored >= MIN_FORECAST_ROUNDS, odds / (1.0 + odds), 0.0)
 
-    def budget_left(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+    def budget_left(self, budget: Float[Array, " 3"], confidence: Float[Array, ""]) -> Float[Array, ""]:
         """Return the share of the allowed excess that is left, from 0 to 1."""
         allowed = self.allowed(budget)
         return jnp.clip((allowed - self.bound(confidence)) / jnp.maximum(allowed, 1e-300), 0.0, 1.0)
 
-    def exploration_share(self, budget: Float[Array, ""], confidence: Float[Array, ""]) -> Float[Array, ""]:
+    def exploration_share(self, budget: Float[Array, " 3"], confidence: Float[Array, ""]) -> Float[Array, ""]:
         """Return how far the policy may explore, from 0 (what it expects to be best) to 1 (what it wants to)."""
         return jnp.minimum(self.budget_left(budget, confidence) / FULL_EXPLORATION_SHARE, 1.0)
 
@@ -201,6 +287,7 @@ class Ledger(eqx.Module):
             excess=self.excess - r * (1.0 - probability) / probability,
             variance=self.variance.at[1].add(variance),
             paid=self.paid + m + r / probability,
+            rounds=self.rounds + 1.0,
         )
 
     def after_policy(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
@@ -213,6 +300,7 @@ class Ledger(eqx.Module):
             excess=self.excess + loss,
             variance=self.variance.at[0].add(jnp.square(self.forecast.spread()) / probability),
             paid=self.paid + m,
+            rounds=self.rounds + 1.0,
             tried=tried,
             losses=self.losses + (jnp.maximum(loss, 0.0) - self.losses) / jnp.minimum(tried, RECENT_ROUNDS),
         )
@@ -221,7 +309,7 @@ class Ledger(eqx.Module):
 def initial_ledger(context_shape: tuple[int, ...]) -> Ledger:
     """Return the ledger before any outcome."""
     zero = jnp.zeros(())
-    return Ledger(initial_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, zero)
+    return Ledger(initial_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, zero, zero)
 
 
 class GuardedState(WrapperState):
@@ -237,8 +325,8 @@ class Guarded(Wrapper):
     ----------
     inner : Policy
         The policy that is guarded.
-    budget : array
-        Share that it may cost more than the incumbent.
+    budget : array of shape ``[3]``
+        What it may cost more than the incumbent, as ``Budget.numbers`` returns it.
     confidence : array
         Probability with which the budget is kept at all times.
     incumbent : array of shape ``[d]``, optional
@@ -246,7 +334,7 @@ class Guarded(Wrapper):
         where the ``member`` of a sample is ``INCUMBENT``.
     """
 
-    budget: Float[Array, ""]
+    budget: Float[Array, " 3"]
     confidence: Float[Array, ""]
     incumbent: Cost | None
 
@@ -290,7 +378,7 @@ class Guarded(Wrapper):
             decision,
             version=jnp.where(not_sampled, NOT_SAMPLED, decision.version).astype(decision.version.dtype),
             log_density=jnp.where(not_sampled, jnp.nan, decision.log_density),
-            cost_sample=jnp.where(incumbent, 0.0, decision.cost_sample),
+            cost_sample=jnp.where(incumbent | (decision.member == REPLACED), 0.0, decision.cost_sample),
             member=jnp.maximum(decision.member - 1, 0),
         )
         ledger = self._record(state, decision, feedback, incumbent)
@@ -342,8 +430,10 @@ class Guarded(Wrapper):
         }
 
 
-def add_guard(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, confidence: float = 0.95) -> Guarded:
-    """Return a policy that costs at most a share more than an incumbent, with the stated confidence.
+def add_guard(
+    inner: Policy, incumbent: Cost | None, *, budget: float | Budget = 0.05, confidence: float = 0.95
+) -> Guarded:
+    """Return a policy that costs at most a share or an amount more than an incumbent, with the stated confidence.
 
     Parameters
     ----------
@@ -352,8 +442,8 @@ def add_guard(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, co
     incumbent : array of shape ``[d]`` or None
         Costs whose solution is the incumbent's decision; ``incumbent_costs`` finds them. None: the caller puts the
         incumbent's decision in place.
-    budget : float, default 0.05
-        Share that the policy may cost more than the incumbent.
+    budget : float or Budget, default 0.05
+        What the policy may cost more than the incumbent; a number is a share, 0 leaves every round to the incumbent.
     confidence : float, default 0.95
         Probability with which the budget is kept at all times.
 
@@ -372,7 +462,11 @@ def add_guard(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, co
     >>> policy.decide(jax.random.key(1), state, jnp.ones(3)).w.tolist()
     [1.0, 0.0, 0.0, 1.0]
     """
-    if not (np.isfinite(budget) and budget >= 0):
+    if isinstance(budget, Budget):
+        numbers = budget.numbers()
+    elif np.isfinite(budget) and budget >= 0:
+        numbers = np.array([budget, 0.0, 0.0])
+    else:
         raise SettingsError(f"guard: expected a budget of at least 0, such as 0.05 for 5 % more cost, got {budget}")
     if not 0.5 <= confidence < 1:
         raise SettingsError(f"guard: expected a confidence from 0.5 to below 1, such as 0.95, got {confidence}")
@@ -383,7 +477,7 @@ def add_guard(inner: Policy, incumbent: Cost | None, *, budget: float = 0.05, co
             f"{np.shape(incumbent)}; incumbent_costs(oracle, w) finds them for a decision w"
         )
     costs = None if incumbent is None else jnp.asarray(incumbent, float)
-    return Guarded(inner.problem, inner, jnp.asarray(budget, float), jnp.asarray(confidence, float), costs)
+    return Guarded(inner.problem, inner, jnp.asarray(numbers, float), jnp.asarray(confidence, float), costs)
 
 
 def incumbent_costs(oracle: Oracle, w: Any) -> np.ndarray:
