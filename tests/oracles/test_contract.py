@@ -46,6 +46,8 @@ CASES = {
     "deep_grid": oracles.shortest_path(oracles.grid_edges(2, 20)),
     "braided": oracles.shortest_path(BRAIDED),
     "assignment": oracles.assignment(4),
+    "knapsack": oracles.knapsack([[3, 5, 2, 4, 1], [1.5, 1, 0, 2.25, 2]], [8, 4]),
+    "travelling_salesman": oracles.travelling_salesman(5),
     "pricing": oracles.pricing(3, 3, 1, 1),
     "pricing_no_budget": oracles.pricing(2, 4, 2, 0),
     "pricing_all_promotions": oracles.pricing(2, 2, 2, 2),
@@ -211,7 +213,10 @@ def test_names_of_coordinates():
 def test_registry_holds_every_oracle_by_its_public_name():
     assert {name: oracles.REGISTRY[name] for name in oracles.REGISTRY} == {
         name: getattr(oracles, name)
-        for name in ("top_k", "shortest_path", "assignment", "pricing", "milp", "scheduling", "external")
+        for name in (
+            *("top_k", "shortest_path", "assignment", "knapsack", "travelling_salesman"),
+            *("pricing", "milp", "scheduling", "external"),
+        )
     }
 
 

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from regretless.oracles.dag import grid_edges as grid_edges
     from regretless.oracles.matching import AssignmentOracle as assignment
     from regretless.oracles.mixed_integer import MilpOracle as milp
+    from regretless.oracles.packing import KnapsackOracle as knapsack
     from regretless.oracles.plant import Plant as Plant
     from regretless.oracles.plant import PlantTask as PlantTask
     from regretless.oracles.plant import SchedulingOracle as scheduling
     from regretless.oracles.selection import PricingOracle as pricing
     from regretless.oracles.selection import TopKOracle as top_k
+    from regretless.oracles.tour import TourOracle as travelling_salesman
 
 __all__ = [
     "REGISTRY",
@@ -40,14 +42,19 @@ __all__ = [
     "external",
     "from_pyepo",
     "grid_edges",
+    "knapsack",
     "milp",
     "pricing",
     "scheduling",
     "shortest_path",
     "top_k",
+    "travelling_salesman",
 ]
 
-_CLASSES = ("top_k", "shortest_path", "assignment", "pricing", "milp", "scheduling", "external")
+_CLASSES = (
+    *("top_k", "shortest_path", "assignment", "knapsack", "travelling_salesman"),
+    *("pricing", "milp", "scheduling", "external"),
+)
 REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", {name: f"{__name__}:{name}" for name in _CLASSES})
 """The classes of oracles by name."""
 
