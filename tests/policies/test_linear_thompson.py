@@ -164,4 +164,5 @@ def test_too_many_coefficients_are_refused_with_a_way_out():
         SettingsError, match=r"10000 coefficients are learned together, expected at most 5000.*or use dfhpg"
     ):
         policies.parse("linear_thompson").build(problem)
-    assert policies.parse("linear_thompson").build(Problem(oracles.top_k(1000, 2), (9,), "semi_bandit")).separable
+    parts_seen = policies.parse("linear_thompson").build(Problem(oracles.top_k(1000, 2), (9,), "semi_bandit"))
+    assert parts_seen.coefficients == (1000, 10)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regretless.policies.dfhpg.specs import DFHPG0 as DFHPG0
     from regretless.policies.dfhpg.specs import DFHPG1 as DFHPG1
     from regretless.policies.dfhpg.specs import GenerativeTerm as GenerativeTerm
+    from regretless.policies.eb_thompson import EBThompson as EBThompson
     from regretless.policies.host import Python as Python
     from regretless.policies.linear_thompson import LinearThompson as LinearThompson
     from regretless.policies.regression import EpsilonGreedy as EpsilonGreedy

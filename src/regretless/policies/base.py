@@ -227,6 +227,7 @@ REGISTRY: SpecRegistry["PolicySpec"] = SpecRegistry(
         "dfhpg_0": "regretless.policies.dfhpg.specs:DFHPG0",
         "linear_thompson": "regretless.policies.linear_thompson:LinearThompson",
         "ensemble": "regretless.policies.adaptive.ensemble:Ensemble",
+        "eb_thompson": "regretless.policies.eb_thompson:EBThompson",
     },
     ("registry", "build"),
     "a subclass of regretless.policies.PolicySpec",

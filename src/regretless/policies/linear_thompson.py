@@ -15,15 +15,8 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from regretless import draws
-from regretless.errors import SettingsError
-from regretless.policies.base import (
-    MeasuredRows,
-    Policy,
-    PolicySpec,
-    measured_rows,
-    measures_coordinates,
-    with_constant,
-)
+from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.linear_design import block_sizes, predict_costs, regression_rows, require_few_coefficients
 from regretless.problem import Problem
 from regretless.stats.bayes_linear import ErrorScale, LinearPosterior, initial_scale
 from regretless.types import Context, Cost, Decision, Feedback, Info, Instance, Key, Sample
@@ -33,9 +26,6 @@ RANDOM_ROUNDS = 2
 
 RESIDUAL_DECAY = 0.98
 """Decay per step of the running mean of squared residuals: a memory of about fifty rounds."""
-
-MAX_COEFFICIENTS = 5000
-"""Largest number of coefficients in one covariance factor (200 MB in double precision)."""
 
 
 class LinearThompsonState(eqx.Module):
@@ -60,14 +50,13 @@ class LinearThompsonPolicy(Policy):
     intercept_ridge: Float[Array, ""]
     slope_ridge: Float[Array, ""]
     clipping: Float[Array, ""]
-    separable: bool = eqx.field(static=True)  # every row measures one coordinate, from a context vector: ``d`` blocks
     support: int | None = eqx.field(static=True)  # largest number of non-zero entries of a decision; None: any
     refreshed: int = eqx.field(static=True)  # coordinates of the ridge that are brought up to date at each step
 
     @property
     def coefficients(self) -> tuple[int, int]:
         """Number of blocks of coefficients that are learned together, and of coefficients in each."""
-        return _block_sizes(self.problem, self.separable)
+        return block_sizes(self.problem)
 
     def init(self, key: Key) -> LinearThompsonState:
         blocks, size = self.coefficients
@@ -82,7 +71,7 @@ class LinearThompsonPolicy(Policy):
         )
 
     def mean(self, state: LinearThompsonState, context: Context) -> Cost:
-        return self._costs(state.posterior.mean, context)
+        return predict_costs(self.problem, state.posterior.mean, context)
 
     def sample(self, key: Key, state: LinearThompsonState, context: Context, instance: Instance) -> Sample:
         posterior_key, random_key = jax.random.split(key)
@@ -90,13 +79,13 @@ class LinearThompsonPolicy(Policy):
         mean = state.posterior.mean
         drawn = mean + spread * state.posterior.draw(draws.normal(posterior_key, mean.shape))
         random = draws.normal(random_key, (self.problem.dim,))
-        return Sample(jnp.where(state.version < RANDOM_ROUNDS, random, self._costs(drawn, context)), state.version)
+        costs = predict_costs(self.problem, drawn, context)
+        return Sample(jnp.where(state.version < RANDOM_ROUNDS, random, costs), state.version)
 
     def learn(
         self, key: Key, state: LinearThompsonState, decision: Decision, feedback: Feedback
     ) -> tuple[LinearThompsonState, Info]:
-        measured = measured_rows(self.problem, decision, feedback, jnp.result_type(float))
-        rows, values, used = self._regression(measured, decision.context)
+        rows, values, used = regression_rows(self.problem, decision, feedback)
         predicted = jnp.einsum("bmn,bn->bm", rows, state.posterior.mean)
         residuals = state.scale.clip(values - predicted, self.clipping)
         scale = state.scale.update(jnp.abs(values - predicted), used, first_rows=RANDOM_ROUNDS)
@@ -148,21 +137,6 @@ class LinearThompsonPolicy(Policy):
         coordinate = jnp.where(jnp.arange(features) == 0, self.intercept_ridge, self.slope_ridge)
         return jnp.tile(coordinate, self.coefficients[1] // features)
 
-    def _regression(self, measured: MeasuredRows, context: Context) -> tuple[Array, Array, Array]:
-        """Return rows ``φ`` with their targets, block by block, and which of them are used."""
-        features, (weights, values, used) = with_constant(context), measured
-        if self.separable:
-            return weights[:, None, None] * features, values[:, None], used[:, None]
-        if self.by_row:
-            return (weights @ features)[None], values[None], used[None]
-        return (weights[:, :, None] * features).reshape(1, len(values), -1), values[None], used[None]
-
-    def _costs(self, coefficients: Array, context: Context) -> Cost:
-        features = with_constant(context)
-        if self.by_row:
-            return features @ coefficients.reshape(-1)
-        return coefficients.reshape(self.problem.dim, -1) @ features
-
 
 class LinearThompson(PolicySpec):
     """Linear Thompson sampling: Bayesian linear regression of the cost, learned exactly from any linear feedback.
@@ -189,26 +163,10 @@ class LinearThompson(PolicySpec):
 
     def build(self, problem: Problem) -> LinearThompsonPolicy:
         """Return the policy for a problem."""
-        separable = measures_coordinates(problem)
-        size = _block_sizes(problem, separable)[1]
-        if size > MAX_COEFFICIENTS:
-            raise SettingsError(
-                f"linear_thompson: {size} coefficients are learned together, expected at most {MAX_COEFFICIENTS} (a "
-                f"factor of {size}² numbers); describe each coordinate by a row of features, see costs one by one "
-                "(semi_bandit), or use dfhpg"
-            )
+        require_few_coefficients(problem, "linear_thompson")
         return LinearThompsonPolicy(
             problem,
             **self.hyperparameters(),
-            separable=separable,
             support=problem.oracle.support if problem.feedback.sparse else None,
-            refreshed=min(size, max(1, math.ceil(self.forgetting * size))),
+            refreshed=max(1, math.ceil(self.forgetting * block_sizes(problem)[1])),
         )
-
-
-def _block_sizes(problem: Problem, separable: bool) -> tuple[int, int]:
-    """Return the number of blocks, and of coefficients in each."""
-    features = 1 + problem.context_shape[-1]
-    if len(problem.context_shape) == 2:
-        return 1, features
-    return (problem.dim, features) if separable else (1, problem.dim * features)

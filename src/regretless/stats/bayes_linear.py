@@ -5,6 +5,7 @@
 Errors that are far beyond their usual size (``ErrorScale``) are cut off before they are learned.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,9 @@ MIN_SCALE_ROWS = 5
 
 MIN_SCALE_STEP = 0.03
 """Smallest relative step of the running median: it follows a change of size within some hundred rows."""
+
+FIRST_BLOCK = 16
+"""Largest size of the blocks of a triangular matrix that are inverted by a triangular solve."""
 
 NORMAL_MEDIAN = 1.4826
 """Standard deviation of a normal variable over the median of its absolute value."""
@@ -211,6 +215,42 @@ class LinearPosterior(eqx.Module):
         for k in range(F.shape[1]):
             factor = factor - K[:, k, :, None] * F[:, k, None, :]
         return LinearPosterior(mean, factor, level)
+
+
+def inverse_of_lower(factor: Float[Array, "*b n n"]) -> Float[Array, "*b n n"]:
+    """Return the inverse of lower triangular matrices, by blocks of growing size.
+
+    On a CPU, XLA's solve with a batch of triangular matrices takes twenty to thirty times as long for large ones.
+
+    Parameters
+    ----------
+    factor : array of shape ``[…, n, n]``
+        Lower triangular matrices, such as Cholesky factors.
+    """
+    n = factor.shape[-1]
+    count = 2 ** max(0, math.ceil(math.log2(n / FIRST_BLOCK)))
+    size = -(-n // count)
+    total = count * size
+    padded = jnp.pad(factor, [(0, 0)] * (factor.ndim - 2) + [(0, total - n)] * 2)
+    padded = padded + jnp.diag((jnp.arange(total) >= n).astype(factor.dtype))
+
+    def blocks(rows: Array, columns: Array) -> Array:
+        """Return the blocks of the present size in these block rows and columns."""
+        grid = padded.reshape(*factor.shape[:-2], total // size, size, total // size, size)
+        return jnp.moveaxis(grid[..., rows, :, columns, :], 0, -3)
+
+    places = jnp.arange(count)
+    diagonal = blocks(places, places)
+    unit = jnp.broadcast_to(jnp.eye(size, dtype=factor.dtype), diagonal.shape)
+    inverse = jax.scipy.linalg.solve_triangular(diagonal, unit, lower=True)
+    while size < total:
+        even = jnp.arange(0, total // size, 2)
+        upper, lower = inverse[..., 0::2, :, :], inverse[..., 1::2, :, :]
+        below = -lower @ blocks(even + 1, even) @ upper
+        top = jnp.concatenate([upper, jnp.zeros_like(upper)], axis=-1)
+        inverse = jnp.concatenate([top, jnp.concatenate([below, lower], axis=-1)], axis=-2)
+        size *= 2
+    return inverse[..., 0, :n, :n]
 
 
 class ErrorScale(eqx.Module):
