@@ -91,7 +91,7 @@ def test_seasons_alternate_and_coins_have_two_sides():
     regimes = world.environment(jax.random.key(0))
     bases = [np.asarray(world.coefficients(regimes, jnp.int32(t)).base) for t in (1, 10, 11, 20, 21)]
     assert [np.array_equal(base, regimes.last.base) for base in bases] == [False, False, True, True, False]
-    assert set(np.unique(world.draw_features(jax.random.key(1)))) == {-1.0, 1.0}
+    assert set(np.unique(world.draw_features(jax.random.key(1), regimes))) == {-1.0, 1.0}
 
 
 def test_odd_and_irrelevant_columns_stand_next_to_the_features():

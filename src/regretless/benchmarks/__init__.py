@@ -19,6 +19,7 @@ from regretless.registry import lazy_exports
 if TYPE_CHECKING:
     from regretless.benchmarks.arrays import ArraysBenchmark as ArraysBenchmark
     from regretless.benchmarks.arrays import from_arrays as from_arrays
+    from regretless.benchmarks.datasets import DataWorld as DataWorld
     from regretless.benchmarks.energy import Energy as Energy
     from regretless.benchmarks.polynomial import ShortestPath as ShortestPath
     from regretless.benchmarks.polynomial import TopK as TopK
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from regretless.benchmarks.worlds import CoverWorld as CoverWorld
     from regretless.benchmarks.worlds import GridWorld as GridWorld
     from regretless.benchmarks.worlds import RowsWorld as RowsWorld
+    from regretless.benchmarks.worlds import StorageWorld as StorageWorld
     from regretless.benchmarks.worlds import TopKWorld as TopKWorld
 
 parse = REGISTRY.parse

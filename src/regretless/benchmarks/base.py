@@ -174,6 +174,8 @@ REGISTRY: SpecRegistry["BenchmarkSpec"] = SpecRegistry(
         "world_assignment": "regretless.benchmarks.worlds:AssignmentWorld",
         "world_grid": "regretless.benchmarks.worlds:GridWorld",
         "world_cover": "regretless.benchmarks.worlds:CoverWorld",
+        "world_storage": "regretless.benchmarks.worlds:StorageWorld",
+        "world_data": "regretless.benchmarks.datasets:DataWorld",
     },
     ("registry", "build"),
     "a subclass of regretless.benchmarks.BenchmarkSpec",

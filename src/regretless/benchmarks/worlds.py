@@ -1,6 +1,7 @@
 """Worlds for comparing policies: mean costs of several shapes, noise, wrong entries, drift and odd columns.
 
-The feasible set is one of selection (from a vector or from feature rows), assignment, grid paths and covering.
+The feasible set is one of selection (from a vector or from feature rows), assignment, grid paths, covering or packing,
+and a storage that is charged and discharged.
 """
 
 import math
@@ -36,6 +37,18 @@ DEGREES_OF_FREEDOM = 3
 
 HUGE, CONSTANT = 1e6, 7.0
 """Scale of the huge odd column, and the value of the constant one."""
+
+NONZERO_SHARE = 0.1
+"""How often a sparse feature is not zero."""
+
+CALENDAR_SIZE = 0.4
+"""Standard deviation of the logarithms of a calendar's factors, of those that all items share and of each item's."""
+
+CLUSTER_SPREAD = 0.5
+"""Standard deviation of the rows around the centre of their cluster, of 1 altogether."""
+
+LOGNORMAL = "lognormal"
+"""The noise that is a positive factor, ``exp(size · ε − size² / 2)`` with normal ``ε``."""
 
 
 class WorldCoefficients(NamedTuple):
@@ -87,6 +100,31 @@ def blend(before: WorldCoefficients, after: WorldCoefficients, share: Float[Arra
     return turned._replace(base=(1.0 - share) * before.base + share * after.base)
 
 
+def _rates(key: Key, mean: Cost) -> tuple[Cost, Cost]:
+    """Return the probabilities and whether it happened, 0 or 1."""
+    rates = jnp.minimum(mean, 1.0)
+    return rates, (draws.uniform(key, mean.shape) < rates).astype(mean.dtype)
+
+
+def _counts(key: Key, mean: Cost) -> tuple[Cost, Cost]:
+    """Return the means and Poisson numbers."""
+    return mean, jax.random.poisson(key, mean.astype(jnp.float32)).astype(mean.dtype)
+
+
+def _labels(key: Key, mean: Cost) -> tuple[Cost, Cost]:
+    """Return the probability that a label is wrong, and whether it is: the right one is of low ``mean``."""
+    probabilities = jax.nn.softmax(-mean)
+    right = jnp.sum(jnp.cumsum(probabilities)[:-1] <= draws.uniform(key))
+    return 1.0 - probabilities, (jnp.arange(len(mean)) != right).astype(mean.dtype)
+
+
+OUTCOMES: dict[str, Callable[[Key, Cost], tuple[Cost, Cost]]] = {"rates": _rates, "counts": _counts, "labels": _labels}
+"""Outcomes that are no amounts with noise, by name: functions that return mean costs and costs."""
+
+AMOUNTS = "amounts"
+"""The outcome that is the mean with noise."""
+
+
 def _student(key: Key, shape: tuple[int, ...]) -> Array:
     """Draw Student's t with three degrees of freedom: a normal number over the root of a mean of three squares."""
     top, bottom = jax.random.split(key)
@@ -126,23 +164,33 @@ class WorldSpec(BenchmarkSpec):
         Number of features that costs may depend on.
     rounds : int, default 1500
         The horizon; drift is over at its end.
+    outcome : {"amounts", "rates", "counts", "labels"}
+        Amounts with noise; 0 or 1 at the rate of the mean cost; Poisson counts; or 1 where a label is wrong: label
+        ``i`` is right with probability proportional to ``exp(−mean_i)``.
     noise : str, default "normal"
-        Distribution of the noise, a key of ``NOISES``.
+        Distribution of the noise of amounts, a key of ``NOISES``, or "lognormal", which multiplies the mean.
     noise_size : float, default 0.25
-        Standard deviation of the noise as a share of the mean cost.
+        Standard deviation of the noise as a share of the mean cost; of its logarithm if it is lognormal.
     outliers, outlier_factor : float
         Share of the rounds whose costs are recorded multiplied by the factor; no regret is counted on that.
     drift : {"none", "abrupt", "slow", "seasons"}
         How coefficients change: abruptly after half of the rounds, slowly over all of them, or to other coefficients
         and back in every second eighth of the rounds.
-    contexts : {"normal", "coins"}
-        Normal numbers, or ±1.
+    growth : float, default 0
+        Share by which all mean costs have grown at the end, in equal steps.
+    calendar : int, default 0
+        Length of a cycle of rounds, such as 7 weekdays, or 0. A day multiplies costs by factors of its own, partly the
+        same for all items, and is in the context, one-hot.
+    contexts : {"normal", "coins", "sparse", "levels"}
+        Normal numbers, ±1, normal numbers of which nine in ten are 0, or categories, one-hot.
+    levels : int, default 0
+        Levels of each category; the first are the most frequent ones. ``features`` is a multiple of it.
     odd_columns : bool, default False
         Whether contexts have a constant, a huge and a duplicate feature.
     irrelevant : int, default 0
         Number of features that no cost depends on.
     unit : float, default 1
-        Factor of all costs.
+        Factor of all mean costs.
     rewards : bool, default False
         Whether costs are rewards with a minus sign.
     """
@@ -150,12 +198,16 @@ class WorldSpec(BenchmarkSpec):
     shape: str = "lin"
     features: int = Field(default=6, ge=1, le=10**4)
     rounds: int = Field(default=1500, ge=2, le=10**8)
+    outcome: Literal["amounts", "rates", "counts", "labels"] = "amounts"
     noise: str = "normal"
     noise_size: float = Field(default=0.25, ge=0, le=10)
     outliers: float = Field(default=0.0, ge=0, le=1)
     outlier_factor: float = 50.0
     drift: Literal["none", "abrupt", "slow", "seasons"] = "none"
-    contexts: Literal["normal", "coins"] = "normal"
+    growth: float = Field(default=0.0, gt=-1, le=100)
+    calendar: int = Field(default=0, ge=0, le=1000)
+    contexts: Literal["normal", "coins", "sparse", "levels"] = "normal"
+    levels: int = Field(default=0, ge=0, le=10**4)
     odd_columns: bool = False
     irrelevant: int = Field(default=0, ge=0, le=10**4)
     unit: float = Field(default=1.0, gt=0)
@@ -164,15 +216,22 @@ class WorldSpec(BenchmarkSpec):
     @model_validator(mode="after")
     def _known(self) -> Self:
         require_known("shape", self.shape, SHAPES)
-        require_known("noise", self.noise, NOISES)
+        require_known("noise", self.noise, [*NOISES, LOGNORMAL])
+        if (self.contexts == "levels") != (self.levels > 0) or (self.levels and self.features % self.levels):
+            raise ValueError(
+                "expected contexts = 'levels' with a number of levels that divides the number of features, got contexts"
+                f" = {self.contexts!r} with levels = {self.levels} and features = {self.features}"
+            )
         return self
 
 
-class DriftRegimes(NamedTuple):
-    """The coefficients that a replication begins with, and those that it drifts to; None without drift."""
+class WorldEnvironment(NamedTuple):
+    """The coefficients that a replication begins with, those that it drifts to, and what else it keeps."""
 
     first: WorldCoefficients
-    last: WorldCoefficients | None
+    last: WorldCoefficients | None  # None without drift
+    factors: Float[Array, "days d"] | None = None  # of the calendar
+    centres: Float[Array, "clusters p"] | None = None  # of the rows
 
 
 class WorldBenchmark(Benchmark):
@@ -189,21 +248,27 @@ class WorldBenchmark(Benchmark):
         self.settings, self.noise_size = settings.replace(noise_size=0.0), number(settings.noise_size)
         self.horizon, self.regret_on_mean = settings.rounds, True
         odd = 3 if settings.odd_columns else 0
-        self.context_shape = (settings.features + odd + settings.irrelevant,)
+        self.context_shape = (settings.features + odd + settings.irrelevant + settings.calendar,)
 
-    def environment(self, key: Key) -> DriftRegimes:
-        sizes = (*self.coefficient_rows, self.settings.features)
+    def environment(self, key: Key) -> WorldEnvironment:
+        settings = self.settings
+        sizes = (*self.coefficient_rows, settings.features)
         first, last = (draw_coefficients(part, *sizes) for part in jax.random.split(key))
-        return DriftRegimes(first, None if self.settings.drift == "none" else last)
+        regimes = WorldEnvironment(first, None if settings.drift == "none" else last)
+        if not settings.calendar:
+            return regimes
+        all_items, own = jax.random.split(jax.random.fold_in(key, 1))
+        logs = draws.normal(all_items, (settings.calendar, 1)) + draws.normal(own, (settings.calendar, self.oracle.dim))
+        return regimes._replace(factors=jnp.exp(CALENDAR_SIZE * logs))
 
     @property
     def coefficient_rows(self) -> tuple[int, int]:
         """Number of base costs and of directions: one for each coordinate, or one shared by all."""
         return self.oracle.dim, self.oracle.dim
 
-    def coefficients(self, environment: DriftRegimes, t: Int[Array, ""]) -> WorldCoefficients:
+    def coefficients(self, environment: WorldEnvironment, t: Int[Array, ""]) -> WorldCoefficients:
         """Return the coefficients of round ``t``."""
-        first, last = environment
+        first, last = environment[:2]
         if last is None:
             return first
         rounds = self.settings.rounds
@@ -212,40 +277,68 @@ class WorldBenchmark(Benchmark):
         is_last = t > rounds // 2 if self.settings.drift == "abrupt" else (8 * (t - 1) // rounds) % 2 == 1
         return jax.tree.map(lambda old, new: jnp.where(is_last, new, old), first, last)
 
-    def round(self, key: Key, environment: DriftRegimes, t: Int[Array, ""]) -> Round:
+    def round(self, key: Key, environment: WorldEnvironment, t: Int[Array, ""]) -> Round:
         settings = self.settings
         context_key, noise_key, wrong_key, column_key, set_key = jax.random.split(key, 5)
-        x = self.draw_features(context_key)
+        x = self.draw_features(context_key, environment)
         mean = settings.unit * mean_costs(settings.shape, self.coefficients(environment, t), x)
-        mean = -mean if settings.rewards else mean
-        cost = mean * (1.0 + self.noise_size * NOISES[settings.noise](noise_key, mean.shape))
+        if settings.growth:
+            mean *= 1.0 + settings.growth * t / settings.rounds
+        if environment.factors is not None:
+            mean *= environment.factors[t % settings.calendar]
+        if settings.outcome == AMOUNTS:
+            cost = mean * self.draw_noise(noise_key, mean.shape)
+        else:
+            mean, cost = OUTCOMES[settings.outcome](noise_key, mean)
+        if settings.rewards:
+            mean, cost = -mean, -cost
         if settings.outliers:
             cost *= jnp.where(draws.uniform(wrong_key) < settings.outliers, settings.outlier_factor, 1.0)
-        return Round(self.make_context(column_key, x), cost, mean, self.draw_instance(set_key))
+        return Round(self.make_context(column_key, x, t), cost, mean, self.draw_instance(set_key))
 
-    def draw_features(self, key: Key) -> Float[Array, "*d p"]:
+    def draw_noise(self, key: Key, shape: tuple[int, ...]) -> Array:
+        """Return the factors of amounts, of mean 1."""
+        size = self.noise_size
+        if self.settings.noise == LOGNORMAL:
+            return jnp.exp(size * draws.normal(key, shape) - jnp.square(size) / 2)
+        return 1.0 + size * NOISES[self.settings.noise](key, shape)
+
+    def draw_features(self, key: Key, environment: WorldEnvironment) -> Float[Array, "*d p"]:
         """Return the features that costs depend on."""
         return self.features(key, (self.settings.features,))
 
     def features(self, key: Key, shape: tuple[int, ...]) -> Array:
-        """Return independent features."""
+        """Return features of unit size, independent but for the levels of one category."""
+        settings = self.settings
+        if settings.contexts == "levels":
+            levels, columns = settings.levels, (*shape[:-1], shape[-1] // settings.levels)
+            weights = 1.0 / np.arange(1, levels + 1)
+            level = jax.random.choice(key, levels, columns, p=jnp.asarray(weights / weights.sum(), jnp.float32))
+            one_hot = level[..., None] == jnp.arange(levels)
+            return jnp.where(one_hot, levels**0.5, 0.0).reshape(shape).astype(jnp.result_type(float))
         x = draws.normal(key, shape)
-        return x if self.settings.contexts == "normal" else jnp.where(x > 0, 1.0, -1.0)
+        if settings.contexts == "sparse":
+            given = draws.uniform(jax.random.fold_in(key, 1), shape) < NONZERO_SHARE
+            return jnp.where(given, x / NONZERO_SHARE**0.5, 0.0)
+        return x if settings.contexts == "normal" else jnp.where(x > 0, 1.0, -1.0)
 
-    def make_context(self, key: Key, x: Float[Array, "*d p"]) -> Context:
-        """Return the context of these features, with odd and irrelevant columns."""
+    def make_context(self, key: Key, x: Float[Array, "*d p"], t: Int[Array, ""]) -> Context:
+        """Return the context of these features, with odd and irrelevant columns and the day of the calendar."""
         settings = self.settings
         columns = [x]
-        extra = draws.normal(key, (settings.irrelevant + 1,))
-        if settings.odd_columns:
-            columns.append(jnp.stack([jnp.full((), CONSTANT, x.dtype), HUGE * extra[0], x[0]]))
-        return jnp.concatenate([*columns, extra[1:]]) if settings.odd_columns or settings.irrelevant else x
+        if settings.odd_columns or settings.irrelevant:
+            extra = draws.normal(key, (settings.irrelevant + 1,))
+            odd = [jnp.full((), CONSTANT, x.dtype), HUGE * extra[0], x[0]] if settings.odd_columns else []
+            columns += [*(jnp.stack([column]) for column in odd), extra[1:]]
+        if settings.calendar:
+            columns.append((jnp.arange(settings.calendar) == t % settings.calendar).astype(x.dtype))
+        return jnp.concatenate(columns)
 
     def draw_instance(self, key: Key) -> Instance:
         """Return the instance of this round; None if the feasible set never changes."""
         return None
 
-    def context(self, environment: DriftRegimes, observation: Context) -> Context:
+    def context(self, environment: WorldEnvironment, observation: Context) -> Context:
         return observation
 
 
@@ -310,6 +403,9 @@ class RowsWorld(WorldSpec):
         How many items there are, and how many are selected.
     named : bool, default False
         Whether each item has its own base cost, and its name in its row, one-hot.
+    clusters : int, default 0
+        If positive, items belong to this many clusters in turn: each has its own base cost, and the rows of its items
+        lie around its centre.
 
     Notes
     -----
@@ -320,11 +416,14 @@ class RowsWorld(WorldSpec):
     items: int = Field(default=50, ge=1, le=10**6)
     k: int = Field(default=5, ge=1)
     named: bool = False
+    clusters: int = Field(default=0, ge=0, le=10**6)
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
-        if self.odd_columns or self.irrelevant:
-            raise ValueError("odd_columns and irrelevant have no effect on feature rows: leave them out")
+        if self.odd_columns or self.irrelevant or self.calendar:
+            raise ValueError("odd_columns, irrelevant and calendar have no effect on feature rows: leave them out")
+        if self.clusters and (self.named or self.contexts != "normal"):
+            raise ValueError("clusters have normal features and no names: leave out named and contexts")
         return self
 
     def build(self) -> "RowsWorldBenchmark":
@@ -343,12 +442,31 @@ class RowsWorldBenchmark(WorldBenchmark):
 
     @property
     def coefficient_rows(self) -> tuple[int, int]:
-        return (self.oracle.dim if self.settings.named else 1), 1
+        return (self.oracle.dim if self.settings.named else self.settings.clusters or 1), 1
 
-    def draw_features(self, key: Key) -> Float[Array, "d p"]:
-        return self.features(key, (self.oracle.dim, self.settings.features))
+    @property
+    def cluster(self) -> np.ndarray:
+        """The cluster of each item."""
+        return np.arange(self.oracle.dim) % self.settings.clusters
 
-    def make_context(self, key: Key, x: Float[Array, "d p"]) -> Context:
+    def environment(self, key: Key) -> WorldEnvironment:
+        regimes, settings = super().environment(key), self.settings
+        if not settings.clusters:
+            return regimes
+        shape = settings.clusters, settings.features
+        return regimes._replace(centres=draws.normal(jax.random.fold_in(key, 2), shape))
+
+    def coefficients(self, environment: WorldEnvironment, t: Int[Array, ""]) -> WorldCoefficients:
+        now = super().coefficients(environment, t)
+        return now._replace(base=now.base[self.cluster]) if self.settings.clusters else now
+
+    def draw_features(self, key: Key, environment: WorldEnvironment) -> Float[Array, "d p"]:
+        rows = self.features(key, (self.oracle.dim, self.settings.features))
+        if environment.centres is None:
+            return rows
+        return (1.0 - CLUSTER_SPREAD**2) ** 0.5 * environment.centres[self.cluster] + CLUSTER_SPREAD * rows
+
+    def make_context(self, key: Key, x: Float[Array, "d p"], t: Int[Array, ""]) -> Context:
         return jnp.column_stack([jnp.eye(len(x), dtype=x.dtype), x]) if self.settings.named else x
 
 
@@ -394,16 +512,20 @@ class GridWorld(WorldSpec):
 
 
 class CoverWorld(WorldSpec):
-    """Choose items that cover several demands: a small mixed-integer program, solved on the host.
+    """Choose items that cover several demands, or that fit budgets: a small integer program, solved on the host.
 
-    Item ``i`` gives demand ``j`` an integer from 1 to 9, the same in every replication.
+    Item ``i`` gives demand ``j``, or takes from budget ``j``, an integer from 1 to 9, the same in every replication.
 
     Parameters
     ----------
     items, demands : int
-        How many items and demands there are.
+        How many items, and demands or budgets, there are.
     cover : float, default 0.4
-        What must be covered of each demand, as a share of what all items give.
+        What must be covered of each demand, or what each budget allows, as a share of all items together.
+    pack : bool, default False
+        Whether budgets are kept instead of demands covered; with ``rewards``, or else the empty bag is best.
+    change : float, default 0
+        Demands or budgets of a round are multiplied by factors between ``1 − change`` and ``1 + change``.
     layout : int, default 0
         Seed of the integers.
 
@@ -415,11 +537,74 @@ class CoverWorld(WorldSpec):
     items: int = Field(default=12, ge=1, le=1000)
     demands: int = Field(default=2, ge=1, le=100)
     cover: float = Field(default=0.4, gt=0, le=1)
+    pack: bool = False
+    change: float = Field(default=0.0, ge=0, le=1)
     layout: int = Field(default=0, ge=0, le=2**31)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if not self.pack and self.cover * (1.0 + self.change) > 1.0:
+            raise ValueError(
+                f"expected cover · (1 + change) ≤ 1, because all items together cover 1, got {self.cover} and {self.change}"
+            )
+        return self
+
+    def build(self) -> "CoverWorldBenchmark":
+        """Return the benchmark."""
+        return CoverWorldBenchmark(self)
+
+
+class CoverWorldBenchmark(WorldBenchmark):
+    """An integer program whose right-hand sides may change from round to round."""
+
+    settings: CoverWorld = eqx.field(static=True)
+    oracle: MilpOracle
+
+    def __init__(self, settings: CoverWorld):
+        amounts = np.random.RandomState(settings.layout).randint(1, 10, (settings.demands, settings.items))
+        side = np.floor(settings.cover * amounts.sum(axis=1))
+        sign = 1 if settings.pack else -1
+        oracle = MilpOracle(A_ub=sign * amounts, b_ub=sign * side, bounds=(0, 1), integrality=1)
+        super().__init__("world_cover", oracle, settings)
+
+    def draw_instance(self, key: Key) -> Instance:
+        change = self.settings.change
+        if not change:
+            return None
+        plain = jax.tree.map(jnp.asarray, self.oracle.example_instance())
+        factors = draws.uniform(key, plain["b_ub"].shape, 1.0 - change, 1.0 + change)
+        return {**plain, "b_ub": jnp.floor(factors * plain["b_ub"])}
+
+
+class StorageWorld(WorldSpec):
+    """Charge (positive) and discharge (negative) a storage at prices that differ by slot: a linear program.
+
+    Each slot moves at most ``rate``; the level stays between 0 and ``capacity`` and ends where it began, at half.
+
+    Parameters
+    ----------
+    slots : int, default 12
+        Number of slots, which are the cost coordinates.
+    capacity, rate : float
+        Of the storage.
+
+    Notes
+    -----
+    The other parameters are those of ``WorldSpec``.
+    """
+
+    slots: int = Field(default=12, ge=2, le=1000)
+    capacity: float = Field(default=4.0, gt=0)
+    rate: float = Field(default=1.0, gt=0)
 
     def build(self) -> WorldBenchmark:
         """Return the benchmark."""
-        given = np.random.RandomState(self.layout).randint(1, 10, (self.demands, self.items))
-        demanded = np.floor(self.cover * given.sum(axis=1))
-        oracle = MilpOracle(A_ub=-given, b_ub=-demanded, bounds=(0, 1), integrality=1)
-        return WorldBenchmark("world_cover", oracle, self)
+        moved = np.tril(np.ones((self.slots, self.slots)))
+        oracle = MilpOracle(
+            A_ub=np.concatenate([moved, -moved]),
+            b_ub=np.full(2 * self.slots, self.capacity / 2),
+            A_eq=np.ones((1, self.slots)),
+            b_eq=[0.0],
+            bounds=(-self.rate, self.rate),
+        )
+        return WorldBenchmark("world_storage", oracle, self)

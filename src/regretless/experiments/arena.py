@@ -58,12 +58,8 @@ MIN_FIXED_REGRET = 0.1
 MEDIAN_SUFFIX = " (median)"
 """Ends the label of a world that is judged by the median."""
 
-Group = Literal["benchmarks", "probe", "dirty", "changing", "late", "rows", "sets", "feedback", "held_out", "own"]
-FIRST_GROUPS: tuple[Group, ...] = ("benchmarks", "probe")
-"""The groups of the first thirteen worlds, which the first untuned defaults were measured on."""
-
-PARTS = {**dict.fromkeys(FIRST_GROUPS, "First thirteen worlds"), "held_out": "Held-out worlds"}
-"""Titles of panels by group."""
+PARTS = {"development": "Development worlds", "held_out": "Held-out worlds"}
+"""Parts of the arena with their titles."""
 
 SIZED = "world_"
 """Benchmarks whose name begins like this take the number of rounds: a drift must know when half of them are over."""
@@ -75,7 +71,7 @@ class ArenaWorld(NamedTuple):
     Parameters
     ----------
     name, group, about : str
-        What it is called, which worlds it belongs to, and one line about it.
+        What it is called, what kind of world it is, and one line about it.
     benchmark : str
         The name of the benchmark.
     settings : mapping
@@ -88,10 +84,12 @@ class ArenaWorld(NamedTuple):
         The number of rounds; by default the benchmark's own.
     judge : {"mean", "median"}
         How replications are summed up: by the median where few of them decide the mean.
+    held_out : bool
+        Whether no setting, default or algorithm may be selected with it.
     """
 
     name: str
-    group: Group
+    group: str
     benchmark: str
     settings: Mapping[str, Any] = {}
     about: str = ""
@@ -100,6 +98,12 @@ class ArenaWorld(NamedTuple):
     missing: float = 0.0
     horizon: int | None = None
     judge: Literal["mean", "median"] = "mean"
+    held_out: bool = False
+
+    @property
+    def part(self) -> str:
+        """The part of the arena that it belongs to."""
+        return "held_out" if self.held_out else "development"
 
     def benchmark_settings(self, horizon: int | None = None) -> dict[str, Any]:
         """Return the benchmark's settings for a run of ``horizon`` rounds instead of the world's own."""
@@ -289,7 +293,7 @@ def arena_study(worlds: Sequence[ArenaWorld], labels: Sequence[str], scale: Scal
     arms = [contender(label) for label in dict.fromkeys(labels)]
     parts: dict[str, list[Cell]] = {}
     for world in worlds:
-        cells = parts.setdefault(PARTS.get(world.group, "More worlds"), [])
+        cells = parts.setdefault(PARTS[world.part], [])
         cells += [Cell(world_label(world), arena_experiment(world, arm, scale)) for arm in arms]
     panels = tuple(Panel(title, tuple(cells)) for title, cells in parts.items())
     return Study(NAME, panels, "The arena: untuned policies on many worlds", ABOUT, "arena", axis="world")
@@ -353,8 +357,7 @@ def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore
         scores[cell.label] += [] if entry is None else [entry]
     parts = {
         "all": worlds,
-        "thirteen": [world for world in worlds if world.group in FIRST_GROUPS],
-        "held_out": [world for world in worlds if world.group == "held_out"],
+        **{part: [world for world in worlds if world.part == part] for part in PARTS},
     }
     summary = {
         "worlds": [_summarise_world(world, scores[world_label(world)]) for world in worlds],
