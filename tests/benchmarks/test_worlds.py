@@ -131,6 +131,150 @@ def test_rows_share_a_formula_and_named_ones_have_base_costs():
     assert benchmarks.parse("world_rows").build().environment(jax.random.key(0)).first.base.shape == (1,)
 
 
+def scaled(x):
+    """Features that stand in a context, as the directions meet them."""
+    return x / len(x) ** 0.5
+
+
+def lin(environment, x, t=None):
+    return np.maximum(environment.first.base + environment.first.a @ scaled(x), 0.3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected", "draws_of"),
+    [
+        ({"outcome": "rates", "unit": 0.02}, lambda m: 0.02 * m, {0, 1}),
+        ({"outcome": "rates", "unit": 0.02, "rewards": True}, lambda m: -0.02 * m, {0, -1}),
+        ({"outcome": "counts", "unit": 0.5}, lambda m: 0.5 * m, set(range(30))),
+        ({"outcome": "labels", "unit": 2.0}, lambda m: 1 - np.exp(-2 * m) / np.exp(-2 * m).sum(), {0, 1}),
+    ],
+    ids=["rates", "rewards", "counts", "labels"],
+)
+def test_outcomes_have_the_mean_of_the_formula_and_their_own_values(settings, expected, draws_of):
+    environment, rounds = played({**settings, "items": 8, "k": 2}, 3000)
+    means, costs = (np.array([getattr(each, name) for each in rounds]) for name in ("mean", "cost"))
+    formula = np.array([expected(lin(environment, each.observation)) for each in rounds])
+    np.testing.assert_allclose(means, formula, rtol=1e-10)
+    assert set(np.unique(costs)) <= draws_of
+    spread = np.sqrt(abs(means) if settings["outcome"] == "counts" else abs(means) * (1 - abs(means)))
+    deviations = (costs - means).sum(axis=0) / np.sqrt((spread**2).sum(axis=0))
+    assert np.all(abs(deviations) < 4)
+    np.testing.assert_allclose(np.mean((costs - means) ** 2) / np.mean(spread**2), 1, atol=0.05)
+    if settings["outcome"] == "labels":
+        assert np.all(costs.sum(axis=1) == 7)
+
+
+def test_lognormal_noise_multiplies_and_keeps_the_mean():
+    _, rounds = played({"items": 30, "noise": "lognormal", "noise_size": 0.8}, 1500)
+    logs = np.log([each.cost / each.mean for each in rounds])
+    assert abs(logs.mean() + 0.32) < 4 * 0.8 / logs.size**0.5
+    np.testing.assert_allclose(logs.std(), 0.8, rtol=0.02)
+
+
+def test_categories_have_one_level_each_and_the_first_are_the_most_frequent():
+    settings = {"features": 12, "contexts": "levels", "levels": 4}
+    environment, rounds = played(settings, 2000)
+    seen = np.array([each.observation for each in rounds]).reshape(-1, 3, 4)
+    assert set(np.unique(seen)) == {0.0, 2.0}
+    assert np.all((seen > 0).sum(axis=2) == 1)
+    weights = 1 / np.arange(1, 5)
+    np.testing.assert_allclose((seen > 0).mean(axis=(0, 1)), weights / weights.sum(), atol=0.025)
+    np.testing.assert_allclose(rounds[0].mean, lin(environment, rounds[0].observation), rtol=1e-10)
+    with pytest.raises(SettingsError, match="a number of levels that divides the number of features"):
+        benchmarks.parse("world_topk", {**settings, "levels": 5}).build()
+
+
+def test_sparse_features_are_rarely_given_and_of_unit_size():
+    environment, rounds = played({"features": 100, "contexts": "sparse"}, 400)
+    seen = np.array([each.observation for each in rounds])
+    assert abs((seen != 0).mean() - 0.1) < 0.006
+    np.testing.assert_allclose(seen.std(), 1, rtol=0.03)
+    np.testing.assert_allclose(rounds[0].mean, lin(environment, seen[0]), rtol=1e-10)
+
+
+def test_a_calendar_multiplies_costs_by_factors_of_the_day_that_the_context_names():
+    environment, rounds = played({"calendar": 7, "growth": 2.0, "rounds": 100}, 10)
+    factors = np.asarray(environment.factors)
+    assert factors.shape == (7, 30)
+    for t, each in enumerate(rounds, start=1):
+        x, day = each.observation[:6], each.observation[6:]
+        assert np.array_equal(day, np.arange(7) == t % 7)
+        expected = lin(environment, x) * (1 + 2 * t / 100) * factors[t % 7]
+        np.testing.assert_allclose(each.mean, expected, rtol=1e-10)
+    many = [benchmarks.parse("world_topk", {"calendar": 7}).build().environment(jax.random.key(i)) for i in range(40)]
+    logs = np.log([each.factors for each in many])
+    np.testing.assert_allclose(logs.std(), 0.4 * 2**0.5, rtol=0.1)
+    np.testing.assert_allclose(logs.mean(axis=2).std(), 0.4, rtol=0.15)  # of what all items share
+
+
+def test_rows_of_a_cluster_share_its_centre_and_base_cost():
+    environment, rounds = played({"items": 12, "k": 2, "clusters": 4, "features": 5}, 800, "world_rows")
+    seen = np.array([each.observation for each in rounds])
+    cluster = np.arange(12) % 4
+    centres = 0.75**0.5 * np.asarray(environment.centres)[cluster]
+    np.testing.assert_allclose(seen.mean(axis=0), centres, atol=0.1)
+    np.testing.assert_allclose((seen - centres).std(), 0.5, rtol=0.02)
+    bases, a = np.asarray(environment.first.base)[cluster], np.asarray(environment.first.a)[0]
+    np.testing.assert_allclose(rounds[0].mean, np.maximum(bases + seen[0] @ a / 5**0.5, 0.3), rtol=1e-10)
+    with pytest.raises(SettingsError, match="clusters have normal features and no names"):
+        benchmarks.parse("world_rows", {"clusters": 3, "named": True}).build()
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_right_hand_sides_change_and_keep_a_solution(pack):
+    settings = {"items": 6, "demands": 2, "cover": 0.6, "change": 0.6, "pack": pack, "rewards": pack}
+    world = benchmarks.parse("world_cover", settings).build()
+    _, rounds = played(settings, 60, "world_cover")
+    program = world.oracle.solver.program
+    sides = np.array([each.instance["b_ub"] for each in rounds])
+    shares = sides / program.b_ub
+    assert 0.2 < shares.min() < 0.6
+    assert 1.4 < shares.max() < 1.8
+    instances = {name: np.array([each.instance[name] for each in rounds]) for name in rounds[0].instance}
+    w = world.oracle.answer(np.array([each.mean for each in rounds]), instances).w
+    assert np.all(w @ program.a_ub.T <= sides + 1e-9)
+    every = np.array(np.meshgrid(*[[0, 1]] * 6)).reshape(6, -1).T
+    for each, chosen in zip(rounds[:10], w, strict=False):
+        fits = every[np.all(every @ program.a_ub.T <= each.instance["b_ub"], axis=1)]
+        assert np.isclose(np.min(fits @ each.mean), chosen @ each.mean)
+    with pytest.raises(SettingsError, match="because all items together cover 1"):
+        benchmarks.parse("world_cover", {"cover": 0.7, "change": 0.5}).build()
+
+
+def test_a_storage_keeps_its_limits_and_ends_where_it_began():
+    world = benchmarks.parse("world_storage", {"slots": 6, "capacity": 3.0, "rate": 1.0}).build()
+    prices = np.random.default_rng(0).normal(size=(50, 6))
+    w = world.oracle.answer(prices).w
+    level = 1.5 + np.cumsum(w, axis=1)
+    assert np.all((level > -1e-9) & (level < 3 + 1e-9) & (abs(w) < 1 + 1e-9))
+    np.testing.assert_allclose(level[:, -1], 1.5, atol=1e-9)
+    assert np.all(np.sum(w * prices, axis=1) < 0)
+    up = world.oracle.answer(np.arange(6.0)[None]).w[0]
+    np.testing.assert_allclose(up, [1, 0.5, 0, 0, -0.5, -1], atol=1e-9)  # charge while it is cheap, as far as it fits
+
+
+def test_real_data_is_met_once_in_an_order_of_its_own():
+    sklearn = pytest.importorskip("sklearn.datasets")
+    iris = sklearn.load_iris()
+    world = benchmarks.parse("world_data", {"data": "iris"}).build()
+    environment, rounds = played({"data": "iris"}, 150, "world_data")
+    cases = np.array([each.observation for each in rounds])
+    assert sorted(cases) == list(range(150))
+    for each in rounds[:5]:
+        assert np.array_equal(each.cost, np.arange(3) != iris.target[each.observation])
+        shown = world.context(environment, each.observation)
+        assert np.array_equal(shown, iris.data[each.observation])
+    settings = {"data": "breast_cancer", "decide": "case", "items": 7, "k": 2, "low": 1, "rounds": 20}
+    _, rounds = played(settings, 20, "world_data")
+    targets = sklearn.load_breast_cancer().target
+    assert all(np.array_equal(each.cost, targets[each.observation] != 1) for each in rounds)
+    assert all(len(set(each.observation.tolist())) == 7 for each in rounds)
+    with pytest.raises(SettingsError, match="iris has 150 cases: expected at most as many rounds"):
+        benchmarks.parse("world_data", {"data": "iris", "rounds": 151}).build()
+    with pytest.raises(SettingsError, match="the targets of diabetes are numbers, not labels"):
+        benchmarks.parse("world_data", {"data": "diabetes"}).build()
+
+
 def test_reference_lines_are_those_of_a_plain_loop():
     settings = {"items": 6, "k": 2, "rounds": 12}
     world = benchmarks.parse("world_topk", settings).build()

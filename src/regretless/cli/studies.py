@@ -17,7 +17,7 @@ from regretless.startup import Device, configure
 if TYPE_CHECKING:
     from regretless.experiments.campaign import ExecutionEngine, Summary
 
-TITLES = {"all": "all worlds", "thirteen": "the first thirteen", "held_out": "held-out worlds"}
+TITLES = {"all": "all worlds", "development": "development worlds", "held_out": "held-out worlds"}
 STOPPED = "finished arms are kept; the same command continues from there"
 
 
