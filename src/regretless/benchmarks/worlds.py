@@ -545,7 +545,8 @@ class CoverWorld(WorldSpec):
     def _possible(self) -> Self:
         if not self.pack and self.cover * (1.0 + self.change) > 1.0:
             raise ValueError(
-                f"expected cover · (1 + change) ≤ 1, because all items together cover 1, got {self.cover} and {self.change}"
+                "expected cover · (1 + change) ≤ 1, because all items together cover 1, "
+                f"got {self.cover} and {self.change}"
             )
         return self
 
