@@ -15,8 +15,9 @@ from regretless_dfhpg.claims.lines import BASELINES, ORACLE_CALLS, all_claims
 from regretless_dfhpg.claims.statistics import (
     AGREES,
     DISAGREES,
-    INCONCLUSIVE,
+    EQUIVALENT,
     NOT_RUN,
+    OPEN,
     BaselineReducesVariance,
     BaselineVariesLess,
     Claim,
@@ -69,14 +70,14 @@ def flat(level, count=30, rounds=40, noise=0.02):
     [
         (LowerRegret((((A,), (B,)),)), (1.0, 2.0), AGREES),
         (LowerRegret((((A,), (B,)),)), (2.0, 1.0), DISAGREES),
-        (LowerRegret((((A,), (B,)),)), (1.0, 1.0001), INCONCLUSIVE),
+        (LowerRegret((((A,), (B,)),)), (1.0, 1.0001), EQUIVALENT),
         (NotHigherRegret((((A,), (B,)),)), (1.0, 1.0001), AGREES),
         (NotHigherRegret((((A,), (B,)),)), (2.0, 1.0), DISAGREES),
         (NoDifference((((A,), (B,)),)), (1.0, 1.0001), AGREES),
         (NoDifference((((A,), (B,)),)), (1.0, 2.0), DISAGREES),
         (RegretRatio((A,), (B,), 1.5, 2.5), (2.0, 1.0), AGREES),
         (RegretRatio((A,), (B,), 1.5, 2.5), (3.0, 1.0), DISAGREES),
-        (RegretRatio((A,), (B,), 2.001, 2.5), (2.0, 1.0), INCONCLUSIVE),
+        (RegretRatio((A,), (B,), 2.001, 2.5), (2.0, 1.0), OPEN),
     ],
 )
 def test_the_verdict_goes_every_way(test, levels, verdict):
@@ -84,6 +85,28 @@ def test_the_verdict_goes_every_way(test, levels, verdict):
     found = evaluate_test(test, curves.__getitem__)
     assert found.verdict == verdict
     assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize(
+    "test", [LowerRegret((((A,), (B,)),)), NotHigherRegret((((A,), (B,)),)), NoDifference((((A,), (B,)),))]
+)
+def test_wide_intervals_are_open_for_every_kind_of_claim(test):
+    curves = {A: flat(1.0, noise=0.4), B: flat(1.02, noise=0.4)}
+    found = evaluate_test(test, curves.__getitem__)
+    assert found.verdict == OPEN
+    assert found.seeds == 30
+    assert found.seeds_needed > 30
+
+
+def test_the_number_of_seeds_needed_is_the_one_that_decides():
+    def finding(count):
+        curves = {A: np.full((count, 40), 1.0), B: np.full((count, 40), 1.2) + np.resize([0.5, -0.5], (count, 1))}
+        return evaluate_test(LowerRegret((((A,), (B,)),)), curves.__getitem__)
+
+    few = finding(20)
+    assert few.verdict == OPEN
+    assert finding(int(1.2 * few.seeds_needed) // 2 * 2).verdict == AGREES
+    assert finding(int(0.8 * few.seeds_needed) // 2 * 2).verdict == OPEN
 
 
 def test_where_curves_cross_and_how_much_they_vary():
@@ -201,4 +224,4 @@ def test_all_claims_have_a_verdict_as_json():
     assert {each["verdict"] for each in found} <= set(VERDICTS)
     assert all(each["missing"] for each in found if each["verdict"] == NOT_RUN)
     untested = [outcome for outcome in outcomes if isinstance(outcome.claim.test, NoStudy)]
-    assert [(outcome.verdict, bool(outcome.missing)) for outcome in untested] == [(INCONCLUSIVE, True)]
+    assert [(outcome.verdict, bool(outcome.missing)) for outcome in untested] == [(OPEN, True)]

@@ -13,7 +13,7 @@ from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.runner import resolve
 from regretless_dfhpg.presets import read_table
-from regretless_dfhpg.studies import SECOND_SEEDS, STUDIES, TheoryTask
+from regretless_dfhpg.studies import CLAIM_SEEDS, SECOND_SEEDS, STUDIES, TheoryTask, cell_with_more_seeds
 
 SIMULATED = [name for name in STUDIES if name != "theory"]
 STATIC = ("baseline", "surrogate", "normalize_gradients", "alpha.gate")
@@ -37,7 +37,8 @@ def test_every_cell_resolves_at_full_length(name):
     study = STUDIES[name](Scale())
     for cell in study.cells():
         assert isinstance(cell.work, Experiment)
-        assert cell.work.seed_list == tuple(range(30))
+        more = cell.work.seed_list if name == "claims" else range(30)
+        assert cell.work.seed_list == tuple(range(len(more)))
     first = next(study.cells()).work
     assert [run.label for run in resolve(first)] == [arm.label for arm in first.arms]
 
@@ -90,6 +91,24 @@ def test_studies_share_results():
     )
     surrogates = plan(["surrogates"])
     assert len(surrogates.tasks.keys() - main.tasks.keys()) == 4 * 34, "the preset's own surrogate is in the main table"
+
+
+def test_claims_repeat_arms_of_the_other_studies_with_more_seeds():
+    larger = {
+        (cell.work.benchmark, cell.label): cell.work
+        for cell in STUDIES["claims"](Scale()).cells()
+        if isinstance(cell.work, Experiment)
+    }
+    assert {benchmark: set(seeds) for benchmark, seeds in CLAIM_SEEDS.items()} == {
+        name: {label.partition(" ")[0] for benchmark, label in larger if benchmark == name} for name in CLAIM_SEEDS
+    }
+    for study in ("main", "semi_bandit", "surrogates", "alpha", "degree", "feedback"):
+        for panel in STUDIES[study](Scale()).panels:
+            for cell in panel.cells:
+                label = cell_with_more_seeds(study, cell.label)
+                if (panel.title, label) in larger:
+                    assert larger[panel.title, label].replace(seeds=range(30)) == cell.work
+    assert len(next(iter(STUDIES["claims"](QUICK).cells())).work.seed_list) == QUICK.seeds
 
 
 def test_addresses_are_the_same_in_every_process():

@@ -27,7 +27,7 @@ from regretless.files import write_text
 from regretless.formatting import count_text, format_number, join_words
 from regretless.plots import POLICY_STYLES, Axis, HeatMap, Line, Plot, Style, fit_axis
 from regretless_dfhpg.claims.evaluate import ClaimOutcome, evaluate_claims, tally
-from regretless_dfhpg.claims.statistics import AGREES, DISAGREES, INCONCLUSIVE, NOT_RUN
+from regretless_dfhpg.claims.statistics import AGREES, DISAGREES, EQUIVALENT, NOT_RUN, OPEN
 from regretless_dfhpg.deviations import deviations_section
 from regretless_dfhpg.presets import read_table
 from regretless_dfhpg.studies import COLLECTION, PUBLISHED_DEGREE
@@ -39,14 +39,23 @@ MAX_NAMED = 8
 SHORT_THEORY = (
     "A short run: rates have not settled and intervals are wide; 'regretless reproduce theory' gives the verdicts."
 )
+VERBS = {
+    AGREES: "agree",
+    DISAGREES: "disagree",
+    EQUIVALENT: "are equivalent within a few per cent",
+    OPEN: "are open",
+    NOT_RUN: "were not run",
+}
 CHIPS = {
     AGREES: "good",
     DISAGREES: "bad",
-    INCONCLUSIVE: "warn",
+    EQUIVALENT: "good",
+    OPEN: "warn",
     NOT_RUN: "warn",
     "holds": "good",
     "does not hold": "bad",
-    "not at this length": "warn",
+    "consistent, from above": "good",
+    "too short": "warn",
 }
 
 
@@ -74,7 +83,7 @@ def summary(page: Page) -> list[list[Value]]:
     if not has_paper(page):
         return []
     outcomes = page_claims(page)
-    verbs = {AGREES: "agree", DISAGREES: "disagree", INCONCLUSIVE: "are inconclusive", NOT_RUN: "wait for results"}
+    verbs = {**VERBS, NOT_RUN: "wait for results"}
     counts = [f"{number} {verbs[verdict]}" for verdict, number in tally(outcomes).items() if number]
     claims = [Value("Of "), Value(count_text(len(outcomes), "claim"), link="claims")]
     sentences = [[*claims, Value(f" in the paper's text {join_words(counts)}.")]]
@@ -136,11 +145,11 @@ def z_section(page: Page) -> Section | None:
 
 def claims_text(outcomes: Sequence[ClaimOutcome]) -> str:
     """Return how many claims there are and their verdicts."""
-    verbs = {AGREES: "agree", DISAGREES: "disagree", INCONCLUSIVE: "are inconclusive", NOT_RUN: "were not run"}
-    counts = ", ".join(f"{number} {verbs[verdict]}" for verdict, number in tally(outcomes).items())
+    counts = ", ".join(f"{number} {VERBS[verdict]}" for verdict, number in tally(outcomes).items())
     return (
         f"{len(outcomes)} claims of the paper's text about its figures and tables, with their lines in its source: "
-        f"{counts}. Differences are paired by seed; of several pairs the one that contradicts the claim most is shown."
+        f"{counts}. Differences are paired by seed; of several pairs the one that contradicts the claim most is shown. "
+        "An open claim names the replications that would decide it if its estimate stays where it is."
     )
 
 
@@ -153,9 +162,13 @@ def claims_section(outcomes: Sequence[ClaimOutcome]) -> Section:
         if finding is not None:
             text = f"{finding.quantity}: {finding.value:.3g} ({finding.low:.3g} to {finding.high:.3g})"
             measured = Value(text)
-        verdict = Value(outcome.verdict, chip=CHIPS[outcome.verdict])
-        rows.append(TableRow((Value(str(outcome.claim.line)), Value(outcome.claim.text), measured, verdict)))
-    table = Table("claims", ("line", "the paper says", "measured, 95 %", "verdict"), tuple(rows), prose=True)
+        seeds = Value(str(finding.seeds) if finding is not None and finding.seeds else "–")
+        verdict = Value(outcome.verdict_text, chip=CHIPS[outcome.verdict])
+        clear = Value({True: "yes", False: "no", None: "–"}[outcome.clear_in_the_paper])
+        line = Value(str(outcome.claim.line))
+        rows.append(TableRow((line, Value(outcome.claim.text), measured, seeds, verdict, clear, Value(outcome.cause))))
+    head = ("line", "the paper says", "measured, 95 %", "seeds", "verdict", "clear in the paper's table", "cause")
+    table = Table("claims", head, tuple(rows), prose=True)
     return Section("claims", "Claims", claims_text(outcomes), (Card("", (table,), wide=True),))
 
 
@@ -218,8 +231,9 @@ THEORY_HEAD = (
     "measured",
     "low to high",
     "paper",
-    "share of the bound",
     "verdict",
+    "share of the bound",
+    "bound",
 )
 
 
@@ -245,13 +259,18 @@ def show_theory(context: PanelContext) -> list[Card]:
 def theory_text(document: Mapping[str, Any]) -> str:
     """Return how the statements were measured and how many hold."""
     claims, horizons = document["claims"], document["horizons"]
-    verdicts = [claim["verdict"] for claim in claims]
-    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
+    bounds = [claim["bound"] for claim in claims if claim["bound"] is not None]
+    counts = _count_verdicts([claim["verdict"] for claim in claims])
     return (
         f"Seed {document['seed']}; statements about one round from {document['samples']:,} steps; rates from "
         f"{document['replications']} replications per horizon, T = {horizons[0]:,} … {horizons[-1]:,}; "
-        f"{document['seconds']:.0f} s. {len(claims)} statements: {counts}."
+        f"{document['seconds']:.0f} s. {len(claims)} values and exponents: {counts}. {len(bounds)} explicit bounds: "
+        f"{_count_verdicts(bounds)}."
     )
+
+
+def _count_verdicts(verdicts: Sequence[str]) -> str:
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts))
 
 
 def statement_table(claims: Sequence[Mapping[str, Any]], name: str) -> Table:
@@ -266,8 +285,9 @@ def statement_table(claims: Sequence[Mapping[str, Any]], name: str) -> Table:
             Value(f"{claim['measured']:.4f}", (claim["measured"],)),
             Value(f"{claim['low']:.4f} to {claim['high']:.4f}", (claim["low"], claim["high"])),
             Value(f"{claim['relation']} {claim['expected']:g}"),
-            Value("–" if share is None else f"{100 * share:.2g} %"),
             Value(claim["verdict"], chip=CHIPS[claim["verdict"]]),
+            Value("–" if share is None else f"{100 * share:.2g} %"),
+            Value("–") if claim["bound"] is None else Value(claim["bound"], chip=CHIPS[claim["bound"]]),
         )
         rows.append(TableRow(cells))
     return Table(name, THEORY_HEAD, tuple(rows))

@@ -223,6 +223,57 @@ def feedback(scale: Scale) -> Study:
     )
 
 
+CLAIM_SEEDS = {
+    "topk": {"bandit": 400, "semi_bandit": 200, "full": 100, "alpha": 150, "degree": 120},
+    "shortest_path": {"bandit": 300, "semi_bandit": 200, "full": 100, "alpha": 150, "degree": 120},
+    "pricing": {"bandit": 600, "semi_bandit": 400, "full": 200, "alpha": 240, "degree": 200, "surrogates": 60},
+    "energy": {"bandit": 240, "semi_bandit": 240, "full": 120, "alpha": 120},
+}
+"""Replications with which claims are decided, by benchmark and kind of cell. They come from the half widths at 30
+replications: what brings most intervals below the margin of equivalence, or below the distance to the claim's limit."""
+
+
+def cell_with_more_seeds(study: str, cell: str) -> str:
+    """Return the label in the study ``claims`` of a cell of another study.
+
+    Parameters
+    ----------
+    study, cell : str
+        Name of the study and label of its cell.
+    """
+    if study in ("main", "convergence"):
+        return "bandit"
+    if study in ("semi_bandit", "alpha", "surrogates"):
+        return study
+    if study == "degree":
+        return "bandit" if cell == str(PUBLISHED_DEGREE) else f"degree {cell}"
+    return cell if study == "feedback" else ""
+
+
+def claims(scale: Scale) -> Study:
+    """Return arms of the other studies with the replications that claims about them need."""
+    sources = [study(Scale()) for study in (main, semi_bandit, surrogates, alpha, degree, feedback)]
+    panels = []
+    for name in BENCHMARKS:
+        cells = {}
+        for study in sources:
+            for panel in study.panels:
+                for cell in panel.cells if panel.title == name else ():
+                    label = cell_with_more_seeds(study.name, cell.label)
+                    count = CLAIM_SEEDS[name].get(label.partition(" ")[0])
+                    if count is not None and label not in cells and isinstance(cell.work, Experiment):
+                        cells[label] = Cell(label, scale.apply(cell.work.replace(seeds=range(count))))
+        panels.append(Panel(name, tuple(cells.values())))
+    return Study(
+        "claims",
+        tuple(panels),
+        title="Claims: more replications",
+        about="Arms of the other studies with as many replications as the claims about them need.",
+        collection=COLLECTION,
+        order=9,
+    )
+
+
 SHORT_THEORY: dict[str, Any] = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 """A check of the theorems that takes a minute and gives no verdicts."""
 
@@ -283,6 +334,6 @@ def theory(scale: Scale) -> Study:
 
 STUDIES: dict[str, Callable[[Scale], Study]] = {
     study.__name__: study
-    for study in (main, semi_bandit, convergence, models, surrogates, alpha, degree, feedback, theory)
+    for study in (main, semi_bandit, convergence, models, surrogates, alpha, degree, feedback, theory, claims)
 }
 """All studies in the order of the report."""

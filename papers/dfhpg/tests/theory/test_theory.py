@@ -25,7 +25,7 @@ from regretless_dfhpg.theory.estimators import (
     compare,
     sample_steps,
 )
-from regretless_dfhpg.theory.statements import FAILS, HOLDS, UNDECIDED, Interval, Statement
+from regretless_dfhpg.theory.statements import CONSISTENT, FAILS, HOLDS, SHORT, Interval, Statement
 
 SAMPLES = 2**18
 quiet = lambda what, done, total: None  # noqa: E731
@@ -43,7 +43,7 @@ def test_the_result_has_the_promised_form(small, tmp_path):
     for claim in lines:
         assert claim["low"] <= claim["measured"] <= claim["high"]
         assert claim["statement"]
-        assert claim["verdict"] == UNDECIDED, "so short a run is not judged"
+        assert claim["verdict"] == SHORT, "so short a run is not judged"
     said = " ".join(claim["statement"] for claim in lines)
     stated = [
         "Remark 2.1",
@@ -123,7 +123,7 @@ def test_a_nuisance_that_does_not_learn_has_no_rate(small):
     late = [level * (1.0 + 0.02 * draw.normal(size=32)) for level in ((1.0 + np.log(times)) - 5.0) / times]
     claim = theory_runs.check_rate(curve, late, 0, 1)
     assert claim.measured.low > 0, "its slope alone would be too flat"
-    assert claim.verdict == UNDECIDED
+    assert claim.verdict == CONSISTENT
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_nuisance_that_does_not_learn_has_no_rate(small):
     [
         ("≤", -0.5, -0.51, {"bound_share": 0.1}, HOLDS),
         ("≤", -0.5, -0.39, {"bound_share": 0.1}, FAILS),  # slower than the theorem says
-        ("≤", -0.5, -0.49, {"bound_share": 0.1}, UNDECIDED),  # the interval holds the exponent
-        ("≤", -0.5, -0.39, {"bound_share": 0.1, "p_value": 0.3}, UNDECIDED),  # rate and next term explain the slope
+        ("≤", -0.5, -0.49, {"bound_share": 0.1}, CONSISTENT),  # the interval holds the exponent
+        ("≤", -0.5, -0.39, {"bound_share": 0.1, "p_value": 0.3}, CONSISTENT),  # rate and next term explain the slope
         ("≤", -0.5, -0.39, {"bound_share": 0.1, "p_value": 0.001}, FAILS),
-        ("≤", -0.5, -0.51, {"bound_share": 1.1}, FAILS),  # above the theorem's bound
+        ("≤", -0.5, -0.51, {"bound_share": 1.1}, HOLDS),  # above the theorem's bound, which is another verdict
         ("=", 0.5, 0.51, {"p_value": 0.3}, HOLDS),
         ("=", 0.5, 0.49, {"p_value": 0.3}, FAILS),  # the interval misses the value
         ("=", 0.5, 0.51, {"p_value": 0.001}, FAILS),  # another coordinate is wrong
@@ -145,6 +145,14 @@ def test_the_verdict_goes_both_ways(relation, expected, high, extra, verdict):
         "name", "setting", "quantity", Interval(high - 0.05, high - 0.1, high), relation, expected, **extra
     )
     assert claim.verdict == verdict
+
+
+def test_the_explicit_bound_has_a_verdict_of_its_own():
+    measured = Interval(-0.45, -0.46, -0.44)
+    rows = [Statement("n", "s", "q", measured, "≤", -0.5, 0.3, share) for share in (None, 0.004, 1.1)]
+    assert [(row.verdict, row.bound) for row in rows] == [(CONSISTENT, None), (CONSISTENT, HOLDS), (CONSISTENT, FAILS)]
+    assert rows[1].to_dict()["bound"] == HOLDS
+    assert rows[1].to_dict(short=True)["bound"] == SHORT
 
 
 @pytest.mark.parametrize("variant", ["plug_in", "listwise_ltr"])

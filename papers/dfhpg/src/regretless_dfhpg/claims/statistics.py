@@ -1,4 +1,10 @@
-"""The test statistics of the claims: differences and ratios over the same seeds, with 95 % intervals."""
+"""The test statistics of the claims: differences and ratios over the same seeds, with 95 % intervals.
+
+Every test says in which range a quantity has to be. It **agrees** if the whole interval is in the range and
+**disagrees** if the whole interval is outside, whatever the kind of claim. A difference that is claimed and turns out
+to be smaller than ``EQUIVALENCE`` makes the claim **equivalent**. Everything else is **open**, with the number of seeds
+at which an interval of the same centre would decide.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -25,19 +31,19 @@ ArmGroup = tuple[ClaimArm, ...]
 
 
 class LowerRegret(NamedTuple):
-    """Every first group has lower regret than the second: agrees if all are, disagrees if one is higher."""
+    """Every first group has lower regret than the second; differences within ``EQUIVALENCE`` are equivalent."""
 
     pairs: tuple[tuple[ArmGroup, ArmGroup], ...]
 
 
 class NotHigherRegret(NamedTuple):
-    """The same, but "about equal" agrees too: disagrees if one difference is above zero."""
+    """No first group has higher regret than the second by more than ``EQUIVALENCE``."""
 
     pairs: tuple[tuple[ArmGroup, ArmGroup], ...]
 
 
 class NoDifference(NamedTuple):
-    """No two groups differ: disagrees if one difference excludes zero."""
+    """No two groups differ by more than ``EQUIVALENCE``."""
 
     pairs: tuple[tuple[ArmGroup, ArmGroup], ...]
 
@@ -61,7 +67,7 @@ class CurveCrossing(NamedTuple):
 
 
 class LowerSpread(NamedTuple):
-    """Regret varies less over the first groups (standard deviation / mean) than over the second."""
+    """Regret varies no more over the first groups (standard deviation / mean) than over the second."""
 
     first: tuple[ArmGroup, ...]
     second: tuple[ArmGroup, ...]
@@ -149,9 +155,15 @@ def arms_of(test: ClaimTest) -> list[ClaimArm]:
     return list(dict.fromkeys(arms))
 
 
-AGREES, DISAGREES, INCONCLUSIVE, NOT_RUN = "agrees", "disagrees", "inconclusive", "not run"
+AGREES, DISAGREES, EQUIVALENT, OPEN, NOT_RUN = "agrees", "disagrees", "equivalent", "open", "not run"
 CONFIDENCE = 0.95
 RESAMPLES = 2000
+
+EQUIVALENCE = 5.0
+"""Differences of regret, in %, that count as equal; set before the additional replications were computed."""
+
+SPREAD_EQUIVALENCE = 0.05
+"""The same for differences of relative spreads."""
 
 Curves = Callable[[ClaimArm], np.ndarray]
 """Cumulative regret of an arm, ``[replications, rounds]``, replications in the order of their seeds."""
@@ -160,14 +172,20 @@ Diagnostics = Callable[[ClaimArm], Mapping[str, np.ndarray]]
 """Diagnostics of an arm by name, ``[replications, every tenth round]``."""
 
 
+Estimate = tuple[float, float, float]
+"""A value with the ends of its interval."""
+
+
 class Finding(NamedTuple):
-    """A measured quantity with its interval, and the verdict."""
+    """A measured quantity with its interval, and the verdict; an open one has the seeds that would decide it."""
 
     quantity: str
     value: float
     low: float
     high: float
     verdict: str
+    seeds: int = 0
+    seeds_needed: int | None = None
 
 
 def evaluate_test(test: ClaimTest, curves: Curves, diagnostics: Diagnostics = lambda arm: {}) -> Finding:
@@ -176,15 +194,16 @@ def evaluate_test(test: ClaimTest, curves: Curves, diagnostics: Diagnostics = la
         return _differences(test, curves)
     if isinstance(test, RegretRatio):
         first, second = _final(curves, test.first), _final(curves, test.second)
-        return _within("ratio", _resampled(lambda rows: first[rows].mean() / second[rows].mean(), len(first)), test)
+        estimate = _resampled(lambda rows: first[rows].mean() / second[rows].mean(), len(first))
+        return _in_range("ratio", estimate, test.low, test.high, len(first))
     if isinstance(test, CurveCrossing):
         first, second = _average(curves(test.first)), _average(curves(test.second))
         estimate = _resampled(lambda rows: _crossing(first[rows].mean(axis=0) - second[rows].mean(axis=0)), len(first))
-        return _within("round of the crossing", estimate, test)
+        return _in_range("round of the crossing", estimate, test.low, test.high, len(first))
     if isinstance(test, LowerSpread):
         one, other = ([_final(curves, group) for group in groups] for groups in (test.first, test.second))
         estimate = _resampled(lambda rows: _spread(one, rows) - _spread(other, rows), len(one[0]))
-        return Finding("difference of relative spreads", *estimate, _sign(estimate, equal_agrees=True))
+        return _in_range("difference of relative spreads", estimate, -np.inf, SPREAD_EQUIVALENCE, len(one[0]))
     if isinstance(test, DifferentLeaders):
         return _leaders(test, curves)
     if isinstance(test, BaselineReducesVariance | BaselineVariesLess):
@@ -197,18 +216,37 @@ def evaluate_test(test: ClaimTest, curves: Curves, diagnostics: Diagnostics = la
         raise ValueError("expected a claim that some study can test, got one that none can")
     first, second = _final(curves, (test.first,)), _final(curves, (test.second,))
     estimate = _resampled(lambda rows: np.std(first[rows]) / max(np.std(second[rows]), 1e-300), len(first))
-    verdict = AGREES if estimate[1] >= test.factor else DISAGREES if estimate[2] < test.factor else INCONCLUSIVE
-    return Finding("ratio of standard errors", *estimate, verdict)
+    return _in_range("ratio of standard errors", estimate, test.factor, np.inf, len(first))
+
+
+def _in_range(quantity: str, estimate: Estimate, least: float, most: float, count: int) -> Finding:
+    """Compare an interval with the range that a claim gives."""
+    value, low, high = estimate
+    if least <= low and high <= most:
+        return Finding(quantity, value, low, high, AGREES, count)
+    if high < least or low > most:
+        return Finding(quantity, value, low, high, DISAGREES, count)
+    return Finding(quantity, value, low, high, OPEN, count, _seeds_needed(estimate, least, most, count))
+
+
+def _seeds_needed(estimate: Estimate, least: float, most: float, count: int) -> int | None:
+    """Return the seeds at which an interval of the same centre has no end of the range in it; None: no number."""
+    value, low, high = estimate
+    needed = 0.0
+    for end in (least, most):
+        if low <= end <= high:
+            width = high - value if end > value else value - low
+            if end == value or not np.isfinite(width):
+                return None
+            needed = max(needed, count * (width / (end - value)) ** 2)
+    return int(np.ceil(needed))
 
 
 def _leaders(test: DifferentLeaders, curves: Curves) -> Finding:
     """Count the different groups that are the best of a panel: agrees if more than one in 95 % of the resamples."""
     finals = np.array([[_final(curves, group) for group in panel] for panel in test.panels])
     best = lambda rows: float(len(set(finals[:, :, rows].mean(axis=2).argmin(axis=1))))  # noqa: E731
-    estimate = _resampled(best, finals.shape[2])
-    return Finding(
-        "different leaders", *estimate, AGREES if estimate[1] > 1 else DISAGREES if estimate[2] <= 1 else INCONCLUSIVE
-    )
+    return _in_range("different leaders", _resampled(best, finals.shape[2]), 2.0, np.inf, finals.shape[2])
 
 
 def _baseline(test: BaselineReducesVariance | BaselineVariesLess, diagnostics: Mapping[str, np.ndarray]) -> Finding:
@@ -229,31 +267,47 @@ def _baseline(test: BaselineReducesVariance | BaselineVariesLess, diagnostics: M
     else:
         quantity, over, under = "variance of baseline / of total", baseline.var(axis=1), total.var(axis=1)
     estimate = _resampled(lambda rows: float(over[rows].mean() / max(under[rows].mean(), 1e-300)), len(over))
-    return Finding(quantity, *estimate, AGREES if estimate[2] < 1 else DISAGREES if estimate[1] > 1 else INCONCLUSIVE)
+    return _in_range(quantity, estimate, -np.inf, 1.0, len(over))
+
+
+SEVERITY = (DISAGREES, OPEN, EQUIVALENT, AGREES)
+"""Verdicts on the pairs of a claim: the first of these that a pair has is the claim's."""
 
 
 def _differences(test: LowerRegret | NotHigherRegret | NoDifference, curves: Curves) -> Finding:
     """Return the pair that contradicts the claim most, in % of the second group; the intervals hold jointly."""
     tail = 0.5 * (1.0 - CONFIDENCE) / len(test.pairs)
-    estimates = [_paired(_final(curves, first), _final(curves, second), tail) for first, second in test.pairs]
+    finals = [(_final(curves, first), _final(curves, second)) for first, second in test.pairs]
+    count = len(finals[0][0])
+    findings = [_compare_pair(test, _paired(first, second, tail), count) for first, second in finals]
+    verdict = next(verdict for verdict in SEVERITY if any(finding.verdict == verdict for finding in findings))
+    alike = [finding for finding in findings if finding.verdict == verdict]
+    size = (lambda finding: abs(finding.value)) if isinstance(test, NoDifference) else (lambda finding: finding.high)
+    worst = max(alike, key=size)
+    if verdict != OPEN:
+        return worst
+    needed = [finding.seeds_needed for finding in alike]
+    return worst._replace(seeds_needed=None if None in needed else max(number for number in needed if number))
+
+
+def _compare_pair(test: LowerRegret | NotHigherRegret | NoDifference, estimate: Estimate, count: int) -> Finding:
+    """Return the finding on one pair of groups."""
+    quantity = "difference, %"
     if isinstance(test, NoDifference):
-        apart = [one for one in estimates if one[1] > 0 or one[2] < 0]
-        worst = max(apart or estimates, key=lambda one: abs(one[0]))
-        return Finding("difference, %", *worst, DISAGREES if apart else AGREES)
-    worst = max(estimates, key=lambda one: one[1])
-    if worst[1] <= 0:
-        worst = max(estimates, key=lambda one: one[2])
-    return Finding("difference, %", *worst, _sign(worst, equal_agrees=isinstance(test, NotHigherRegret)))
+        return _in_range(quantity, estimate, -EQUIVALENCE, EQUIVALENCE, count)
+    if isinstance(test, NotHigherRegret):
+        return _in_range(quantity, estimate, -np.inf, EQUIVALENCE, count)
+    lower = _in_range(quantity, estimate, -np.inf, 0.0, count)
+    equal = _in_range(quantity, estimate, -EQUIVALENCE, EQUIVALENCE, count)
+    if equal.verdict == AGREES and lower.verdict != AGREES:
+        return equal._replace(verdict=EQUIVALENT)
+    if lower.verdict == OPEN and equal.verdict == OPEN and abs(estimate[0]) < EQUIVALENCE:
+        needed = [number for number in (lower.seeds_needed, equal.seeds_needed) if number is not None]
+        return lower._replace(seeds_needed=min(needed, default=None))
+    return lower
 
 
-def _sign(estimate: tuple[float, float, float], equal_agrees: bool) -> str:
-    """Return "agrees" below zero, "disagrees" above it."""
-    if estimate[1] > 0:
-        return DISAGREES
-    return AGREES if estimate[2] < 0 or equal_agrees else INCONCLUSIVE
-
-
-def _paired(first: np.ndarray, second: np.ndarray, tail: float) -> tuple[float, float, float]:
+def _paired(first: np.ndarray, second: np.ndarray, tail: float) -> Estimate:
     """Return the mean difference over the same seeds with its interval (Student's t), in % of the second mean."""
     scale = 100.0 / abs(float(second.mean()))
     difference = first - second
@@ -262,22 +316,13 @@ def _paired(first: np.ndarray, second: np.ndarray, tail: float) -> tuple[float, 
     return scale * mean, scale * (mean - margin), scale * (mean + margin)
 
 
-def _resampled(statistic: Callable[[np.ndarray], float], size: int) -> tuple[float, float, float]:
+def _resampled(statistic: Callable[[np.ndarray], float], size: int) -> Estimate:
     """Return a statistic of replications with its bootstrap interval (95 %)."""
     draw = np.random.default_rng(0)
     drawn = [statistic(draw.integers(0, size, size)) for _ in range(RESAMPLES)]
     tail = 0.5 * (1.0 - CONFIDENCE)
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
     return float(statistic(np.arange(size))), float(low), float(high)
-
-
-def _within(quantity: str, estimate: tuple[float, float, float], test: RegretRatio | CurveCrossing) -> Finding:
-    """Return "agrees" if the value lies in the claim's range, disagrees if the whole interval lies outside it."""
-    value, low, high = estimate
-    verdict = (
-        DISAGREES if high < test.low or low > test.high else AGREES if test.low <= value <= test.high else INCONCLUSIVE
-    )
-    return Finding(quantity, value, low, high, verdict)
 
 
 def _final(curves: Curves, group: ArmGroup) -> np.ndarray:

@@ -78,17 +78,18 @@ def mean_interval(sample: np.ndarray) -> Interval:
     return Interval(mean, mean - margin, mean + margin)
 
 
-HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "not at this length"
+HOLDS, FAILS, CONSISTENT, SHORT = "holds", "does not hold", "consistent, from above", "too short"
 
 
 class Statement(NamedTuple):
     """One line of the result: a statement of the paper and its measurement.
 
     - ``=``: holds if the interval covers ``expected`` and the joint test of all coordinates does not reject.
-    - ``≤``: holds if the upper limit is at most ``expected`` and the explicit bound, where there is one, is not
-    exceeded. A rate whose slope is above the exponent is undecided if the averages follow "rate + next term"
-    (``p_value``): on a finite range two terms have a slope on either side. If they do not follow that either, the line
-    does not hold.
+    - ``≤``: holds if the upper limit is at most ``expected``. A rate whose slope is above the exponent is consistent
+    with it if the averages follow "rate + next term" (``p_value``): the slope of two terms can be above the exponent
+    at every length. If they do not follow that either, the line does not hold.
+
+    Where the paper gives an explicit bound, ``bound`` is a verdict of its own.
     """
 
     name: str
@@ -104,22 +105,28 @@ class Statement(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Return ``holds``, ``does not hold`` or ``not at this length``."""
+        """Return what the value or the exponent does: ``holds``, ``consistent, from above`` or ``does not hold``."""
         level = (1.0 - CONFIDENCE) / self.family
         if self.relation == "=":
             assert self.p_value is not None
             agrees = self.measured.low <= self.expected <= self.measured.high
             return HOLDS if agrees and self.p_value >= level else FAILS
-        if self.bound_share is not None and self.bound_share > 1.0:
-            return FAILS
         if self.measured.high <= self.expected:
             return HOLDS
         follows = self.p_value is not None and self.p_value >= level
-        return UNDECIDED if follows or self.measured.low <= self.expected else FAILS
+        return CONSISTENT if follows or self.measured.low <= self.expected else FAILS
+
+    @property
+    def bound(self) -> str | None:
+        """Return whether the explicit bound holds; None if the paper gives none."""
+        if self.bound_share is None:
+            return None
+        return HOLDS if self.bound_share <= 1.0 else FAILS
 
     def to_dict(self, short: bool = False) -> dict[str, Any]:
-        """Return the statement as a JSON object; a run that is too ``short`` gets no verdict."""
-        values = {**self._asdict(), **self.measured._asdict(), "verdict": UNDECIDED if short else self.verdict}
+        """Return the statement as a JSON object; a run that is too ``short`` gets no verdicts."""
+        verdicts = {"verdict": SHORT if short else self.verdict, "bound": SHORT if short else self.bound}
+        values = {**self._asdict(), **self.measured._asdict(), **verdicts}
         del values["measured"]
         return {"measured" if key == "value" else key: value for key, value in values.items()}
 
