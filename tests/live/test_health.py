@@ -11,7 +11,7 @@ from live.learners import build, digest, forge
 from regretless import oracles
 from regretless.errors import SettingsError, StoreError
 from regretless.live.comparison import OPENING_ROUNDS, WINDOW, CostComparison, HealthRecord, MeanCost
-from regretless.live.health import Health
+from regretless.live.health import Health, describe_guard
 from regretless.live.learner import Learner
 
 DIM, FEATURES = 6, 2
@@ -106,7 +106,7 @@ def test_a_solver_on_the_host_is_asked_only_while_it_is_free():
 
 def test_is_exported_as_data_and_for_prometheus(changed):
     _, _, health = changed
-    data = json.loads(json.dumps(health.as_dict()))
+    data = json.loads(json.dumps(health.to_dict()))
     assert data["drift"] == {"noticed": health.drift.noticed, "since": health.drift.since}
     assert data["random"]["difference"] == health.random.difference if health.random else data["random"] is None
     text = health.prometheus({"plant": 'no"rth\n'})
@@ -220,7 +220,7 @@ def test_prints_a_card_with_denominators_and_totals():
             "on 100 of the last 116 rounds",
         ),
         (
-            {"details": {"guard_chance": 0.0}},
+            {"guard": describe_guard({"guard_chance": 0.0})},
             "the guard gives every decision to the incumbent now: its budget does not cover the learner's risk",
         ),
         ({"relative_error": None}, "totals are not known, so prediction errors are not either"),

@@ -45,7 +45,10 @@ OPENING_ROUNDS = 200
 """First rounds since the start or the last change that are kept for the cost model: decisions differ most in them."""
 
 DETECTOR = ChangeDetector()
-"""Detector of a change of the costs, from the sizes of prediction errors."""
+"""Detector of a change of the costs, from prediction errors."""
+
+MAX_ERROR = 1e100
+"""Size at which prediction errors are cut off, so that no moment of them overflows."""
 
 
 class DriftAlarm(NamedTuple):
@@ -386,13 +389,14 @@ class HealthRecord(NamedTuple):
     drift: DriftState  # a detector for each kind of round
     rises: np.ndarray  # for each kind the decision since which errors are above the usual ones
     alarm: np.ndarray  # of the last alarm: noticed, since, and learning steps at that time; zeros: none so far
+    restarts: int  # of the policy so far
 
     @classmethod
     def empty(cls, context_shape: tuple[int, ...], dim: int) -> Self:
         """Return the record of a learner that has learned nothing."""
         width = ModelRounds.of(np.zeros((0, *context_shape)), np.zeros((0, dim))).features.shape[1]
         drift, integers = DETECTOR.init((3,), xp=np), np.zeros(3, np.int64)
-        return cls(dim, width, 0, np.full((WINDOW, 2), np.nan), (0, 0), (), drift, integers, integers)
+        return cls(dim, width, 0, np.full((WINDOW, 2), np.nan), (0, 0), (), drift, integers, integers, 0)
 
     def after_feedback(self, info: Mapping[str, float], id: int, decision: Any) -> Self:
         """Return the record after a learning step.
@@ -407,7 +411,7 @@ class HealthRecord(NamedTuple):
         if np.isnan(values).any():
             return record
         kind, total = OTHER_ROUND if decision is None else kind_of_round(decision), float(values[1])
-        record = record._after_error(kind, id, abs(float(values[0])))
+        record = record._after_error(kind, id, float(values[0]), info.get("restarts"))
         world, opening = record.world, record.opening
         if record.alarm is self.alarm and decision is not None:
             world = (world[0], world[1] + 1)
@@ -452,7 +456,7 @@ class HealthRecord(NamedTuple):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return everything as arrays by name."""
-        names = ("learned", "steps", "world", "rises", "alarm")
+        names = ("learned", "steps", "world", "rises", "alarm", "restarts")
         drift = {f"drift/{name}": array for name, array in self.drift._asdict().items()}
         return {name: np.array(getattr(self, name)) for name in names} | {"opening": self._opening_table()} | drift
 
@@ -464,35 +468,45 @@ class HealthRecord(NamedTuple):
             array, fixed = arrays.get(name), int(name == "opening")  # the axis from which the shape is fixed
             if array is None or array.shape[fixed:] != form.shape[fixed:] or array.dtype != form.dtype:
                 raise CheckpointError(f"health: expected {name!r} of shape {form.shape} and type {form.dtype}")
-        learned, (before, rounds), opening = int(arrays["learned"]), arrays["world"].tolist(), tuple(arrays["opening"])
+        learned, restarts = int(arrays["learned"]), int(arrays["restarts"])
+        (before, rounds), opening = arrays["world"].tolist(), tuple(arrays["opening"])
         drift = DriftState(**{name: arrays[f"drift/{name}"] for name in DriftState._fields})
         kept: dict[str, Any] = {name: arrays[name] for name in ("steps", "rises", "alarm")}
-        counts = [learned, before, rounds, *drift.rounds, *drift.rising, *kept["rises"], *kept["alarm"]]
+        counts = [learned, restarts, before, rounds, *drift.rounds, *drift.rising, *kept["rises"], *kept["alarm"]]
         finite = all(np.all(np.isfinite(arrays[name])) for name in arrays if name != "steps")
         consistent = before <= learned and np.all(drift.rounds <= learned) and len(opening) <= rounds
         consistent = consistent and np.all(np.isnan(arrays["steps"][learned:]))
         if not (finite and consistent and min(counts) >= 0):
             raise CheckpointError("health: counts and arrays contradict each other")
-        return empty._replace(learned=learned, world=(before, rounds), opening=opening, drift=drift, **kept)
+        numbers: dict[str, Any] = {"learned": learned, "world": (before, rounds), "restarts": restarts}
+        return empty._replace(opening=opening, drift=drift, **numbers, **kept)
 
-    def _after_error(self, kind: int, id: int, size: float) -> Self:
-        """Return the record after a prediction error; an alarm forgets what was known of the costs before."""
-        if not 0.0 < size < np.inf:
+    def _after_error(self, kind: int, id: int, error: float, restarts: float | None) -> Self:
+        """Return the record after a prediction error; an alarm forgets what was known of the costs before.
+
+        A policy that starts again when costs change reports its ``restarts``. They raise the alarms then, so that
+        health and policy never contradict each other; the detector only says when the change began.
+        """
+        if restarts is not None and int(restarts) != self.restarts:
+            return self._replace(restarts=int(restarts))._raise_alarm(kind, id)
+        if not 0.0 < abs(error) < np.inf:
             return self
-        with np.errstate(over="ignore"):
-            of_kind = DETECTOR.update(DriftState(*(leaf[kind] for leaf in self.drift)), size, xp=np)
-            changed = bool(DETECTOR.changed(of_kind))
+        error = min(max(error, -MAX_ERROR), MAX_ERROR)
+        of_kind = DETECTOR.update(DriftState(*(leaf[kind] for leaf in self.drift)), error, xp=np)
         drift = DriftState(*map(np.array, self.drift))
         for leaf, value in zip(drift, of_kind, strict=True):
             leaf[kind] = value
         rises = self.rises
         if of_kind.rising == 1:
             rises = np.where(np.arange(3) == kind, id, rises)
-        if not changed:
-            return self._replace(drift=drift, rises=rises)
-        alarm = np.array([id, min(id, int(rises[kind])), self.learned], np.int64)
-        drift = DETECTOR.init((3,), xp=np)
-        return self._replace(drift=drift, rises=0 * rises, alarm=alarm, world=(self.learned, 0), opening=())
+        record = self._replace(drift=drift, rises=rises)
+        return record._raise_alarm(kind, id) if restarts is None and DETECTOR.changed(of_kind) else record
+
+    def _raise_alarm(self, kind: int, id: int) -> Self:
+        """Return the record after an alarm: nothing is known of the present costs yet."""
+        since = int(self.rises[kind]) if self.drift.rising[kind] else id
+        alarm, drift = np.array([id, min(id, since), self.learned], np.int64), DETECTOR.init((3,), xp=np)
+        return self._replace(drift=drift, rises=0 * self.rises, alarm=alarm, world=(self.learned, 0), opening=())
 
     def _opening_table(self) -> np.ndarray:
         return np.stack(self.opening) if self.opening else np.zeros((0, self.width + self.dim + 1))

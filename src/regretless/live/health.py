@@ -51,6 +51,8 @@ class Health:
         Figures that the policy reports, such as the weights of its base learners.
     rewards : bool
         Whether costs are shown as rewards.
+    guard : str or None
+        What the guard does now and why; None without an incumbent, or if it only does its usual work.
     """
 
     decisions: int
@@ -67,13 +69,14 @@ class Health:
     drift: DriftAlarm | None
     details: dict[str, float]
     rewards: bool = False
+    guard: str | None = None
 
     @property
     def verdict(self) -> str:
         """The most important findings in one sentence, the most urgent first."""
         return "; ".join(self._statements(detailed=False))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can write.
 
         Returns
@@ -84,7 +87,7 @@ class Health:
         return {**plain_data(vars(self)), "verdict": self.verdict}
 
     def prometheus(self, labels: Mapping[str, str] | None = None) -> str:
-        """Return every known figure in the text format of Prometheus, a gauge for each number of ``as_dict``.
+        """Return every known figure in the text format of Prometheus, a gauge for each number of ``to_dict``.
 
         Parameters
         ----------
@@ -94,7 +97,7 @@ class Health:
         Returns
         -------
         str
-            Names are those of ``as_dict``, joined by ``_``: ``regretless_incumbent_difference``.
+            Names are those of ``to_dict``, joined by ``_``: ``regretless_incumbent_difference``.
 
         Raises
         ------
@@ -108,7 +111,7 @@ class Health:
             escaped = str(value).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
             pairs.append(f'{name}="{escaped}"')
         text = f"{{{','.join(pairs)}}}" if pairs else ""
-        figures = _flatten("regretless", self.as_dict())
+        figures = _flatten("regretless", self.to_dict())
         return "".join(f"# TYPE {name} gauge\n{name}{text} {value:.17g}\n" for name, value in figures)
 
     def __str__(self) -> str:
@@ -128,9 +131,7 @@ class Health:
             statements.append(f"feedback is lost: {lost}")
         if detailed and self.paid is not None:
             statements.append(f"{'earned' if self.rewards else 'paid'} {self.paid}")
-        if self.details.get("guard_chance", 1.0) <= 0.0:
-            reason = "its budget does not cover the learner's risk"
-            statements.append(f"the guard gives every decision to the incumbent now: {reason}")
+        statements += [] if self.guard is None else [self.guard]
         return [*statements, *self._comparisons(detailed), *self._predictions()]
 
     def _comparisons(self, detailed: bool) -> list[str]:
@@ -173,6 +174,7 @@ def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver)
     steps, settled = record.ordered_steps(), state.made - len(state.waiting)
     relative_error, trend = _relative_errors(steps)
     sign = -1.0 if rewards else 1.0
+    details = {} if state.policy is None else state.engine.describe(state.policy)
     return Health(
         decisions=state.made,
         learned=record.learned,
@@ -183,9 +185,17 @@ def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver)
         error_trend=trend,
         **{name: _with_sign(figure, sign) for name, figure in costs._asdict().items()},
         drift=record.active_alarm(),
-        details={} if state.policy is None else state.engine.describe(state.policy),
+        details=details,
         rewards=rewards,
+        guard=describe_guard(details),
     )
+
+
+def describe_guard(details: Mapping[str, float]) -> str | None:
+    """Return what the guard does now and why, from the policy's figures; None if there is nothing to say."""
+    if details.get("guard_chance", 1.0) > 0.0:
+        return None
+    return "the guard gives every decision to the incumbent now: its budget does not cover the learner's risk"
 
 
 def _relative_errors(steps: np.ndarray) -> tuple[float | None, float | None]:

@@ -94,7 +94,7 @@ MIN_LEVEL_SHARE = 1e-3
 """Ridge of the level in the stacking regression, in mean square contrasts."""
 
 DETECTOR = ChangeDetector(tolerance=MIN_ERROR)
-"""Detector of changes, from the error of the joint prediction."""
+"""Detector of changes, from the relative error of the joint prediction: of several rows the mean size, signed."""
 
 
 class ContrastMoments(eqx.Module):
@@ -217,7 +217,8 @@ class AdaptivePolicy(Policy):
         biases = state.biases + level_rate * (biases - state.biases) * self.by_row
         moments = self._update_moments(state, measured, predictions, costs, size)
         joint_errors = _relative_errors(measured, _combine(weights, predictions), size)
-        joint_error = jnp.sum(jnp.where(measured.used, joint_errors, 0.0)) / count
+        joint_errors = jnp.where(measured.used, joint_errors, 0.0)
+        joint_error = jnp.sum(jnp.abs(joint_errors)) / count * jnp.sign(jnp.sum(joint_errors))
         drift = DETECTOR.update(state.drift, joint_error, arrived)
         changed = DETECTOR.changed(drift) & (not self.by_row)
         restarted = tuple(
@@ -247,7 +248,7 @@ class AdaptivePolicy(Policy):
     def _diagnostics(self, weights: Array, errors: Array, restarts: Array) -> dict[str, Array]:
         named = {f"weight_{name}": weights[i] for i, name in enumerate(self.names)}
         named |= {f"error_{name}": errors[i] for i, name in enumerate(self.names)}
-        return named | {"restarts": restarts}
+        return named if self.by_row else named | {"restarts": restarts}
 
     def _predict(self, state: AdaptiveState, context: Context) -> list[Cost]:
         """Return the costs that each learner expects."""
@@ -300,7 +301,7 @@ def _error_unit(measured: MeasuredRows, predicted: Array, size: Array) -> Array:
 
 
 def _relative_errors(measured: MeasuredRows, predicted: Array, size: Array) -> Array:
-    return jnp.abs(measured.values - predicted) / _error_unit(measured, predicted, size)
+    return (measured.values - predicted) / _error_unit(measured, predicted, size)
 
 
 class Adaptive(PolicySpec):
