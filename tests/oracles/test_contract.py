@@ -214,7 +214,7 @@ def test_registry_holds_every_oracle_by_its_public_name():
     assert {name: oracles.REGISTRY[name] for name in oracles.REGISTRY} == {
         name: getattr(oracles, name)
         for name in (
-            *("top_k", "shortest_path", "assignment", "knapsack", "travelling_salesman"),
+            *("top_k", "shortest_path", "node_grid", "assignment", "knapsack", "travelling_salesman", "portfolio"),
             *("pricing", "milp", "scheduling", "external"),
         )
     }

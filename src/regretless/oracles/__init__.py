@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from regretless.oracles.callback import from_pyepo as from_pyepo
     from regretless.oracles.dag import ShortestPathOracle as shortest_path
     from regretless.oracles.dag import grid_edges as grid_edges
+    from regretless.oracles.frontier import PortfolioOracle as portfolio
     from regretless.oracles.matching import AssignmentOracle as assignment
     from regretless.oracles.mixed_integer import MilpOracle as milp
     from regretless.oracles.packing import KnapsackOracle as knapsack
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from regretless.oracles.plant import SchedulingOracle as scheduling
     from regretless.oracles.selection import PricingOracle as pricing
     from regretless.oracles.selection import TopKOracle as top_k
+    from regretless.oracles.terrain import NodeGridOracle as node_grid
     from regretless.oracles.tour import TourOracle as travelling_salesman
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "grid_edges",
     "knapsack",
     "milp",
+    "node_grid",
+    "portfolio",
     "pricing",
     "scheduling",
     "shortest_path",
@@ -52,7 +56,7 @@ __all__ = [
 ]
 
 _CLASSES = (
-    *("top_k", "shortest_path", "assignment", "knapsack", "travelling_salesman"),
+    *("top_k", "shortest_path", "node_grid", "assignment", "knapsack", "travelling_salesman", "portfolio"),
     *("pricing", "milp", "scheduling", "external"),
 )
 REGISTRY: Registry[type[Oracle]] = Registry("oracle", "oracles", {name: f"{__name__}:{name}" for name in _CLASSES})

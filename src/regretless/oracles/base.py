@@ -212,6 +212,11 @@ class Oracle(eqx.Module):
         return False
 
     @property
+    def nonnegative(self) -> bool:
+        """Whether it is exact for costs of at least 0 only; lower ones count as 0."""
+        return False
+
+    @property
     def support(self) -> int:
         """Largest possible number of non-zero coordinates of a decision."""
         return self.dim

@@ -46,7 +46,7 @@ def check_oracle(oracle: Oracle) -> None:
     check(isinstance(oracle, Oracle), "expected an Oracle; subclass it, or use rg.oracles.external")
     rng = np.random.default_rng(0)
     costs = rng.normal(size=(COST_VECTORS, oracle.dim))
-    _check_solutions(check, oracle, costs)
+    _check_solutions(check, oracle, np.abs(costs) if oracle.nonnegative else costs)
     for rows in (costs, rng.integers(-1, 2, size=costs.shape).astype(float)):  # the second one has ties
         _check_repeatable(check, oracle, rows)
     _check_forms(check, oracle)
