@@ -227,6 +227,7 @@ class Problem(eqx.Module):
             log_density=filled.log_density,
             version=filled.version,
             member=filled.member,
+            log_probability=filled.log_probability,
         )
 
     def observe(self, decision: Decision, cost: Cost, seen: Bool[Array, " m"] | None = None) -> Feedback:

@@ -62,6 +62,9 @@ class Sample(eqx.Module):
         ``log p_θ(ĉ|x)``; by default unknown, stored as NaN.
     member : integer array, optional
         Which policy of a mixture drew; by default the only one, 0.
+    log_probability : array, optional
+        Logarithm of the probability with which the policy decides as this sample does, in this state and context: 0
+        if nothing is random. By default unknown, stored as NaN.
     """
 
     cost: Cost
@@ -69,16 +72,19 @@ class Sample(eqx.Module):
     noise: Cost | None = None
     log_density: Float[Array, ""] | None = None
     member: Int[Array, ""] | None = None
+    log_probability: Float[Array, ""] | None = None
 
     def filled(self) -> "Sample":
         """Return the sample with an array in place of each None, in the types of a Decision."""
         kind, whole = jnp.result_type(float), jnp.int32
+        known = lambda number: jnp.asarray(jnp.nan if number is None else number, kind)  # noqa: E731
         return Sample(
             cost=self.cost.astype(kind),
             version=jnp.asarray(self.version, whole),
             noise=jnp.zeros(self.cost.shape, kind) if self.noise is None else self.noise.astype(kind),
-            log_density=jnp.asarray(jnp.nan if self.log_density is None else self.log_density, kind),
+            log_density=known(self.log_density),
             member=jnp.zeros((), whole) if self.member is None else jnp.asarray(self.member, whole),
+            log_probability=known(self.log_probability),
         )
 
 
@@ -86,7 +92,8 @@ class Decision(eqx.Module):
     """Everything ``learn`` needs to know about a decision, so that feedback may come late, out of order or never.
 
     The Problem fixes its structure, shapes and types. A decision that no policy sampled (a person's, an incumbent's,
-    one from an old log) has the version NOT_SAMPLED, no density (NaN) and zeros for ``cost_sample`` and ``noise``.
+    one from an old log) has the version NOT_SAMPLED, no density and probability (NaN) and zeros for ``cost_sample``
+    and ``noise``.
 
     Parameters
     ----------
@@ -112,6 +119,8 @@ class Decision(eqx.Module):
         Learning steps of ``θ`` when deciding.
     member : integer array
         Which policy of a mixture decided; 0 if there is only one.
+    log_probability : array
+        Logarithm of the probability with which ``w`` was chosen; NaN if it is not known.
     """
 
     id: Int[Array, ""]
@@ -125,6 +134,7 @@ class Decision(eqx.Module):
     log_density: Float[Array, ""]
     version: Int[Array, ""]
     member: Int[Array, ""]
+    log_probability: Float[Array, ""]
 
     def sampled(self) -> Bool[Array, ""]:
         """Return whether a policy drew this decision from its distribution."""

@@ -214,8 +214,10 @@ class Engine:
             rows, linkage = _measure(self.static, self.numbers, w, aux)
             return np.asarray(rows), np.asarray(linkage)
 
-    def external_decision(self, id: int, context: Any, w: Any, instance: Instance) -> Decision:
-        """Return a decision that no policy drew, without running a program."""
+    def external_decision(
+        self, id: int, context: Any, w: Any, instance: Instance, probability: float | None = None
+    ) -> Decision:
+        """Return a decision that no policy drew, without running a program; ``probability`` None: not known."""
         form: Any = self.decision_form
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), form)
         fields = {
@@ -224,6 +226,7 @@ class Engine:
             "instance": instance,
             "w": np.array(w, form.w.dtype),
             "log_density": np.asarray(np.nan, form.log_density.dtype),
+            "log_probability": np.asarray(np.log(probability or np.nan), form.log_probability.dtype),
             "version": np.asarray(NOT_SAMPLED, form.version.dtype),
         }
         return Decision(**{**vars(zeros), **fields})
@@ -425,7 +428,7 @@ def _draft_one(
     if explore:
         sample = policy.sample(purpose_key(seed, DECIDE, id), state, context, instance)
     else:
-        sample = Sample(policy.mean(state, context), jnp.int32(NOT_SAMPLED))
+        sample = Sample(policy.mean(state, context), jnp.int32(NOT_SAMPLED), log_probability=jnp.zeros(()))
         sample = policy.admit(purpose_key(seed, DECIDE, id), state, sample) if isinstance(policy, Guarded) else sample
     form = problem.example_decision()
     solution = Solution(form.w, form.status, form.aux)

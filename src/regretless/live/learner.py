@@ -433,6 +433,7 @@ class Learner:
                 explored=item.explore and item.by == "learner",
                 cost_sample=cost if sign > 0 else -cost,
                 log_density=known_number(decision["log_density"]),
+                log_probability=known_number(decision["log_probability"]),
                 context=context if columns is None else columns.decode(np.asarray(context)),
                 instance=decision["instance"],
                 aux=decision["aux"],
@@ -589,7 +590,7 @@ class Learner:
         for id, (row, instance) in enumerate(zip(rows, instances, strict=True), state.made + 1):
             past = rounds[row]
             _at_row(row, options.require_support, oracle, past.decision, "decision")
-            decision = engine.external_decision(id, past.context, past.decision, instance)
+            decision = engine.external_decision(id, past.context, past.decision, instance, past.propensity)
             decisions.append(decision)
             seen: dict[str, Any] = {"total": past.total, "costs": past.costs, "values": past.values}
             signed = {name: self._problem.sign * part for name, part in seen.items() if part is not None}
@@ -1072,7 +1073,8 @@ def _repeat_last(engine: Engine, draft: Decision, last: tuple[Any, Any] | None, 
     instances = jax.tree.map(lambda leaf: leaf[None], draft.instance)
     if not engine.oracle.contained(last[0][None], instances)[0]:
         raise OracleError(f"{error}; the last feasible decision is not feasible now") from error
-    return with_solution(draft, *last, version=np.int32(NOT_SAMPLED))
+    unknown = np.full_like(draft.log_probability, np.nan)
+    return with_solution(draft, *last, version=np.int32(NOT_SAMPLED), log_probability=unknown)
 
 
 def _require_finite(name: str, info: dict[str, float]) -> dict[str, float]:

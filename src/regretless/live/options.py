@@ -101,6 +101,7 @@ class Incumbent:
             noise=zeros,
             member=np.asarray(member, draft.member.dtype),
             log_density=np.zeros_like(draft.log_density) if certain else draft.log_density,
+            log_probability=_probability_of_replacement(draft, certain, member),
         )
 
     def _decide(self, engine: Engine, context: np.ndarray, instance: Instance) -> np.ndarray:
@@ -124,6 +125,13 @@ class Incumbent:
     @staticmethod
     def _contained(oracle: Oracle, w: np.ndarray, instance: Instance) -> bool:
         return bool(oracle.contained(w[None], jax.tree.map(lambda leaf: leaf[None], instance))[0])
+
+
+def _probability_of_replacement(draft: Any, certain: bool, member: int) -> Any:
+    """Return the logarithm of the probability of an incumbent's decision; unknown where a solver failed."""
+    if member != INCUMBENT:
+        return np.full_like(draft.log_probability, np.nan)
+    return np.zeros_like(draft.log_probability) if certain else draft.log_probability
 
 
 def require_support(oracle: Oracle, w: np.ndarray, name: str) -> None:

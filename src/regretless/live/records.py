@@ -34,6 +34,9 @@ class Choice:
     log_density : float or None
         The logarithm of the density of ``cost_sample``, in the policy's units, if its model has one; for a decision of
         the incumbent that of the probability with which the incumbent decided.
+    log_probability : float or None
+        The logarithm of the probability with which this decision was made, if the policy knows it; 0 if nothing was
+        random.
     context : array or mapping
         The context: numbers, or by name if the problem has columns.
     instance : pytree or None
@@ -54,6 +57,7 @@ class Choice:
     explored: bool
     cost_sample: np.ndarray
     log_density: float | None
+    log_probability: float | None
     context: Any
     instance: Any
     aux: Any

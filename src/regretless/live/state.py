@@ -30,7 +30,9 @@ MAY_BE_NAN = (
     "pieces",
     "proposed",
     "waiting.log_density",
+    "waiting.log_probability",
     "learned.decision.log_density",
+    "learned.decision.log_probability",
     "learned.residual",
     "health/steps",
 )

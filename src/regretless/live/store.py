@@ -431,14 +431,18 @@ def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[
         records = list(store.records(first.number, first.chain, until))
     problem = first.data["config"]["problem"]
     decisions: dict[int, Any] = {}
+    by_policy: set[int] = set()
     seen: dict[int, tuple[float | None, np.ndarray]] = {}
     for _, kind, data, arrays in records:
         if kind in ("decide", "record", "history"):
             leaves = {name: array for name, array in arrays.items() if name.startswith("decision.instance")}
+            chances = np.exp(arrays["decision.log_probability"])
+            by_policy |= {int(id) for id in arrays["decision.id"]} if kind == "decide" else set()
             rows = zip(*(arrays[f"decision.{name}"] for name in ("id", "context", "w")), strict=True)
             for i, (id, context, w) in enumerate(rows):
                 instance = {name.removeprefix("decision.instance"): leaf[i] for name, leaf in leaves.items()}
-                decisions[int(id)] = (context, w, instance.get("", instance) if instance else None, data["time"])
+                known = instance.get("", instance) if instance else None
+                decisions[int(id)] = (context, w, known, data["time"], chances[i])
                 if kind == "history":
                     values, shown = (arrays[f"arrival['{name}']"][i] for name in ("values", "seen"))
                     seen[int(id)] = (data["totals"][i], np.where(shown, values, np.nan))
@@ -450,7 +454,7 @@ def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[
             "that came after it)"
         )
     sign = -1.0 if problem["sense"] == "max" else 1.0
-    contexts, w, instances, times = zip(*decisions.values(), strict=True)
+    contexts, w, instances, times, _ = zip(*decisions.values(), strict=True)
     arrived = [seen.get(id, (None, None)) for id in decisions]
     shape = next((values.shape for _, values in arrived if values is not None), None)
     values = None
@@ -463,9 +467,20 @@ def read_rounds(path: str | os.PathLike[str], until: int | None = None) -> dict[
         "values": values,
         "instances": None if all(instance is None for instance in instances) else instances,
         "times": np.array(times),
+        "propensities": _propensities(decisions, by_policy),
         "sense": problem["sense"],
         "columns": None if problem["columns"] is None else Columns(**problem["columns"]),
     }
+
+
+def _propensities(decisions: Mapping[int, Any], by_policy: set[int]) -> np.ndarray | None:
+    """Return the probability of each decision; None unless it is known of all that the learner or incumbent made.
+
+    Rounds with a known probability are not like others, so that estimates from them alone would be biased.
+    """
+    chances = np.array([decision[-1] for decision in decisions.values()])
+    own = np.array([id in by_policy for id in decisions])
+    return None if np.isnan(chances[own]).any() or np.isnan(chances).all() else chances
 
 
 def write_copy(path: str | os.PathLike[str], snapshot: Snapshot) -> None:
@@ -563,6 +578,8 @@ def _unpack(layout: str, blob: bytes) -> dict[str, np.ndarray]:
             place += count * kind.itemsize
         if place != len(blob):
             raise ValueError(f"{len(blob)} bytes instead of {place}")
+        for name in [name for name in arrays if name.endswith(".log_density")]:  # all that earlier versions stored
+            arrays.setdefault(name.replace("density", "probability"), np.full_like(arrays[name], np.nan))
         return arrays
     except Exception as error:  # what has a correct checksum can still be forged
         raise StoreError(f"its arrays cannot be understood: {error}") from None

@@ -351,7 +351,8 @@ class Guarded(Wrapper):
     def admit(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
         """Return the sample to play: the one that the inner policy wants, or the incumbent's decision.
 
-        The log-density of the incumbent's decision is the logarithm of the probability with which it decides now.
+        The log-density of the incumbent's decision is the logarithm of the probability with which it decides now. That
+        of a decision is known where one of both decides for certain, because both may decide the same.
         """
         drawn: Any = wanted.filled()
         probability = state.ledger.policy_probability(self.budget, self.confidence)
@@ -363,6 +364,9 @@ class Guarded(Wrapper):
             noise=jnp.where(keeps, 0.0, drawn.noise),
             log_density=jnp.where(keeps, jnp.log1p(-probability), drawn.log_density),
             member=jnp.where(keeps, INCUMBENT, drawn.member + 1).astype(jnp.int32),
+            log_probability=jnp.where(
+                probability <= 0.0, 0.0, jnp.where(probability >= 1.0, drawn.log_probability, jnp.nan)
+            ),
         )
 
     def mean(self, state: GuardedState, context: Context) -> Cost:
@@ -401,6 +405,7 @@ class Guarded(Wrapper):
             noise=jnp.where(reduced, 0.0, drawn.noise),
             log_density=jnp.where(reduced, jnp.nan, drawn.log_density),
             member=jnp.where(reduced, REDUCED_EXPLORATION - 1, drawn.member),
+            log_probability=jnp.where(reduced, jnp.nan, drawn.log_probability),
         )
 
     def _record(

@@ -63,7 +63,8 @@ class RegressionPolicy(Policy):
     def sample_with(self, noise: Cost, explore: Bool[Array, ""], state: RegressionState, context: Context) -> Sample:
         """Return the sample that this noise and this coin give."""
         cost = jnp.where(explore, noise, self.model.mean(state.theta, context) + self.scale * noise)
-        return Sample(cost, state.version, noise)
+        certain = (self.scale == 0) & (self.epsilon == 0)
+        return Sample(cost, state.version, noise, log_probability=jnp.where(certain, 0.0, jnp.nan))
 
     def learn(
         self, key: Key, state: RegressionState, decision: Decision, feedback: Feedback

@@ -155,6 +155,10 @@ def _check_round(check: Checker, player: Player, t: int, played: PlayedRound) ->
     check.same_form(played.decision, problem.example_decision(), "a decision must have the form that the problem fixes")
     w, batch = np.asarray(played.decision.w)[None], jax.tree.map(lambda leaf: leaf[None], player.instance)
     check(problem.oracle.contained(w, batch), f"decided on something infeasible in round {t + 1}: {w[0]}")
+    chance = float(played.decision.log_probability)
+    check(
+        not chance > 0, f"log_probability must be the logarithm of a probability, at most 0, or unknown; got {chance}"
+    )
     version = int(played.decision.version)
     drawn_from = f"a sample must carry the version of the state that it was drawn from ({t}), got {version}"
     check(version in (t, NOT_SAMPLED), drawn_from)
