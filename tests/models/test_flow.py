@@ -10,8 +10,8 @@ from regretless.models.flow import CLAMP, FlowModel
 pytestmark = pytest.mark.usefixtures("float64")
 
 
-def setting(dim, shape, size=2.0):
-    model = FlowModel(dim, shape)
+def setting(dim, shape, size=2.0, **options):
+    model = FlowModel(dim, shape, **options)
     params = jax.tree.map(lambda leaf: size * leaf.astype(jnp.float64), model.init(jax.random.key(0)))
     return model, params, jax.random.normal(jax.random.key(1), shape)
 
@@ -35,6 +35,20 @@ def test_density_follows_the_change_of_variables(dim, shape):
     base = -0.5 * jnp.sum(z**2) - 0.5 * dim * np.log(2 * np.pi)
     expected = base - jnp.linalg.slogdet(jacobian)[1]
     assert float(model.log_density(params, context, cost)) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_rows_are_separate_by_default_and_coupled_if_asked():
+    z = jax.random.normal(jax.random.key(2), (4,))
+    jacobians = {}
+    for rows in ("separate", "coupled"):
+        model, params, context = setting(4, (4, 3), rows=rows)
+        jacobians[rows] = np.asarray(jax.jacfwd(lambda z, m=model, p=params, c=context: m.sample(p, c, z))(z))
+        back, log_volume = model.transform.inverse(params, context, model.sample(params, context, z))
+        np.testing.assert_allclose(back, z, rtol=1e-9, atol=1e-9)
+        assert float(log_volume) == pytest.approx(np.linalg.slogdet(jacobians[rows])[1], rel=1e-9)
+    largest = {name: np.max(np.abs(matrix - np.diag(np.diag(matrix)))) for name, matrix in jacobians.items()}
+    assert largest["separate"] == 0.0
+    assert largest["coupled"] > 0.01
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3)], ids=["vector", "rows"])

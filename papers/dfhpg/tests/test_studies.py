@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from regretless import benchmarks
@@ -12,6 +13,8 @@ from regretless.experiments import extension as library
 from regretless.experiments.campaign import Plan
 from regretless.experiments.experiment import Experiment
 from regretless.experiments.runner import resolve
+from regretless.results import Result
+from regretless_dfhpg.as_printed import ratio_plot, text_settings
 from regretless_dfhpg.presets import read_table
 from regretless_dfhpg.studies import CLAIM_SEEDS, SECOND_SEEDS, STUDIES, TheoryTask, cell_with_more_seeds
 
@@ -109,6 +112,30 @@ def test_claims_repeat_arms_of_the_other_studies_with_more_seeds():
                 if (panel.title, label) in larger:
                     assert larger[panel.title, label].replace(seeds=range(30)) == cell.work
     assert len(next(iter(STUDIES["claims"](QUICK).cells())).work.seed_list) == QUICK.seeds
+
+
+def test_settings_as_printed_are_played_alone_and_together():
+    for benchmark in ("topk", "shortest_path", "pricing", "energy"):
+        settings = text_settings(benchmark)
+        assert {"learning rates", "where the surrogate is evaluated", "optimiser of the nuisance"} <= set(settings)
+        together = settings[next(reversed(settings))]
+        for label, single in settings.items():
+            if label != "all but clipping":
+                assert all(together[name] == value for name, value in single.items()), (benchmark, label)
+        assert together["nuisance.loss"] == "sum", "a setting that needs another one is in the group"
+        assert len({str(sorted(single.items())) for single in settings.values()}) == len(settings)
+    panel = STUDIES["as_printed"](Scale()).panels[0]
+    assert [cell.label for cell in panel.cells] == ["", "sign of the top-k costs"]
+
+
+def test_ratios_are_those_of_the_means():
+    final = {"published settings": [1.0, 3.0], "twice": [2.0, 6.0], "diverged": [np.nan, 1.0]}
+    results = {
+        label: Result(label, np.array([values]).T, np.isnan(values).astype(np.int32), seeds=(0, 1))
+        for label, values in final.items()
+    }
+    (points,) = ratio_plot(results).lines
+    assert (list(points.x), points.y.tolist(), points.error.tolist()) == (["twice"], [2.0], [0.0])
 
 
 def test_addresses_are_the_same_in_every_process():

@@ -5,7 +5,7 @@ condition two affine maps of each row's own coordinate, which makes every row Ga
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -123,17 +123,32 @@ class RowMaps(Transform):
         return log_scale, shift
 
 
+class CoupledRows(Couplings):
+    """The couplings of context vectors for feature rows: all rows in one vector are the context of every coupling."""
+
+    def forward(self, params: list[Coupling], context: Context, z: Float[Array, "k d"]) -> Float[Array, "k d"]:
+        return super().forward(params, context.reshape(-1), z)
+
+    def inverse(self, params: list[Coupling], context: Context, cost: Cost) -> tuple[Cost, Float[Array, ""]]:
+        return super().inverse(params, context.reshape(-1), cost)
+
+
 class FlowModel(BatchedModel):
-    """Conditional RealNVP with two affine couplings; for feature rows a one-dimensional affine flow on each row."""
+    """Conditional RealNVP with two affine couplings; for feature rows by default an affine flow on each row."""
 
     transform: Couplings | RowMaps
 
-    def __init__(self, dim: int, context_shape: tuple[int, ...], width: int = 128):
-        if len(context_shape) == 1 and dim < 2:
+    def __init__(self, dim: int, context_shape: tuple[int, ...], width: int = 128, rows: str = "separate"):
+        by_row = len(context_shape) == 2
+        if dim < 2 and not (by_row and rows == "separate"):
             raise SettingsError(f"flow: expected at least two cost coordinates to couple, got {dim}")
         self.dim, self.context_shape = dim, context_shape
-        kind = Couplings if len(context_shape) == 1 else RowMaps
-        self.transform = kind(dim, context_shape[-1], width)
+        if not by_row:
+            self.transform = Couplings(dim, context_shape[-1], width)
+        elif rows == "separate":
+            self.transform = RowMaps(dim, context_shape[-1], width)
+        else:
+            self.transform = CoupledRows(dim, math.prod(context_shape), width)
 
     def init(self, key: Key) -> Params:
         return self.transform.init(key)
@@ -157,9 +172,13 @@ class Flow(GenerativeModelSpec):
     ----------
     width : int, default 128
         Hidden units of each conditioning net.
+    rows : {"separate", "coupled"}, default "separate"
+        With feature rows: an affine map of each coordinate given its own row, which is a diagonal Gaussian and what the
+        published runs have; or RealNVP across coordinates given all rows.
     """
 
     width: int = Field(default=128, ge=1)
+    rows: Literal["separate", "coupled"] = "separate"
 
     def build(self, dim: int, context_shape: tuple[int, ...]) -> FlowModel:
         """Return the model for ``dim`` costs and contexts of this shape."""

@@ -26,6 +26,7 @@ from regretless.experiments.report import (
 from regretless.files import write_text
 from regretless.formatting import count_text, format_number, join_words
 from regretless.plots import POLICY_STYLES, Axis, HeatMap, Line, Plot, Style, fit_axis
+from regretless_dfhpg.as_printed import show_as_printed
 from regretless_dfhpg.claims.evaluate import ClaimOutcome, evaluate_claims, tally
 from regretless_dfhpg.claims.statistics import AGREES, DISAGREES, EQUIVALENT, NOT_RUN, OPEN
 from regretless_dfhpg.deviations import deviations_section
@@ -325,7 +326,7 @@ def rate_plot(curves: Sequence[Mapping[str, Any]]) -> Plot:
     return Plot("points", lines, [], Axis("horizon T", log=True), axis)
 
 
-panels = {"theory": show_theory}
+panels = {"theory": show_theory, "as_printed": show_as_printed}
 
 
 def write(page: Page, folder: Path) -> list[str]:

@@ -274,6 +274,13 @@ def claims(scale: Scale) -> Study:
     )
 
 
+def as_printed(scale: Scale) -> Study:
+    """Return DFHPG with the published settings, and with those of the text: each alone, and together."""
+    from regretless_dfhpg.as_printed import build_study  # imports the report
+
+    return build_study(scale)
+
+
 SHORT_THEORY: dict[str, Any] = {"replications": 32, "samples": 2**17, "horizons": (512, 1024, 2048)}
 """A check of the theorems that takes a minute and gives no verdicts."""
 
@@ -334,6 +341,18 @@ def theory(scale: Scale) -> Study:
 
 STUDIES: dict[str, Callable[[Scale], Study]] = {
     study.__name__: study
-    for study in (main, semi_bandit, convergence, models, surrogates, alpha, degree, feedback, theory, claims)
+    for study in (
+        main,
+        semi_bandit,
+        convergence,
+        models,
+        surrogates,
+        alpha,
+        degree,
+        feedback,
+        theory,
+        claims,
+        as_printed,
+    )
 }
 """All studies in the order of the report."""
