@@ -18,6 +18,14 @@ class FeedbackError(RegretlessError, ValueError):
     """Feedback for an unknown decision, contradictory or of the wrong form; nothing was learned."""
 
 
+class UnknownDecisionError(FeedbackError):
+    """Feedback for, or a question about, a decision that was never made or is not remembered any more."""
+
+
+class ConflictError(SettingsError, FeedbackError):
+    """A repeated call that differs from the first, such as a key that is used for something else; nothing changed."""
+
+
 class OracleError(RegretlessError, RuntimeError):
     """A solve that failed: infeasible instance, out of time, or an error inside the user's solver."""
 

@@ -15,6 +15,7 @@ from regretless.cli.doctor import data, doctor
 from regretless.cli.evaluate import evaluate
 from regretless.cli.list import list_
 from regretless.cli.run import run
+from regretless.cli.serve import serve, token
 from regretless.cli.studies import arena, report, reproduce, status
 from regretless.cli.tune import tune
 
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, arena, reproduce, report, status, tune, evaluate, list_, doctor):
+for command in (run, arena, reproduce, report, status, tune, evaluate, serve, token, list_, doctor):
     app.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
@@ -42,6 +43,7 @@ def start(
       regretless list policies         list policies; also benchmarks, settings, …
       regretless arena --quick         play policies without tuning on five worlds
       regretless reproduce --quick     compute studies; then: regretless report
+      regretless serve plant.toml      learners over HTTP, with a page to watch them
       regretless doctor                check this machine, and what to do if needed
 
     All commands: regretless --help      One of them: regretless run --help

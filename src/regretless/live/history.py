@@ -351,7 +351,10 @@ class History:
             ``decision_0``, …, and where they are known ``total``, ``cost_0``, …, ``value_0``, …, ``time``,
             ``propensity`` and ``instance_0``, …, or ``instance`` with JSON texts if instances are no rows of numbers.
         """
-        pandas = extras.require("pandas", extra="data")
+        return extras.require("pandas", extra="data").DataFrame(self.to_columns())
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the columns of ``to_pandas`` by name, without pandas."""
         parts: dict[str, Any] = {}
         if self.columns is None:
             parts |= _numbered("context", self.contexts)
@@ -366,7 +369,7 @@ class History:
             parts |= _numbered(SINGLE.get(part) or SEVERAL[part], table)
         if self.instances is not None:
             parts |= _instance_columns(self.instances)
-        return pandas.DataFrame(parts)
+        return parts
 
 
 def _encode(given: Any, columns: Any, dim: int) -> Any:

@@ -17,7 +17,16 @@ import numpy as np
 
 from regretless.array_files import flatten_tree, restore_tree
 from regretless.columns import Columns
-from regretless.errors import FeedbackError, OracleError, RegretlessError, SettingsError, StoreError, short_repr
+from regretless.errors import (
+    ConflictError,
+    FeedbackError,
+    OracleError,
+    RegretlessError,
+    SettingsError,
+    StoreError,
+    UnknownDecisionError,
+    short_repr,
+)
 from regretless.feedback import Measurement
 from regretless.live import feedback_parser as parser
 from regretless.live import options
@@ -289,7 +298,7 @@ class Learner:
         stored = None if parser.parse_key(key) is None else self._find_keyed(str(key))
         if stored is not None:
             if not np.array_equal(stored.decision.w, vector):
-                raise SettingsError(f"key: {key!r} belongs to another decision")
+                raise ConflictError(f"key: {key!r} belongs to another decision")
             return self._repeat(stored, parsed, external, False)
         engine = self._engine_for([external])
         options.require_support(engine.oracle, vector, "w")
@@ -458,7 +467,7 @@ class Learner:
         """Return the decision with the caller's key; refuse an unknown one."""
         stored = self._find_keyed(key)
         if stored is None:
-            raise FeedbackError(f"unknown decision: no decision was made with the key {short_repr(key)}")
+            raise UnknownDecisionError(f"unknown decision: no decision was made with the key {short_repr(key)}")
         return stored.decision
 
     def _repeat(self, stored: MadeDecision, context: np.ndarray, instance: Instance, explore: bool) -> Choice:
@@ -471,7 +480,7 @@ class Learner:
             and jax.tree.all(jax.tree.map(np.array_equal, before.instance, instance))
         )
         if not same:
-            raise SettingsError(
+            raise ConflictError(
                 f"key: {stored.key!r} belongs to decision {int(before.id)}, which was made in another context, with "
                 "another instance or another explore=; give every decision its own key"
             )
@@ -1100,7 +1109,7 @@ def _join_pieces(id: int, before: np.ndarray | None, arrival: Arrival) -> np.nda
     both = ~np.isnan(values) & ~np.isnan(before)
     wrong = np.flatnonzero(both & ~(np.abs(values - before) <= TOLERANCE * np.maximum(1.0, np.abs(before))))
     if len(wrong):
-        raise FeedbackError(
+        raise ConflictError(
             f"decision {id}: row {wrong[0]} was reported before with another value, which cannot be undone; this piece "
             "was left out"
         )

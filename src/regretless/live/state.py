@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regretless.array_files import flatten_tree, require_no_extra, restore_tree
-from regretless.errors import CheckpointError, FeedbackError, SettingsError, StoreError
+from regretless.errors import CheckpointError, ConflictError, SettingsError, StoreError, UnknownDecisionError
 from regretless.live.comparison import HealthRecord
 from regretless.live.engine import Engine
 from regretless.live.feedback_parser import MAX_ID, Arrival
@@ -114,12 +114,12 @@ class LearnerState:
             return self.waiting[id]
         if not 1 <= id <= self.made:
             made = f"this learner has made decisions 1 to {self.made}" if self.made else "no decision has been made yet"
-            raise FeedbackError(f"unknown decision {id!r}: {made}")
+            raise UnknownDecisionError(f"unknown decision {id!r}: {made}")
         limits = self.limits
         kept = f"the last {limits.limit} waiting decisions are kept"
         kept += "" if limits.max_age is None else f", none older than {limits.max_age} decisions"
         kept += "" if limits.max_age_seconds is None else f", none older than {limits.max_age_seconds:g} seconds"
-        raise FeedbackError(f"decision {id} has expired or was learned long ago: {kept} (rg.Pending)")
+        raise UnknownDecisionError(f"decision {id} has expired or was learned long ago: {kept} (rg.Pending)")
 
     def require_same_feedback(self, id: int, signature: np.ndarray, *, piece: bool = False) -> None:
         """Raise unless this very feedback is what decision ``id`` was learned from, or a ``piece`` of it."""
@@ -129,7 +129,7 @@ class LearnerState:
             seen = np.tile(signature[len(signature) // 2 :] > 0, 2)
             before, signature = before[seen], signature[seen]
         if not same or not np.allclose(before, signature, rtol=1e-9, atol=1e-12):
-            raise FeedbackError(
+            raise ConflictError(
                 f"decision {id} has been learned from other feedback already, which cannot be undone; this one was "
                 "left out (report feedback that comes in pieces with final=False until the last)"
             )

@@ -1,0 +1,280 @@
+"""Learners inside a service: each with a thread of its own and a time limit around its solver."""
+
+import asyncio
+import collections
+import concurrent.futures
+import contextlib
+import functools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from regretless.errors import OracleError, RegretlessError, SettingsError
+from regretless.live.health import Health
+from regretless.live.options import setting_names
+from regretless.live.records import plain_data
+from regretless.oracles.base import Oracle
+from regretless.oracles.host import HostOracle
+from regretless.problem import Problem
+from regretless.serve.config import LearnerTable
+from regretless.types import Instance, Solution
+
+RECENT = 500
+"""Times and errors that are kept for the page."""
+
+
+class OverloadedError(RegretlessError):
+    """Too many requests wait for one learner, or learners are created too fast; try again later."""
+
+
+class SolverWatch:
+    """Limit the time of a solver's calls, cut them short when a learner is paused, and count them.
+
+    A call that is out of time continues in its thread, because Python cannot stop it. Until it returns, further calls
+    fail at once, so that at most one thread of a solver hangs.
+    """
+
+    def __init__(self, seconds: float):
+        self.seconds, self.blocked = seconds, False
+        self.solves = self.failures = 0
+        self.spent: collections.deque[float] = collections.deque(maxlen=RECENT)
+        self.last_failure: tuple[float, str] | None = None
+        self._lock = threading.Lock()
+        self._current: queue.SimpleQueue[Any] | None = None
+        self._running: set[queue.SimpleQueue[Any]] = set()  # also those that no one waits for any more
+
+    @property
+    def hanging(self) -> bool:
+        """Whether a call that was out of time is still running."""
+        return bool(self._running)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the solver within the limit; raise OracleError if there is no answer."""
+        if self.blocked:
+            raise OracleError("the learner is being paused: the solver was not called")
+        if self.hanging:
+            raise self._failed("it is still busy with an earlier call that was out of time")
+        begin, outcome = time.monotonic(), self._start(function, arguments)
+        try:
+            kind, value = outcome.get(timeout=self.seconds)
+        except queue.Empty:
+            kind, value = "late", None
+        finally:
+            self._current = None
+        self.solves += 1
+        self.spent.append(time.monotonic() - begin)
+        if kind == "solved":
+            return value
+        if kind == "stopped":
+            raise OracleError("the learner is being paused: the solver was stopped")
+        if kind == "late":
+            raise self._failed(f"no answer within {self.seconds:g} s; the call continues in the background")
+        reason = str(value) if isinstance(value, RegretlessError) else f"{type(value).__name__}: {value}"
+        raise self._failed(reason) from value
+
+    def _start(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "queue.SimpleQueue[Any]":
+        """Begin a call in a new thread; return the queue that its result will come through."""
+        outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                answer = ("solved", function(*arguments))
+            except BaseException as error:  # raised again in the thread that waits
+                answer = ("failed", error)
+            with self._lock:
+                self._running.discard(outcome)
+            outcome.put(answer)
+
+        with self._lock:
+            self._current = outcome
+            self._running.add(outcome)
+        threading.Thread(target=run, name="regretless-solver", daemon=True).start()
+        return outcome
+
+    def _failed(self, reason: str) -> OracleError:
+        self.failures += 1
+        self.last_failure = (time.time(), reason)
+        return OracleError(f"the solver failed: {reason}")
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Let the call that is running fail at once, and all others during the block."""
+        self.blocked = True
+        current = self._current
+        if current is not None:
+            current.put(("stopped", None))
+        try:
+            yield
+        finally:
+            self.blocked = False
+
+
+class WatchedOracle(HostOracle):
+    """A solver on the host, called under a ``SolverWatch``; otherwise the oracle that it holds."""
+
+    base: Oracle
+    watch: SolverWatch = eqx.field(static=True)
+
+    def __init__(self, base: Oracle, watch: SolverWatch):
+        self.base, self.watch, self.dim = base, watch, base.dim
+
+    @property
+    def kind(self) -> str:
+        return self.base.kind
+
+    @property
+    def support(self) -> int:
+        return self.base.support
+
+    @property
+    def names(self) -> Any:
+        return self.base.names
+
+    def example_instance(self) -> Instance:
+        return self.base.example_instance()
+
+    def aux_form(self) -> Any:
+        return self.base.aux_form()
+
+    def fingerprint(self) -> dict[str, Any]:
+        return self.base.fingerprint()
+
+    def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
+        return self.base._check_instance(name, given, lead)
+
+    def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
+        solution: Solution = self.watch.call(self.base._answer, costs, instances)
+        return solution
+
+    def _contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
+        return self.base._contained(points, instances)
+
+
+def label_items(problem: Problem, items: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a text for each coordinate: those given, the oracle's names, or numbers."""
+    if items:
+        if len(items) != problem.dim or len(set(items)) != len(items):
+            raise SettingsError(f"words.items: expected {problem.dim} different names, got {len(set(items))}")
+        return items
+    names = problem.oracle.names
+    if names is None:
+        return tuple(map(str, range(problem.dim)))
+    texts = [" – ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
+    return tuple(texts) if len(set(texts)) == len(texts) else tuple(map(str, range(problem.dim)))
+
+
+class HostedLearner:
+    """A learner of the service.
+
+    Parameters
+    ----------
+    name : str
+        Its name in addresses.
+    table : LearnerTable
+        Its part of the configuration.
+    folder : Path
+        What paths are relative to.
+    max_waiting : int
+        Requests that wait for it at most.
+    """
+
+    def __init__(self, name: str, table: LearnerTable, folder: Path, max_waiting: int = 100):
+        self.name, self.table, self.max_waiting = name, table, max_waiting
+        problem = table.build_problem(folder)
+        self.watch = SolverWatch(table.time_limit)
+        if problem.oracle.on_host:
+            problem = eqx.tree_at(lambda whole: whole.oracle, problem, WatchedOracle(problem.oracle, self.watch))
+        self.items = label_items(problem, table.words.items)
+        self.coordinates = {label: place for place, label in enumerate(self.items)}
+        self.learner = table.open(folder, name, problem)
+        self.store = table.store_path(folder, name)
+        self.latencies: collections.deque[float] = collections.deque(maxlen=RECENT)
+        self.errors: collections.deque[tuple[float, str]] = collections.deque(maxlen=50)
+        self._thread = concurrent.futures.ThreadPoolExecutor(1, f"learner-{name}")
+        self._waiting = 0
+        self._health: tuple[int, Health] | None = None
+        self._health_lock = threading.Lock()
+
+    def coordinate(self, label: str) -> Any:
+        """Return what the learner calls an item: its number, or the oracle's name for it."""
+        names = self.learner.problem.oracle.names
+        place = self.coordinates.get(label)
+        if place is not None:
+            return place if names is None else names[place]
+        return int(label) if names is None and label.isdecimal() and len(label) < 10 else label
+
+    @property
+    def paused(self) -> bool:
+        """Whether the incumbent has every decision."""
+        return self.learner.state.paused
+
+    async def run(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a method in the learner's own thread, so that a slow solver delays no other learner."""
+        if self._waiting >= self.max_waiting:
+            raise OverloadedError(f"{self.name}: {self._waiting} requests are waiting; try again later")
+        self._waiting += 1
+        begin = time.perf_counter()
+        try:
+            call = functools.partial(function, *arguments, **options)
+            return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        except RegretlessError as error:
+            self.errors.append((time.time(), str(error)))
+            raise
+        finally:
+            self._waiting -= 1
+            self.latencies.append(time.perf_counter() - begin)
+
+    def decide(self, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Decide; if a pause has stopped the solver meanwhile, let the incumbent decide."""
+        for _ in range(20):  # between the end of the solver's call and the pause another call may start
+            try:
+                return method(*arguments, **options)
+            except OracleError:
+                if not (self.watch.blocked or self.paused):
+                    raise
+            time.sleep(0.005)
+        return method(*arguments, **options)
+
+    def pause(self) -> None:
+        """Give every decision to the incumbent at once; a solver that is running is not waited for."""
+        with self.watch.stopped() if self.table.rollout is not None else contextlib.nullcontext():
+            self.learner.pause()
+
+    def health(self) -> Health:
+        """Return the learner's health, computed once for each of its states."""
+        with self._health_lock:
+            number = self.learner.state.number
+            if self._health is None or self._health[0] != number:
+                self._health = (number, self.learner.health())
+            return self._health[1]
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the policy by name, and those of the rollout."""
+        state = self.learner.state
+        _, policy, budget, _ = state.engine.setup
+        rollout = {} if budget is None else {"budget": budget, "mode": state.mode}
+        return {**plain_data(setting_names(policy)), **rollout}
+
+    def warm_up(self) -> None:
+        """Begin to compile the programs of single decisions; calls that come meanwhile wait."""
+
+        def compile_programs() -> None:
+            try:
+                self.learner.warm_up(batches=())
+            except RegretlessError as error:  # the first call that needs it fails with the same
+                self.errors.append((time.time(), str(error)))
+
+        if self.table.warm_up:
+            self._thread.submit(compile_programs)
+
+    def close(self) -> None:
+        """Finish the calls that wait, and close the store."""
+        self._thread.shutdown(wait=True, cancel_futures=False)
+        with self.watch.stopped():
+            self.learner.close()
