@@ -86,6 +86,10 @@ def test_a_person_a_pause_and_settings(client, service):
     assert client.post("/v1/learners/free/pause").status_code == 422
     assert client.patch(f"{ROUTE}/settings", json={"settings": {"budget": 0.2}}).json() == {"budget": 0.2}
     assert client.get(f"{ROUTE}/settings").json()["budget"] == 0.2
+    money = {"amount": 50.0, "per": 10.0}
+    assert client.patch(f"{ROUTE}/settings", json={"settings": {"budget": money}}).json() == {"budget": money}
+    for wrong in ({"amount": -1.0}, {"money": 3.0}, 5.0, "much"):
+        assert client.patch(f"{ROUTE}/settings", json={"settings": {"budget": wrong}}).status_code == 422
     wrong = client.patch(f"{ROUTE}/settings", json={"settings": {"forgeting": 0.2}})
     assert wrong.status_code == 422
     assert "forgeting" in wrong.json()["detail"]
@@ -346,6 +350,7 @@ def test_a_pause_does_not_wait_for_the_solver(slow):
     thread.join(5.0)
     assert not thread.is_alive()
     assert learner.state.paused
+    assert (answers[-1]["by"], answers[-1]["fallback"]) in (("incumbent", True), ("incumbent", False))
     assert client.post(f"{route}/decide", json={"context": [0.0, 1.0]}).json()["by"] == "incumbent"
     solver.free.set()
 

@@ -8,7 +8,6 @@ from regretless.registry import lazy_exports
 if TYPE_CHECKING:
     from regretless.serve.app import Service as Service
     from regretless.serve.app import make_app as make_app
-    from regretless.serve.config import ServiceConfig as ServiceConfig
     from regretless.serve.config import check_config as check_config
     from regretless.serve.config import make_token as make_token
     from regretless.serve.config import read_config as read_config

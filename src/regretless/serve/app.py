@@ -186,7 +186,20 @@ class PlainJSON(JSONResponse):
 
 
 class Service:
-    """The learners of a configuration, what was measured, and who may do what."""
+    """The learners of a configuration, what was measured, and who may do what.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+        What ``read_config`` returns.
+    host : str, optional
+        Where it listens, in place of the configuration's.
+
+    Raises
+    ------
+    SettingsError
+        If others can reach that address and there are no tokens, or no encryption.
+    """
 
     def __init__(self, config: ServiceConfig, *, host: str | None = None):
         self.config, self.host = config, host or config.service.host
@@ -221,7 +234,15 @@ class Service:
         return HostedLearner(name, table, self.config.folder, self.config.service.max_waiting)
 
     def create(self, name: str, template: str) -> bool:
-        """Make a learner from a template; return False if it is there already."""
+        """Make a learner from a template; return False if it is there already.
+
+        Parameters
+        ----------
+        name : str
+            The learner's name.
+        template : str
+            A template of the configuration.
+        """
         table = self.config.templates.get(template)
         if table is None:
             known = ", ".join(self.config.templates) or "none"
@@ -248,14 +269,26 @@ class Service:
             learner.close()
 
     def rank(self, request: Request) -> int:
-        """Return the rank of the role of a request's token; without tokens everyone may do everything."""
+        """Return the rank of the role of a request's token; without tokens everyone may do everything.
+
+        Parameters
+        ----------
+        request : Request
+            With its headers.
+        """
         if not self.config.tokens:
             return len(ROLES) - 1
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         return self.config.role_of(token.strip()) if scheme.lower() == "bearer" else -1
 
     def find(self, name: str) -> HostedLearner:
-        """Return a learner by its name."""
+        """Return a learner by its name.
+
+        Parameters
+        ----------
+        name : str
+            As in the address.
+        """
         learner = self.learners.get(name)
         if learner is None:
             raise UnknownLearnerError(f"unknown learner {name!r:.80}")
@@ -419,7 +452,7 @@ def get_settings(host: Hosted) -> dict[str, Any]:
 @router.patch("/learners/{name}/settings", dependencies=ADMIN)
 async def change_settings(host: Hosted, body: SettingsBody) -> Response:
     """Change settings from the next call on; what was learned stays."""
-    return PlainJSON(plain_data(await host.run(host.learner.update, **body.settings)))
+    return PlainJSON(plain_data(await host.run(host.update, body.settings)))
 
 
 @router.get("/learners/{name}/health", dependencies=READ)

@@ -23,6 +23,7 @@ from regretless.live.options import Mode, Pending, Rollout, Store
 from regretless.oracles.base import Oracle
 from regretless.policies.base import REGISTRY as POLICIES
 from regretless.policies.base import PolicySpec
+from regretless.policies.guard import Budget
 from regretless.problem import Problem
 
 NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
@@ -101,11 +102,19 @@ class ProblemTable(_Table):
         return Problem(oracle, context, self.feedback, sense=self.sense, offset=self.offset)
 
 
+class BudgetTable(_Table):
+    """A budget as a share, or in money; see ``rg.Budget``."""
+
+    share: float | None = None
+    amount: float | None = None
+    per: float | None = None
+
+
 class RolloutTable(_Table):
     """The incumbent, as numbers or as module:function, and the guard."""
 
     incumbent: tuple[float, ...] | str
-    budget: float = 0.05
+    budget: float | BudgetTable = 0.05
     mode: Mode = "act"
 
 
@@ -145,7 +154,7 @@ class LearnerTable(_Table):
     sync: bool = False
     seed: int = 0
     time_limit: float = Field(10.0, gt=0.0, le=3600.0)
-    on_failure: OnFailure | None = None
+    on_failure: OnFailure | None = None  # the incumbent's decision, or the last feasible one if there is no incumbent
     warm_up: bool = True
 
     def build_problem(self, folder: Path) -> Problem:
@@ -172,7 +181,9 @@ class LearnerTable(_Table):
         incumbent: Any = self.rollout.incumbent
         if isinstance(incumbent, str):
             incumbent = plugins.load_object(incumbent, "incumbent", folder)
-        return Rollout(incumbent, self.rollout.budget, self.rollout.mode)
+        budget = self.rollout.budget
+        parsed = Budget(**budget.model_dump()) if isinstance(budget, BudgetTable) else budget
+        return Rollout(incumbent, parsed, self.rollout.mode)
 
     def store_path(self, folder: Path, name: str) -> Path:
         """Return the file of a learner; names have neither dots nor slashes, so that it stays where the file says."""
@@ -201,7 +212,7 @@ class LearnerTable(_Table):
             store=store,
             rollout=rollout,
             pending=Pending(**self.pending.model_dump()),
-            on_failure=self.on_failure or "last",
+            on_failure=self.on_failure or ("last" if rollout is None else "incumbent"),
             seed=self.seed,
         )
 
@@ -366,7 +377,7 @@ def _fields_at(place: Sequence[Any]) -> list[str]:
         "problem": ProblemTable,
         "ProblemTable": ProblemTable,
     }
-    kinds |= {"rollout": RolloutTable, "pending": PendingTable, "words": WordsTable}
+    kinds |= {"rollout": RolloutTable, "budget": BudgetTable, "pending": PendingTable, "words": WordsTable}
     kind: type[BaseModel] = ServiceConfig
     for part in place:
         kind = kinds.get(str(part), LearnerTable if kind is ServiceConfig else kind)

@@ -15,12 +15,13 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from regretless.errors import OracleError, RegretlessError, SettingsError
+from regretless.errors import OracleError, RegretlessError, SettingsError, short_repr
 from regretless.live.health import Health
 from regretless.live.options import setting_names
 from regretless.live.records import plain_data
 from regretless.oracles.base import Oracle
 from regretless.oracles.host import HostOracle
+from regretless.policies.guard import Budget
 from regretless.problem import Problem
 from regretless.serve.config import LearnerTable
 from regretless.types import Instance, Solution
@@ -258,8 +259,18 @@ class HostedLearner:
         """Return the settings of the policy by name, and those of the rollout."""
         state = self.learner.state
         _, policy, budget, _ = state.engine.setup
-        rollout = {} if budget is None else {"budget": budget, "mode": state.mode}
+        rollout = {} if budget is None else {"budget": Budget.coerce(budget).as_data(), "mode": state.mode}
         return {**plain_data(setting_names(policy)), **rollout}
+
+    def update(self, changes: dict[str, Any]) -> dict[str, Any]:
+        """Change settings; a budget in money is a mapping."""
+        budget = changes.get("budget")
+        if isinstance(budget, dict):
+            if not set(budget) <= {"share", "amount", "per"}:
+                raise SettingsError(f"budget: expected share, or amount with or without per, got {short_repr(budget)}")
+            changes = {**changes, "budget": Budget(**budget)}
+        changed = self.learner.update(**changes)
+        return {name: value for name, value in self.settings().items() if name in changed}
 
     def warm_up(self) -> None:
         """Begin to compile the programs of single decisions; calls that come meanwhile wait."""

@@ -26,9 +26,10 @@ class StoppableServer(uvicorn.Server):
         self.stopping = stopping
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin to stop."""
+        """Begin to stop; the second time, without waiting. The signal is not raised again: this is a normal end."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
         self.stopping()
-        super().handle_exit(sig, frame)
 
 
 def serve(config: ServiceConfig, *, host: str | None = None, port: int | None = None) -> None:
