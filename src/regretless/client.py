@@ -286,7 +286,7 @@ class RemoteLearner:
         return found
 
     def health(self) -> dict[str, Any]:
-        """Return how the learner is doing: ``Health.as_dict``, with a ``verdict`` in words."""
+        """Return how the learner is doing: ``Health.to_dict``, with a ``verdict`` in words."""
         found: dict[str, Any] = self.client.ask("GET", f"{self._path}/health")
         return found
 

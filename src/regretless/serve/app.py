@@ -458,7 +458,7 @@ async def change_settings(host: Hosted, body: SettingsBody) -> Response:
 @router.get("/learners/{name}/health", dependencies=READ)
 def health(host: Hosted) -> Response:
     """Return how the learner is doing."""
-    return PlainJSON(host.health().as_dict())
+    return PlainJSON(host.health().to_dict())
 
 
 @router.get("/learners/{name}/history.csv", dependencies=READ, response_class=StreamingResponse)
