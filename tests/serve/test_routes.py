@@ -11,8 +11,9 @@ from starlette.testclient import TestClient
 
 import regretless as rg
 from regretless.errors import SettingsError
-from regretless.serve.app import Service, make_app
+from regretless.serve.app import make_app
 from regretless.serve.config import make_token, parse_config, read_config
+from regretless.serve.hosting import Service
 from serve.service_files import CONTEXT, FREE, PLANT, ROUTE, TOKENS, make_config, token_tables
 
 

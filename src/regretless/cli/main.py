@@ -12,10 +12,9 @@ from regretless.cli import console
 from regretless.cli.bench import app as bench
 from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.doctor import data, doctor
-from regretless.cli.evaluate import evaluate
 from regretless.cli.list import list_
+from regretless.cli.live import evaluate, serve, token
 from regretless.cli.run import run
-from regretless.cli.serve import serve, token
 from regretless.cli.studies import arena, report, reproduce, status
 from regretless.cli.tune import tune
 

@@ -6,12 +6,12 @@ from regretless.extras import require
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
-    from regretless.serve.app import Service as Service
     from regretless.serve.app import make_app as make_app
+    from regretless.serve.app import serve as serve
     from regretless.serve.config import check_config as check_config
     from regretless.serve.config import make_token as make_token
     from regretless.serve.config import read_config as read_config
-    from regretless.serve.server import serve as serve
+    from regretless.serve.hosting import Service as Service
 
 __all__, _load, __dir__ = lazy_exports(__name__)
 

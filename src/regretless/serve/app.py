@@ -8,14 +8,17 @@ import json
 import logging
 import math
 import re
+import signal
+import socket
+import sys
 import tempfile
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
@@ -37,13 +40,8 @@ from regretless.errors import (
 from regretless.live.history import History
 from regretless.live.records import Choice, Receipt, plain_data
 from regretless.serve.config import LOOPBACK, NAME, ROLES, ServiceConfig, explain_problem
-from regretless.serve.hosting import HostedLearner, OverloadedError
-from regretless.serve.metrics import Traffic, render_metrics
-
-
-class UnknownLearnerError(RegretlessError):
-    """A name of an address that no learner has."""
-
+from regretless.serve.hosting import HostedLearner, OverloadedError, Service, UnknownLearnerError
+from regretless.serve.metrics import render_metrics
 
 STATUS: dict[type[RegretlessError], int] = {
     ConflictError: 409,
@@ -183,116 +181,6 @@ class PlainJSON(JSONResponse):
     def render(self, content: Any) -> bytes:
         """Return the body."""
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-
-
-class Service:
-    """The learners of a configuration, what was measured, and who may do what.
-
-    Parameters
-    ----------
-    config : ServiceConfig
-        What ``read_config`` returns.
-    host : str, optional
-        Where it listens, in place of the configuration's.
-
-    Raises
-    ------
-    SettingsError
-        If others can reach that address and there are no tokens, or no encryption.
-    """
-
-    def __init__(self, config: ServiceConfig, *, host: str | None = None):
-        self.config, self.host = config, host or config.service.host
-        config.require_safe(self.host)
-        self.learners: dict[str, HostedLearner] = {}
-        self.traffic = Traffic()
-        self.stopping = threading.Event()
-        self._creations: list[float] = []
-        self._create_lock = threading.Lock()
-
-    def open(self) -> None:
-        """Continue or begin all learners; none stays open if one fails."""
-        tables = dict(self.config.learners)
-        for table in self.config.templates.values():
-            tables = dict.fromkeys(table.stored_names(self.config.folder), table) | tables
-        with contextlib.ExitStack() as unless_all:
-            unless_all.callback(self.close)
-            for name, table in tables.items():
-                try:
-                    self.learners[name] = self._host(name, table)
-                except RegretlessError as error:
-                    raise type(error)(f"learner {name!r}: {error}") from None
-                log.info("learner %s: %s", name, self.learners[name].learner.health().verdict)
-            unless_all.pop_all()
-
-    def warm_up(self) -> None:
-        """Compile what first calls need."""
-        for learner in self.learners.values():
-            learner.warm_up()
-
-    def _host(self, name: str, table: Any) -> HostedLearner:
-        return HostedLearner(name, table, self.config.folder, self.config.service.max_waiting)
-
-    def create(self, name: str, template: str) -> bool:
-        """Make a learner from a template; return False if it is there already.
-
-        Parameters
-        ----------
-        name : str
-            The learner's name.
-        template : str
-            A template of the configuration.
-        """
-        table = self.config.templates.get(template)
-        if table is None:
-            known = ", ".join(self.config.templates) or "none"
-            raise SettingsError(f"unknown template {template!r:.80}; known are {known}")
-        with self._create_lock:
-            if name in self.learners:
-                if self.learners[name].table is not table:
-                    raise ConflictError(f"learner {name!r} exists already, and was made otherwise")
-                return False
-            now = time.monotonic()
-            self._creations = [moment for moment in self._creations if now - moment < 60.0]
-            if len(self._creations) >= self.config.service.creations_per_minute:
-                raise OverloadedError(f"more than {len(self._creations)} learners in a minute; try again later")
-            self._creations.append(now)
-            made = self._host(name, table)
-            made.warm_up()
-            self.learners[name] = made
-            return True
-
-    def close(self) -> None:
-        """Close all stores."""
-        self.stopping.set()
-        for learner in self.learners.values():
-            learner.close()
-
-    def rank(self, request: Request) -> int:
-        """Return the rank of the role of a request's token; without tokens everyone may do everything.
-
-        Parameters
-        ----------
-        request : Request
-            With its headers.
-        """
-        if not self.config.tokens:
-            return len(ROLES) - 1
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        return self.config.role_of(token.strip()) if scheme.lower() == "bearer" else -1
-
-    def find(self, name: str) -> HostedLearner:
-        """Return a learner by its name.
-
-        Parameters
-        ----------
-        name : str
-            As in the address.
-        """
-        learner = self.learners.get(name)
-        if learner is None:
-            raise UnknownLearnerError(f"unknown learner {name!r:.80}")
-        return learner
 
 
 def problem(status: int, title: str, detail: str, headers: dict[str, str] | None = None) -> Response:
@@ -624,3 +512,82 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, of_body)
     app.add_exception_handler(StarletteHTTPException, of_http)
     app.add_exception_handler(Exception, of_others)
+
+
+SHUTDOWN_SECONDS = 10
+"""Seconds that requests which are running have when the service stops."""
+
+
+class StoppableServer(uvicorn.Server):
+    """A server that says so before it waits for its connections, because pages listen for ever."""
+
+    def __init__(self, config: uvicorn.Config, stopping: Callable[[], Any]):
+        super().__init__(config)
+        self.stopping = stopping
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop; the second time, without waiting. The signal is not raised again: this is a normal end."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self.stopping()
+
+
+def serve(config: ServiceConfig, *, host: str | None = None, port: int | None = None) -> None:
+    """Serve the learners of a configuration until the process is asked to stop.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+        What ``read_config`` returns.
+    host, port : optional
+        Where to listen, in place of the configuration's.
+
+    Raises
+    ------
+    RegretlessError
+        If a learner cannot be opened, or the address is refused or taken.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    service = Service(config, host=host)
+    listener = listen(service.host, config.service.port if port is None else port)
+    service.open()
+    service.warm_up()
+    tls = config.service.certificate is not None
+    address = listener.getsockname()
+    shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+    logging.getLogger("regretless.serve").info("ready: %s://%s:%s", "https" if tls else "http", shown, address[1])
+    run_app(make_app(service), listener, service, config)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise RegretlessError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+    return listener
+
+
+def run_app(app: FastAPI, listener: socket.socket, service: Service, config: ServiceConfig) -> None:
+    """Run an application until the process is asked to stop; a second signal stops at once."""
+    folder, table = config.folder, config.service
+    options: dict[str, Any] = {}
+    if table.certificate is not None and table.key is not None:
+        options = {"ssl_certfile": folder / table.certificate, "ssl_keyfile": folder / table.key}
+    settings = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=30,
+        **options,
+    )
+    server = StoppableServer(settings, service.stopping.set)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    server.run(sockets=[listener])

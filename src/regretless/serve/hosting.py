@@ -5,6 +5,7 @@ import collections
 import concurrent.futures
 import contextlib
 import functools
+import logging
 import queue
 import threading
 import time
@@ -14,8 +15,9 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
+from starlette.requests import Request
 
-from regretless.errors import OracleError, RegretlessError, SettingsError, short_repr
+from regretless.errors import ConflictError, OracleError, RegretlessError, SettingsError, short_repr
 from regretless.live.health import Health
 from regretless.live.options import setting_names
 from regretless.live.records import plain_data
@@ -23,15 +25,22 @@ from regretless.oracles.base import Oracle
 from regretless.oracles.host import HostOracle
 from regretless.policies.guard import Budget
 from regretless.problem import Problem
-from regretless.serve.config import LearnerTable
+from regretless.serve.config import ROLES, LearnerTable, ServiceConfig
+from regretless.serve.metrics import Traffic
 from regretless.types import Instance, Solution
 
 RECENT = 500
 """Times and errors that are kept for the page."""
 
+log = logging.getLogger("regretless.serve")
+
 
 class OverloadedError(RegretlessError):
     """Too many requests wait for one learner, or learners are created too fast; try again later."""
+
+
+class UnknownLearnerError(RegretlessError):
+    """A name of an address that no learner has."""
 
 
 class SolverWatch:
@@ -289,3 +298,113 @@ class HostedLearner:
         self._thread.shutdown(wait=True, cancel_futures=False)
         with self.watch.stopped():
             self.learner.close()
+
+
+class Service:
+    """The learners of a configuration, what was measured, and who may do what.
+
+    Parameters
+    ----------
+    config : ServiceConfig
+        What ``read_config`` returns.
+    host : str, optional
+        Where it listens, in place of the configuration's.
+
+    Raises
+    ------
+    SettingsError
+        If others can reach that address and there are no tokens, or no encryption.
+    """
+
+    def __init__(self, config: ServiceConfig, *, host: str | None = None):
+        self.config, self.host = config, host or config.service.host
+        config.require_safe(self.host)
+        self.learners: dict[str, HostedLearner] = {}
+        self.traffic = Traffic()
+        self.stopping = threading.Event()
+        self._creations: list[float] = []
+        self._create_lock = threading.Lock()
+
+    def open(self) -> None:
+        """Continue or begin all learners; none stays open if one fails."""
+        tables = dict(self.config.learners)
+        for table in self.config.templates.values():
+            tables = dict.fromkeys(table.stored_names(self.config.folder), table) | tables
+        with contextlib.ExitStack() as unless_all:
+            unless_all.callback(self.close)
+            for name, table in tables.items():
+                try:
+                    self.learners[name] = self._host(name, table)
+                except RegretlessError as error:
+                    raise type(error)(f"learner {name!r}: {error}") from None
+                log.info("learner %s: %s", name, self.learners[name].learner.health().verdict)
+            unless_all.pop_all()
+
+    def warm_up(self) -> None:
+        """Compile what first calls need."""
+        for learner in self.learners.values():
+            learner.warm_up()
+
+    def _host(self, name: str, table: Any) -> HostedLearner:
+        return HostedLearner(name, table, self.config.folder, self.config.service.max_waiting)
+
+    def create(self, name: str, template: str) -> bool:
+        """Make a learner from a template; return False if it is there already.
+
+        Parameters
+        ----------
+        name : str
+            The learner's name.
+        template : str
+            A template of the configuration.
+        """
+        table = self.config.templates.get(template)
+        if table is None:
+            known = ", ".join(self.config.templates) or "none"
+            raise SettingsError(f"unknown template {template!r:.80}; known are {known}")
+        with self._create_lock:
+            if name in self.learners:
+                if self.learners[name].table is not table:
+                    raise ConflictError(f"learner {name!r} exists already, and was made otherwise")
+                return False
+            now = time.monotonic()
+            self._creations = [moment for moment in self._creations if now - moment < 60.0]
+            if len(self._creations) >= self.config.service.creations_per_minute:
+                raise OverloadedError(f"more than {len(self._creations)} learners in a minute; try again later")
+            self._creations.append(now)
+            made = self._host(name, table)
+            made.warm_up()
+            self.learners[name] = made
+            return True
+
+    def close(self) -> None:
+        """Close all stores."""
+        self.stopping.set()
+        for learner in self.learners.values():
+            learner.close()
+
+    def rank(self, request: Request) -> int:
+        """Return the rank of the role of a request's token; without tokens everyone may do everything.
+
+        Parameters
+        ----------
+        request : Request
+            With its headers.
+        """
+        if not self.config.tokens:
+            return len(ROLES) - 1
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        return self.config.role_of(token.strip()) if scheme.lower() == "bearer" else -1
+
+    def find(self, name: str) -> HostedLearner:
+        """Return a learner by its name.
+
+        Parameters
+        ----------
+        name : str
+            As in the address.
+        """
+        learner = self.learners.get(name)
+        if learner is None:
+            raise UnknownLearnerError(f"unknown learner {name!r:.80}")
+        return learner
