@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from regretless.experiments.arena import MAX_OVER_BEST_PEER, REPLICATIONS, WORLDS, conclude, overall_scores
 from regretless.experiments.arena import NAME as ARENA
-from regretless.experiments.arena import overall_scores
 from regretless.experiments.report import CellView, Page, PanelContext, Table, Value, read_page, to_markdown
 from regretless.experiments.report.content import mean_value, number_value, row
 from regretless.experiments.report.page import make_sections, study_section
@@ -116,7 +116,7 @@ def all_numbers(page: Page) -> list[str]:
 
 
 def arena_losses(page: Page, study: Study, policy: str) -> list[str]:
-    """Return the worlds where a policy is not the best, above the best fixed decision, or above random."""
+    """Return the worlds where a policy is above the best other one, above the best fixed decision, or above random."""
     scores = arena_scores(view for panel in study.panels for view in page.views(panel))
     played = {world: by_policy for world, by_policy in scores.items() if policy in by_policy}
 
@@ -124,11 +124,12 @@ def arena_losses(page: Page, study: Study, policy: str) -> list[str]:
         which = f": {', '.join(f'`{world}` ({text})' for world, text in chosen.items())}" if chosen else ""
         return f"- {title}: {len(chosen)} of {count_text(len(played), 'world')}{which}."
 
-    behind, above_fixed, above_random = {}, {}, {}
+    behind, far_behind, above_fixed, above_random = {}, {}, {}, {}
     for world, by_policy in played.items():
         own, best = by_policy[policy], min(by_policy.values(), key=lambda one: one.regret)
         if own.regret > best.regret:
-            behind[world] = f"{format_number(own.relative)}, {best.policy} {format_number(best.relative)}"
+            chosen = far_behind if own.regret > MAX_OVER_BEST_PEER * best.regret else behind
+            chosen[world] = f"{format_number(own.relative)}, `{best.policy}` {format_number(best.relative)}"
         if own.fixed_matters and not own.below_best_fixed:
             above_fixed[world] = format_number(own.relative)
         if own.relative > 1:
@@ -136,10 +137,27 @@ def arena_losses(page: Page, study: Study, policy: str) -> list[str]:
     return [
         f"Where `{policy}` loses, with its regret relative to random's:",
         "",
-        listed("Another policy is better", behind),
+        listed(f"Above {MAX_OVER_BEST_PEER} times the best other policy", far_behind),
+        listed("Above it by less", behind),
         listed("Not below the best fixed decision, where that matters", above_fixed),
         listed("Above random", above_random),
         "",
+    ]
+
+
+def arena_tables(page: Page, study: Study) -> list[str]:
+    """Return the arena as the report writes it, what it comes from, and where the default policy loses."""
+    scores = arena_scores(view for panel in study.panels for view in page.views(panel))
+    entries = [one for world in scores.values() for one in world.values()]
+    seeds = page.campaigns[study.name].scale.seeds_or(REPLICATIONS)
+    return [
+        f"{count_text(len(seeds), 'replication')}, seeds {seeds[0]} to {seeds[-1]}, {len(scores)} of {len(WORLDS)} "
+        f"worlds. {conclude(entries)}",
+        "",
+        "![Regret relative to random's on every world, for each policy](images/arena.png)",
+        "",
+        *study_text(page, study),
+        *arena_losses(page, study, "adaptive"),
     ]
 
 
@@ -170,7 +188,7 @@ def make_blocks(page: Page) -> tuple[dict[str, str], list[str]]:
         "models": (("models",), lambda: study_text(page, have["models"])),
         "reproduction": (TABLES, lambda: all_numbers(page)),
         "claims": (TABLES, lambda: [claims_text(page_claims(page))]),
-        "arena": ((ARENA,), lambda: [*study_text(page, have[ARENA]), *arena_losses(page, have[ARENA], "adaptive")]),
+        "arena": ((ARENA,), lambda: arena_tables(page, have[ARENA])),
         "readme_arena": ((ARENA,), lambda: arena_sentence(page, have[ARENA])),
         "linear_arena": ((ARENA,), lambda: arena_losses(page, have[ARENA], SIMPLE)),
     }

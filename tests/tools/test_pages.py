@@ -9,6 +9,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import pages  # noqa: E402
 
+from regretless.experiments.arena import arena_study, choose_worlds  # noqa: E402
 from regretless.experiments.report import read_page  # noqa: E402
 from regretless.experiments.store import ResultStore  # noqa: E402
 from regretless.experiments.study import Scale  # noqa: E402
@@ -100,3 +101,23 @@ def test_blocks_need_full_runs(tmp_path):
     short, scale = ResultStore(tmp_path / "short"), Scale(seeds=3, horizon=20)
     fill_store(short, [STUDIES["main"](scale)], scale)
     assert pages.make_blocks(read_page(short))[0] == {}
+
+
+def test_the_arena_fills_its_blocks(tmp_path):
+    worlds, scale = choose_worlds(["three", "wave20", "pricing"]), Scale(seeds=3, first_seed=1000)
+    store = ResultStore(tmp_path)
+    fill_store(store, [arena_study(worlds, ["adaptive", "eb_thompson"], scale)], scale)
+    page = read_page(store)
+    made, _ = pages.make_blocks(page)
+    assert made.keys() == {"arena", "readme_arena", "linear_arena"}
+    text = made["arena"]
+    assert text.startswith("3 replications, seeds 1000 to 1002, 3 of ")
+    assert "| three | one of three items | " in text
+    assert "| world | about | random | best fixed | " in text
+    assert "over eb_thompson" in text
+    assert "### Held-out worlds" in text
+    assert "Above 1.15 times the best other policy: " in text
+    bars = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert bars == {10, 7}  # of the totals and of the worlds
+    scores = pages.arena_scores(v for study in page.studies for panel in study.panels for v in page.views(panel))
+    assert pages.relative_map(scores).grid.shape == (3, 2)

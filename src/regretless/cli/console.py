@@ -41,6 +41,9 @@ MAX_START_SECONDS = 5.0
 TRACEBACK = "REGRETLESS_TRACEBACK"
 """The environment variable that shows the traceback of an unexpected error."""
 
+BEST = "▶ "
+"""Stands before the best row or number of a table."""
+
 Format = Literal["table", "json"]
 """How results are printed."""
 
@@ -188,14 +191,20 @@ def say(message: str, mark: str = "") -> None:
 
 
 def say_table(rows: Sequence[Sequence[Any]], head: Sequence[str] = (), title: str = "", caption: str = "") -> None:
-    """Print rows of a result as a table; texts are on the left, numbers on the right."""
+    """Print rows of a result as a table; texts are on the left, numbers on the right, empty columns are left out.
+
+    Rows whose first cell begins with ``BEST`` are bold.
+    """
+    used = [i for i in range(len(rows[0]) if rows else 0) if any(row[i] not in ("", None) for row in rows)]
+    head, rows = [head[i] for i in used if head] if rows else head, [[row[i] for i in used] for row in rows]
     first = rows[0] if rows else head
     table = Table(title=title or None, caption=caption or None, title_style="bold", caption_justify="left")
     table.show_header = bool(head)
     for name, value in zip(head or [""] * len(first), first, strict=True):
         table.add_column(name, justify="left" if isinstance(value, str) else "right")
     for row in rows:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
+        texts = ["" if value is None else str(value) for value in row]
+        table.add_row(*map(Text, texts), style="bold" if texts[0].startswith(BEST) else None)
     out.print(table, highlight=False)
 
 

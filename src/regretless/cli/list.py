@@ -11,6 +11,7 @@ from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors, option
 from regretless.errors import SettingsError
 from regretless.experiments.extension import STUDIES, STUDIES_HINT
+from regretless.formatting import LABELS
 from regretless.registry import require_known
 
 KINDS = ("benchmarks", "policies", "surrogates", "models", "oracles", "feedback", "worlds", "settings", "studies")
@@ -30,23 +31,52 @@ def list_(
     with clear_errors():
         console.load_imports(import_)
         require_known("list", kind, KINDS)
-        rows = list_entries(kind)
-        if format == "json":
-            console.say_json([{"name": name, "summary": summary} for name, summary in rows])
+        if kind == "worlds":
+            show_worlds(format)
             return
-        console.say_table(rows, title=kind)
+        rows = list_entries(kind)
+        uses = [LABELS.get(name, {}).get("use", "") if kind == "policies" else "" for name, _ in rows]
+        if format == "json":
+            used = [{"use_when": use} if kind == "policies" else {} for use in uses]
+            console.say_json(
+                [{"name": name, "summary": text, **more} for (name, text), more in zip(rows, used, strict=True)]
+            )
+        elif kind == "policies":
+            lines = [(name, use, text) for (name, text), use in zip(rows, uses, strict=True)]
+            console.say_table(lines, ("policy", "use it when", "what it is"), "Which policy should I use?")
+            console.say("Without a reason for another one: adaptive.")
+        else:
+            console.say_table(rows, title=kind)
         if kind == "studies" and not rows:
             console.note(STUDIES_HINT)
+
+
+def show_worlds(format: Format) -> None:
+    """Print the worlds of the arena with their group and what they are."""
+    from regretless.experiments.arena import WORLDS
+
+    worlds = WORLDS.usable()
+    if format == "json":
+        fields = ("group", "part", "benchmark", "horizon", "feedback")
+        about = {name: {field: getattr(world, field) for field in fields} for name, world in worlds.items()}
+        console.say_json([{"name": name, "summary": worlds[name].about, **about[name]} for name in worlds])
+        return
+    groups = dict.fromkeys(world.group for world in worlds.values())
+    lines = []
+    for group in groups:
+        members = [(name, world) for name, world in worlds.items() if world.group == group]
+        lines += [
+            (group if not i else "", name + " †" * world.held_out, world.about)
+            for i, (name, world) in enumerate(members)
+        ]
+    caption = "† held out: for reporting, not for choosing; 'regretless arena GROUP' plays a group"
+    console.say_table(lines, ("group", "world", "what it is"), "worlds", caption)
 
 
 def list_entries(kind: str) -> list[tuple[str, str]]:
     """Return names with one line about each."""
     if kind == "settings":
         return list_settings()
-    if kind == "worlds":
-        from regretless.experiments.arena import WORLDS
-
-        return [(name, f"{world.about} ({world.group})") for name, world in WORLDS.usable().items()]
     if kind == "studies":
         made = {name: make(rg.experiments.Scale()) for name, make in STUDIES.usable().items()}
         ordered = sorted(made.items(), key=lambda item: (item[1].collection, item[1].order))

@@ -14,7 +14,7 @@ from regretless.cli import console
 from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import MissingExtraError, SettingsError
 from regretless.experiments.extension import find_published_of
-from regretless.formatting import format_mean, format_number
+from regretless.formatting import display_name, format_mean, format_number
 from regretless.startup import Device, configure
 
 
@@ -164,7 +164,7 @@ def to_record(
 
 
 def show(record: dict[str, Any], results: "rg.Results") -> None:
-    """Print the table, best policy first, and one sentence about it."""
+    """Print the table, the lowest regret first and reference lines in brackets, and one sentence about it."""
     title = f"{record['benchmark']}, {record['feedback']} feedback"
     title += "" if record["degree"] is None else f", degree {record['degree']}"
     title += "" if record["data"] is None else f", {record['data']} data"
@@ -173,23 +173,24 @@ def show(record: dict[str, Any], results: "rg.Results") -> None:
         f"{record['first_seed']}; compiled in {record['seconds']['compile']:.0f} s, ran in "
         f"{record['seconds']['run']:.0f} s"
     )
-    rows = sorted(record["results"], key=lambda row: float("inf") if row["mean"] is None else row["mean"])
-    published = any(row["published_mean"] is not None for row in rows)
-    head = ("policy", "mean ± s.e.", "median", *(("published", "z") if published else ()))
+    rows = [*record["results"], *({**line, "policy": None} for line in record["references"])]
+    rows.sort(key=lambda row: float("inf") if row["mean"] is None else row["mean"])
+    several = len(record["results"]) > 1
+    best = min((row["mean"] for row in record["results"] if row["mean"] is not None), default=None)
     lines = []
     for row in rows:
+        if row["policy"] is None:
+            spread = format_mean(row["mean"], row["standard_error"])
+            lines.append([f"({display_name(row['name'])})", spread, "", "", ""])
+            continue
         note = f"  ({row['diverged']} diverged, first in round {row['diverged_rounds'][0]})" if row["diverged"] else ""
         spread = format_mean(row["mean"], row["standard_error"]) + note
-        cells = [row["policy"], spread, format_number(row["median"])]
-        if published:
-            known = row["published_mean"] is not None
-            cells.append(format_mean(row["published_mean"], row["published_standard_error"]) if known else "")
-            cells.append("" if row["z"] is None else f"{row['z']:+.2f}")
-        lines.append(cells)
-    for line in record["references"]:
-        spread = format_mean(line["mean"], line["standard_error"])
-        lines.append([line["name"].replace("_", " "), spread, *[""] * (len(head) - 2)])
-    console.say_table(lines, head, title, caption)
+        known = row["published_mean"] is not None
+        published = format_mean(row["published_mean"], row["published_standard_error"]) if known else ""
+        mark = console.BEST if several and row["mean"] == best else ""
+        z = "" if row["z"] is None else f"{row['z']:+.2f}"
+        lines.append([mark + row["policy"], spread, format_number(row["median"]), published, z])
+    console.say_table(lines, ("policy", "mean ± s.e.", "median", "published", "z"), title, caption)
     sentence = results.conclude()
     if sentence:
         console.say(sentence)

@@ -11,7 +11,7 @@ from regretless.cli import console
 from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import SettingsError
 from regretless.experiments.extension import REPORT, STUDIES, STUDIES_HINT
-from regretless.formatting import count_text, format_mean, format_number
+from regretless.formatting import count_text, format_number
 from regretless.startup import Device, configure
 
 if TYPE_CHECKING:
@@ -237,11 +237,10 @@ def report(
 
 def arena(
     world: Annotated[
-        Names, typer.Argument(help="Worlds; 'regretless list worlds' shows them.", show_default="all, quick: five")
+        Names,
+        typer.Argument(help="Worlds, groups or parts; see 'regretless list worlds'.", show_default="all, quick: five"),
     ] = None,
-    policy: Annotated[
-        Names, option("A policy or a reference; repeatable.", "adaptive, linear_thompson, references")
-    ] = None,
+    policy: Annotated[Names, option("A policy; repeatable.", "adaptive, and what is often used instead")] = None,
     seeds: Annotated[int | None, option("Replications.", "16, quick: 4", min=1)] = None,
     first_seed: Annotated[int, option("Seed of the first replication.", min=0)] = 0,
     quick: Annotated[bool, option("4 replications of at most 300 rounds, five worlds.", flag="--quick")] = False,
@@ -263,8 +262,10 @@ def arena(
       regretless arena --quick
       # one policy on every world
       regretless arena --policy adaptive
-      # two worlds
-      regretless arena lin100 energy --policy greedy
+      # two worlds; all worlds for development; all of one group
+      regretless arena lin100 energy
+      regretless arena development
+      regretless arena outcomes
       # a policy of your own
       regretless arena --import mine --policy my_policy
 
@@ -290,46 +291,68 @@ def arena(
 
 
 def show_arena(scores: dict[str, Any]) -> None:
-    """Print a block per world, then a line per policy over all of them."""
+    """Print a row per world with a column per policy, a line per policy over all of them, and a conclusion."""
+    policies = [row["policy"] for row in scores["overall"]["all"]]
     lines = []
     for world in scores["worlds"]:
+        played = {row["policy"]: row for row in world["results"]}
+        if not played:
+            continue
         name = world["world"] + (" (median)" if world["judge"] == "median" else "")
-        for row in sorted(world["results"], key=lambda row: row["relative"]):
-            regret = format_mean(row["regret"], row["standard_error"])
-            relative = f"{row['relative']:.3f}" + ("*" if row["below_best_fixed"] else "")
-            lines.append((name, row["policy"], regret, relative, format_number(row["microseconds"])))
-            name = ""
-        known = [name for name in ("random", "best_fixed") if world[name] is not None and world["random"]]
-        lines += [("", name, format_number(world[name]), f"{world[name] / world['random']:.3f}", "") for name in known]
-    title = "final regret relative to random's (* below the best fixed decision)"
-    console.say_table(lines, ("world", "policy", "regret ± s.e.", "relative", "µs"), title)
+        lowest = min(row["regret"] for row in played.values())
+        fixed = None if world["best_fixed"] is None else world["best_fixed"] / world["random"]
+        cells = [show_share(played.get(policy), lowest) for policy in policies]
+        lines.append((name + " †" * world["held_out"], "" if fixed is None else format_number(fixed), *cells))
+    title = "final regret relative to random's"
+    caption = f"{console.BEST}lowest, * below the best fixed decision, † held out: not for choosing"
+    head = ("world", "best\nfixed", *(policy.replace("_", "_\n") for policy in policies))
+    console.say_table(lines, head, title, caption)
     for part, rows in scores["overall"].items():
         if rows and (part == "all" or rows != scores["overall"]["all"]):
             show_overall(part, rows)
     for kind in ("failed", "skipped"):
+        places: dict[str, list[str]] = {}
         for place, error in scores[kind].items():
-            console.say(f"{place}: {error}", f"{kind}: ")
+            places.setdefault(error, []).append(place)
+        for error, where in places.items():
+            more = f" and {len(where) - 2} more" if len(where) > 2 else ""
+            console.say(f"{'; '.join(where[:2])}{more}: {error}", f"{kind}: ")
+    if scores["conclusion"]:
+        console.say(scores["conclusion"])
+
+
+def show_share(row: dict[str, Any] | None, lowest: float) -> str:
+    """Return a policy's share of random's regret on one world, with its marks; empty if it was not played."""
+    if row is None:
+        return ""
+    mark = console.BEST if row["regret"] <= lowest else ""
+    return mark + format_number(row["relative"]) + ("*" if row["below_best_fixed"] else "")
 
 
 def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
     """Print every policy over the worlds of one part."""
+    from regretless.experiments.arena import REFERENCE
+
+    several = len({row["worlds"] for row in rows}) > 1
     lines = [
         (
-            row["policy"],
-            row["worlds"],
+            console.BEST * (row is rows[0]) + row["policy"],
+            str(row["worlds"]) if several else "",
             with_interval(row["relative"], row["interval"]),
-            with_interval(row["ratio_to_linear_old"], row["ratio_interval"]),
+            with_interval(row["ratio_to_reference"], row["ratio_interval"]),
+            str(row["best_on"]),
             f"{row['worst_world']}\n{row['worst_relative']:.2f}",
             f"{row['below_best_fixed']}/{row['of_worlds_where_it_matters']}",
-            format_number(row["microseconds"]),
+            f"{row['microseconds'] or 0:,.0f}",
         )
-        for row in sorted(rows, key=lambda row: row["relative"])
+        for row in rows
     ]
-    title = f"{TITLES[part]}: geometric mean of relative regret, 95 % over seeds"
-    head = ("policy", "worlds", "relative", "over\nlinear_old", "worst", "beats\nfixed", "µs")
+    worlds = count_text(max(row["worlds"] for row in rows), "world")
+    title = f"{TITLES[part]}, {worlds}: geometric mean of relative regret, 95 % over seeds"
+    head = ("policy", "worlds", "relative", f"over\n{REFERENCE}", "best\non", "worst", "beats\nfixed", "µs")
     console.say_table(lines, head, title, "µs per replication and round: the median over worlds")
 
 
 def with_interval(value: float | None, interval: list[float] | None) -> str:
-    """Return a geometric mean with its interval below it."""
-    return "–" if value is None or interval is None else f"{value:.3f}\n{interval[0]:.2f}–{interval[1]:.2f}"
+    """Return a geometric mean with its interval below it; empty if there is none."""
+    return "" if value is None or interval is None else f"{value:.3f}\n{interval[0]:.2f}–{interval[1]:.2f}"

@@ -4,6 +4,7 @@ The worlds are data in ``arena_worlds.toml``; no choice is made by those that ar
 """
 
 import dataclasses
+import itertools
 import math
 import tomllib
 import zlib
@@ -21,6 +22,7 @@ from regretless.experiments.experiment import Arm, Experiment
 from regretless.experiments.runner import code_version, resolve
 from regretless.experiments.store import ResultStore
 from regretless.experiments.study import Cell, Panel, Scale, Study
+from regretless.formatting import count_text, format_number
 from regretless.registry import Registry, require_known
 from regretless.results import Result, without_nan
 
@@ -33,20 +35,15 @@ ABOUT = (
     "what other seeds would give, not other worlds."
 )
 
-STRONGER_PRIOR = {"intercept_ridge": 9.0, "slope_ridge": 81.0, "clipping": 4.0}
-REFERENCES: dict[str, tuple[str, dict[str, float]]] = {
-    "linear_old": ("linear_thompson", {"intercept_ridge": 1.0, "slope_ridge": 1.0, "clipping": 0.0}),
-    "linear_a": ("linear_thompson", STRONGER_PRIOR),
-    "linear_b": ("linear_thompson", {**STRONGER_PRIOR, "forgetting": 0.005}),
-    "nets_c": ("ensemble", {}),
-}
-"""Linear regression as it was in version 0.1, with a stronger prior, with fading memory as well, and networks."""
-
-CONTENDERS = ("adaptive", "linear_thompson", *REFERENCES)
-"""What is played if no policy is named."""
-
-REFERENCE = "linear_old"
+REFERENCE = "eb_thompson"
 """The policy that ratios are taken to, where it was played."""
+
+CONTENDERS = tuple(
+    name
+    for name in ("adaptive", "linear_thompson", REFERENCE, "linucb", "boosted_trees", "vowpal_wabbit")
+    if name in policies.REGISTRY
+)
+"""What is played if no policy is named: the default policy and what is often used instead."""
 
 RESAMPLES = 1000
 MIN_RELATIVE_REGRET = 1e-3
@@ -54,6 +51,9 @@ MIN_RELATIVE_REGRET = 1e-3
 
 MIN_FIXED_REGRET = 0.1
 """A best fixed decision with more than this share of random's regret is worth beating."""
+
+MAX_OVER_BEST_PEER = 1.15
+"""A regret above this many times that of the best other policy is named as a loss."""
 
 MEDIAN_SUFFIX = " (median)"
 """Ends the label of a world that is judged by the median."""
@@ -199,8 +199,9 @@ class OverallScore(NamedTuple):
     below_best_fixed: int
     of_worlds_where_it_matters: int
     microseconds: float  # median over the worlds
-    ratio_to_linear_old: float | None  # geometric mean of regret over the reference's, on the worlds of both
+    ratio_to_reference: float | None  # geometric mean of regret over that of ``REFERENCE``, on the worlds of both
     ratio_interval: tuple[float, float] | None
+    best_on: int  # worlds on which no other policy has a lower regret
 
 
 def score(world: str, policy: str, result: Result) -> Score | None:
@@ -215,21 +216,68 @@ def score(world: str, policy: str, result: Result) -> Score | None:
     return Score(world, policy, finals, random, None if math.isnan(fixed) else fixed, microseconds, result.diverged)
 
 
-def overall_scores(scores: Iterable[Score]) -> list[OverallScore]:
-    """Return every policy over its worlds, in the order in which they come."""
+class ScoreRatio(NamedTuple):
+    """Geometric mean of one policy's regret over another's, on the worlds of both, with its 95 % interval."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+def score_ratio(scores: Iterable[Score], others: Iterable[Score]) -> ScoreRatio | None:
+    """Return the ratio of two policies' regrets; None if no world was played by both."""
+    by_world = {entry.world: entry for entry in others}
+    pairs = [(entry, by_world[entry.world]) for entry in scores if entry.world in by_world]
+    if not pairs:
+        return None
+    ratio = _geometric_mean([a.logs(a.regret) - b.logs(b.regret) for a, b in pairs])
+    return ScoreRatio(float(ratio), _interval([a.logs(a.resample()) - b.logs(b.resample()) for a, b in pairs]))
+
+
+def _group_by_policy(scores: Iterable[Score]) -> dict[str, list[Score]]:
     by_policy: dict[str, list[Score]] = {}
     for entry in scores:
         by_policy.setdefault(entry.policy, []).append(entry)
-    reference = {entry.world: entry for entry in by_policy.get(REFERENCE, [])}
-    return [_overall_score(policy, members, reference) for policy, members in by_policy.items()]
+    return by_policy
 
 
-def _overall_score(policy: str, scores: Sequence[Score], reference: Mapping[str, Score]) -> OverallScore:
+def overall_scores(scores: Iterable[Score]) -> list[OverallScore]:
+    """Return every policy over its worlds, the lowest geometric mean first."""
+    by_policy = _group_by_policy(scores)
+    lowest: dict[str, float] = {}
+    for entry in itertools.chain(*by_policy.values()):
+        lowest[entry.world] = min(lowest.get(entry.world, math.inf), entry.regret)
+    reference = by_policy.get(REFERENCE, [])
+    totals = [_overall_score(policy, members, reference, lowest) for policy, members in by_policy.items()]
+    return sorted(totals, key=lambda total: total.relative)
+
+
+def conclude(scores: Iterable[Score]) -> str:
+    """Return one sentence about the policy with the lowest geometric mean and the next one; empty without scores."""
+    by_policy = _group_by_policy(scores)
+    totals = overall_scores(itertools.chain(*by_policy.values()))
+    if not totals:
+        return ""
+    best = totals[0]
+    sentence = (
+        f"{best.policy} has {'the lowest' if len(totals) > 1 else 'a'} regret of {format_number(best.relative)} of "
+        f"random's on {count_text(best.worlds, 'world')} (geometric mean)"
+    )
+    if len(totals) > 1:
+        ratio = score_ratio(by_policy[best.policy], by_policy[totals[1].policy])
+        if ratio is not None:
+            low, high = (format_number(part) for part in ratio.interval)
+            interval = f"95 % interval {low} to {high}"
+            sentence += f", {format_number(ratio.value)} times that of {totals[1].policy} ({interval})"
+        sentence += f"; it is the best on {best.best_on} of them"
+    return f"{sentence}. Its worst world is {best.worst_world}, with {format_number(best.worst_relative)}."
+
+
+def _overall_score(
+    policy: str, scores: Sequence[Score], reference: Sequence[Score], lowest: Mapping[str, float]
+) -> OverallScore:
     worst = max(scores, key=lambda entry: entry.relative)
     matters = [entry for entry in scores if entry.fixed_matters]
-    pairs = [(entry, reference[entry.world]) for entry in scores if entry.world in reference]
-    ratio = _geometric_mean([a.logs(a.regret) - b.logs(b.regret) for a, b in pairs])
-    ratio_interval = _interval([a.logs(a.resample()) - b.logs(b.resample()) for a, b in pairs]) if pairs else None
+    ratio = score_ratio(scores, reference)
     return OverallScore(
         policy=policy,
         worlds=len(scores),
@@ -240,8 +288,9 @@ def _overall_score(policy: str, scores: Sequence[Score], reference: Mapping[str,
         below_best_fixed=sum(bool(entry.below_best_fixed) for entry in matters),
         of_worlds_where_it_matters=len(matters),
         microseconds=float(np.median([entry.microseconds for entry in scores])),
-        ratio_to_linear_old=float(ratio) if pairs else None,
-        ratio_interval=ratio_interval,
+        ratio_to_reference=None if ratio is None else ratio.value,
+        ratio_interval=None if ratio is None else ratio.interval,
+        best_on=sum(entry.regret <= lowest[entry.world] for entry in scores),
     )
 
 
@@ -255,16 +304,22 @@ def _interval(logs: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def contender(label: str) -> Arm:
-    """Return the arm that plays a policy with its defaults, or a reference."""
-    policy, settings = REFERENCES.get(label, (label, {}))
-    require_known("policy", policy, [*policies.REGISTRY, *REFERENCES])
-    return Arm(label, policy, settings, preset={})
+    """Return the arm that plays a policy with its defaults."""
+    require_known("policy", label, policies.REGISTRY)
+    return Arm(label, label, preset={})
 
 
 def choose_worlds(names: Iterable[str] = (), quick: bool = False) -> list[ArenaWorld]:
-    """Return the worlds with these names, each once; without names all of them, or those of a quick run."""
-    chosen = list(dict.fromkeys(names)) or (QUICK_WORLDS if quick else WORLDS)
-    return [WORLDS[name] for name in chosen]
+    """Return the worlds with these names, each once; without names all of them, or those of a quick run.
+
+    The name of a part or a group stands for all of its worlds.
+    """
+    asked = list(names) or (QUICK_WORLDS if quick else list(WORLDS))
+    chosen: dict[str, ArenaWorld] = {}
+    for name in asked:
+        members = [world for world in WORLDS.usable().values() if name in (world.part, world.group)]
+        chosen |= {world.name: world for world in members or [WORLDS[name]]}
+    return list(chosen.values())
 
 
 def world_label(world: ArenaWorld) -> str:
@@ -367,6 +422,7 @@ def summarise_arena(worlds: Sequence[ArenaWorld], plan: Plan, store: ResultStore
         },
         "seeds": len(plan.scale.seeds_or(REPLICATIONS)),
         "first_seed": plan.scale.first_seed,
+        "conclusion": conclude(entry for entries in scores.values() for entry in entries),
         "failed": failed,
         "skipped": plan.skipped,
     }
@@ -378,6 +434,8 @@ def _summarise_world(world: ArenaWorld, scores: Sequence[Score]) -> dict[str, An
     return {
         "world": world.name,
         "group": world.group,
+        "held_out": world.held_out,
+        "about": world.about,
         "judge": world.judge,
         "random": scores[0].random if scores else None,
         "best_fixed": scores[0].fixed if scores else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regretless.experiments.arena import Score, overall_scores, score
+from regretless.experiments.arena import MEDIAN_SUFFIX, REFERENCE, WORLDS, Score, conclude, overall_scores, score
 from regretless.experiments.extension import REPORT
 from regretless.experiments.report import content
 from regretless.experiments.report.content import Block, Card, CellView, Chart, Note, Page, Table, Value, row
@@ -316,6 +316,10 @@ Scores = dict[str, dict[str, Score]]
 """Scores by world and policy."""
 
 
+MAX_SHADED_RATIO = 4.0
+"""From this many times the lowest regret of a world on, cells have the darkest colour."""
+
+
 def arena_scores(views: Iterable[CellView]) -> Scores:
     """Return the scores of cells by world and policy."""
     scores: Scores = {}
@@ -328,8 +332,8 @@ def arena_scores(views: Iterable[CellView]) -> Scores:
 
 
 def arena_policies(scores: Scores) -> list[str]:
-    """Return the policies in the order in which they come."""
-    return list(dict.fromkeys(name for world in scores.values() for name in world))
+    """Return the policies, the lowest geometric mean first."""
+    return [total.policy for total in overall_scores(one for world in scores.values() for one in world.values())]
 
 
 def show_arena(context: PanelContext) -> list[Card]:
@@ -344,7 +348,9 @@ def show_arena(context: PanelContext) -> list[Card]:
         total = overall_table(everything, f"{context.name}_all_worlds", marked)
         cards.append(Card("All worlds together", (total, best_note(marked)), wide=True))
     worlds = world_table(scores, f"{context.name}_worlds", marked)
-    blocks = [overall_table(scores, context.name, marked), best_note(marked), *context.chart(relative_map(scores))]
+    sentence = Note(conclude(one for world in scores.values() for one in world.values()))
+    total = overall_table(scores, context.name, marked)
+    blocks = [sentence, total, best_note(marked), *context.chart(relative_map(scores))]
     return [*cards, context.card([*blocks, worlds, Note("* below the best fixed decision.")], wide=True)]
 
 
@@ -358,10 +364,11 @@ def overall_table(scores: Scores, name: str, marked: bool) -> Table:
             "worlds": Value(str(total.worlds)),
             "relative": content.number_value(total.relative),
             "low to high": range_value(*total.interval),
-            "over linear_old": content.number_value(total.ratio_to_linear_old),
+            f"over {REFERENCE}": content.number_value(total.ratio_to_reference),
+            "best on": Value(str(total.best_on)),
             "worst world": Value(f"{total.worst_world} ({format_number(total.worst_relative)})"),
             "beats best fixed": Value(f"{total.below_best_fixed} of {total.of_worlds_where_it_matters}"),
-            "µs": content.number_value(total.microseconds),
+            "µs": Value(f"{total.microseconds:,.0f}", (total.microseconds,)),
         }
         for total in totals
     ]
@@ -372,7 +379,7 @@ def overall_table(scores: Scores, name: str, marked: bool) -> Table:
 
 
 def world_table(scores: Scores, name: str, marked: bool) -> Table:
-    """Return a row per world: reference lines, and every policy's share of random's regret with its regret."""
+    """Return a row per world: the regret of random decisions; of the others their share of it."""
     policies, rows = arena_policies(scores), []
     for world, by_policy in scores.items():
         first, lowest = next(iter(by_policy.values())), min(entry.regret for entry in by_policy.values())
@@ -382,15 +389,22 @@ def world_table(scores: Scores, name: str, marked: bool) -> Table:
             best = "good" if marked and one.regret == lowest else ""
             spread = format_mean(one.regret, one.standard_error)
             cells[policies.index(policy)] = Value(share, (one.relative,), spread, chip=best)
-        rows.append(row(world, content.number_value(first.random), content.number_value(first.fixed), *cells))
-    return Table(name, ("world", "random", "best fixed", *policies), tuple(rows), folded="Every world")
+        known = world.removesuffix(MEDIAN_SUFFIX)
+        fixed = content.number_value(None if first.fixed is None else first.fixed / first.random)
+        about = WORLDS[known].about if known in WORLDS else ""
+        rows.append(row(world, about, content.number_value(first.random), fixed, *cells))
+    return Table(name, ("world", "about", "random", "best fixed", *policies), tuple(rows), folded="Every world")
 
 
 def relative_map(scores: Scores) -> HeatMap:
-    """Return the regret relative to random's as a heat map, a row per world and a column per policy."""
+    """Return the regret relative to random's as a heat map, a row per world and a column per policy.
+
+    The colours follow the regret over the lowest of the world, up to ``MAX_SHADED_RATIO``.
+    """
     policies = arena_policies(scores)
     grid = np.array([[w[p].relative if p in w else np.nan for p in policies] for w in scores.values()], float)
-    return HeatMap(list(scores), policies, grid)
+    lowest = np.maximum(np.nanmin(grid, axis=1, keepdims=True), 1e-12)
+    return HeatMap(list(scores), policies, grid, np.log(np.clip(grid / lowest, 1.0, MAX_SHADED_RATIO)))
 
 
 PANELS: dict[str, PanelFunction] = {
