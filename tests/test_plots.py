@@ -1,5 +1,7 @@
 """Charts: readable ticks, styles that differ, labels that do not overlap, and the same lines with both libraries."""
 
+import itertools
+
 import matplotlib
 import numpy as np
 import pytest
@@ -7,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regretless import plots
+from regretless.errors import SettingsError
 from regretless.plots import HeatMap, Line, Palette, curve_plot, fit_axis, log_ticks, plotly_chart
+from regretless.results import Result, Results
 
 matplotlib.use("Agg")
 
@@ -121,3 +125,24 @@ def test_a_heat_map_shows_every_number(tmp_path):
         first = (tmp_path / f"map{suffix}").read_bytes()
         plots.save_figure(figure, tmp_path / f"map{suffix}")
         assert (tmp_path / f"map{suffix}").read_bytes() == first, "equal figures give equal bytes"
+
+
+@given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.01, 0.08))
+def test_names_at_the_ends_of_curves_do_not_overlap(places, gap):
+    spread = np.array(plots._spread(sorted(places), gap))
+    assert np.all(np.diff(spread) > gap - 1e-9)
+    if all(second - first >= gap for first, second in itertools.pairwise(sorted(places))):
+        np.testing.assert_allclose(spread, sorted(places), atol=1e-9)
+
+
+def test_a_highlighted_curve_is_bold_and_every_curve_is_named():
+    results = Results(
+        [Result(name, np.full((3, 40), level), seeds=(0, 1, 2)) for name, level in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
+    )
+    ax = results.plot(highlight="a")
+    widths = {line.get_color(): line.get_linewidth() for line in ax.lines}
+    assert widths[plots.ACCENT] > widths[plots.GREY]
+    assert {text.get_text() for text in ax.texts} == {"a", "b", "c"}
+    assert ax.get_title(loc="left").startswith("a has the lowest mean regret")
+    with pytest.raises(SettingsError, match="expected a policy among a, b, c to highlight, got 'd'"):
+        results.plot(highlight="d")

@@ -7,6 +7,7 @@ import contextlib
 import html
 import itertools
 import math
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,10 @@ MAX_REFERENCE_GAP = 0.6
 """Reference lines may widen the axis by this share of the curves' range on each side; others are listed as text."""
 QUIET_COLOUR = "#667085"
 BAND_OPACITY = 0.13
+ACCENT, GREY = "#2563c9", "#b3bac6"
+"""Colours of a highlighted curve and of the others."""
+NAME_GAP = 0.062
+"""Smallest distance of names at the ends of curves, as a share of the chart's height."""
 
 
 # --- Styles: curves stay distinguishable in greyscale because each has its own marker and dashes --------------------
@@ -303,12 +308,19 @@ def regret_plot(
     return curve_plot(QUANTITIES.get(quantity, quantity), lines, levels, horizon, min(last or horizon, horizon), log)
 
 
-def draw_for_screen(plot: Plot, ax: "Axes | None") -> "Axes":
-    """Draw a chart with its legend on matplotlib's axes, in a new figure if there are none."""
+def draw_for_screen(plot: Plot, ax: "Axes | None", highlight: str | None = None, title: str = "") -> "Axes":
+    """Draw a chart on matplotlib's axes, in a new figure if there are none.
+
+    It has a legend, or with ``highlight`` one bold curve among grey ones and names next to the curves.
+    """
     with _style(for_print=False):
         if ax is None:
             figure = require("matplotlib.pyplot", extra="plots").figure(figsize=(7.2, 3.8), layout="constrained")
             ax = figure.add_subplot()
+            if highlight is not None:
+                draw_highlighted(ax, plot, highlight)
+                ax.set_title("\n".join(textwrap.wrap(title, 76)), loc="left", fontsize=10.5, fontweight="bold")
+                return ax
             draw_on(ax, plot)
             _add_legend(figure, [ax], points=8.5)
         else:
@@ -389,6 +401,64 @@ def draw_on(axes: "Axes", plot: Plot | HeatMap) -> None:
     _set_axes(axes, plot)
     if not plot.lines:
         axes.text(0.5, 0.5, EMPTY, transform=axes.transAxes, ha="center", va="center", wrap=True)
+
+
+def draw_highlighted(axes: "Axes", plot: Plot, highlight: str) -> None:
+    """Draw curves with one in bold and the others in grey, with names at their ends instead of a legend.
+
+    Parameters
+    ----------
+    axes : matplotlib axes
+        Where to draw.
+    plot : Plot
+        A chart of curves.
+    highlight : str
+        The label of the bold curve.
+    """
+    ends: list[tuple[float, str, dict[str, Any]]] = []
+    for line in plot.lines:
+        bold = line.label == highlight
+        colour, width = (ACCENT, 2.6) if bold else (GREY, 1.2)
+        axes.plot(line.x, line.y, color=colour, linewidth=width, zorder=3 if bold else 2)
+        if bold and line.error is not None:
+            axes.fill_between(line.x, *line.band(plot.y.log), color=ACCENT, alpha=BAND_OPACITY, linewidth=0)
+        look = {"color": ACCENT if bold else QUIET_COLOUR, "fontweight": "bold" if bold else "normal"}
+        shown_part = line.y[np.asarray(line.x, float) <= (plot.x.range or (0.0, math.inf))[1]]
+        ends.append((float(shown_part[-1]), _plain(display_name(line.label)), look))
+    for dash, line in plot.visible_references().items():
+        axes.plot(line.x, line.y, color=QUIET_COLOUR, linewidth=0.9, linestyle=_linestyle(dash), zorder=1.5)
+        reference = {"color": QUIET_COLOUR, "fontstyle": "italic"}
+        ends.append((float(line.y[-1]), _plain(display_name(line.label)), reference))
+    _set_axes(axes, plot)
+    axes.grid(alpha=0.25, linewidth=0.5)
+    low, high = axes.get_ylim()
+    place = (lambda y: math.log(y / low) / math.log(high / low)) if plot.y.log else lambda y: (y - low) / (high - low)
+    shown = sorted(((place(y), name, look) for y, name, look in ends if low < y < high), key=lambda one: one[0])
+    for height, (_, name, style) in zip(_spread([one[0] for one in shown], NAME_GAP), shown, strict=True):
+        axes.annotate(name, (1.01, height), xycoords="axes fraction", va="center", fontsize=8.5, **style)
+
+
+def _spread(places: Sequence[float], gap: float) -> list[float]:
+    """Return ascending places moved as little as possible so that neighbours are at least a gap apart.
+
+    >>> _spread([0.2, 0.21, 0.9], 0.1)
+    [0.155, 0.255, 0.9]
+    """
+    groups: list[list[float]] = []
+    for place in places:
+        groups.append([place])
+        while len(groups) > 1 and _centre(groups[-1]) - _centre(groups[-2]) < 0.5 * gap * (
+            len(groups[-1]) + len(groups[-2])
+        ):
+            groups[-2:] = [groups[-2] + groups[-1]]
+    spread = [
+        _centre(group) + gap * (index - 0.5 * (len(group) - 1)) for group in groups for index in range(len(group))
+    ]
+    return [round(place, 12) for place in spread]
+
+
+def _centre(places: Sequence[float]) -> float:
+    return sum(places) / len(places)
 
 
 def _linestyle(dash: str) -> Any:

@@ -475,7 +475,13 @@ class Results(Mapping[str, Result]):
         return pandas.DataFrame(self.rows(against)).set_index("policy").drop(columns="diverged_rounds")
 
     def plot(
-        self, ax: "Axes | None" = None, *, quantity: str = "average", references: bool = True, log: bool | None = None
+        self,
+        ax: "Axes | None" = None,
+        *,
+        quantity: str = "average",
+        references: bool = True,
+        log: bool | None = None,
+        highlight: str | None = None,
     ) -> Any:
         """Draw every mean over replications with ±1 standard error, and the reference lines.
 
@@ -489,13 +495,18 @@ class Results(Mapping[str, Result]):
             Whether to draw the reference lines.
         log : bool, optional
             Whether the vertical axis is logarithmic; by default for average regret, if all curves end above zero.
+        highlight : str, optional
+            The policy to draw in bold among grey curves, with the conclusion as title; only in a new figure.
 
         Returns
         -------
         matplotlib axes
         """
+        if highlight is not None and highlight not in self:
+            raise SettingsError(f"expected a policy among {', '.join(self)} to highlight, got {highlight!r}")
         lines = [(line.name, line.mean) for line in self.references if math.isfinite(line.mean)] if references else []
-        return draw_for_screen(regret_plot(self, lines, quantity, log), ax)
+        title = "" if highlight is None else self.conclude()
+        return draw_for_screen(regret_plot(self, lines, quantity, log), ax, highlight, title)
 
 
 _version = functools.cache(importlib.metadata.version)

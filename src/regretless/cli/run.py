@@ -224,7 +224,9 @@ def draw(results: "rg.Results", path: Path) -> str:
     try:
         from regretless.plots import save_figure
 
-        save_figure(results.plot().figure, path)
+        finite = [result for result in results.values() if result.finished.any()]
+        best = min(finite, key=lambda result: result.mean()).label if len(finite) > 1 else None
+        save_figure(results.plot(highlight=best).figure, path)
     except MissingExtraError as error:
         console.note(f"no picture: {error}")
         return ""
