@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from regretless import experiments as experiments
     from regretless import feedback as feedback
     from regretless import models as models
+    from regretless import offline as offline
     from regretless import oracles as oracles
     from regretless import policies as policies
     from regretless import simulation as simulation

@@ -105,6 +105,19 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def text_table(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells as text in columns.
+
+    >>> print(text_table([["name", "regret"], ["greedy", "12"]]))
+    name    regret
+    greedy  12
+    """
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
 def join_words(words: Sequence[str]) -> str:
     """Join words for a sentence.
 

@@ -17,7 +17,7 @@ import numpy as np
 from regretless.array_files import read_arrays, read_record, write_arrays
 from regretless.errors import DamagedError, SettingsError
 from regretless.extras import require
-from regretless.formatting import count_text, format_number
+from regretless.formatting import count_text, format_number, text_table
 from regretless.plots import draw_for_screen, regret_plot
 
 if TYPE_CHECKING:
@@ -435,10 +435,7 @@ class Results(Mapping[str, Result]):
             diverged = str(row["diverged"] or "")
             lines.append([row["policy"], _spread(mean, error), f"{median:.4g}", difference, interval, diverged])
         lines += [[line.name.replace("_", " "), _spread(*line[1:]), "", "", "", ""] for line in self.references]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        return text_table(lines)
 
     def conclude(self) -> str:
         """Return one sentence about the policy with the lowest mean and the next one; empty without two of them."""
