@@ -16,6 +16,8 @@ from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless.offline.data import Dataset as Dataset
+    from regretless.offline.logs import estimate_costs as estimate_costs
+    from regretless.offline.logs import simulated_log as simulated_log
     from regretless.offline.scoring import Comparison as Comparison
     from regretless.offline.scoring import OfflineScore as OfflineScore
     from regretless.offline.scoring import compare as compare

@@ -27,6 +27,9 @@ from regretless.models.gaussian import GaussianLinear
 from regretless.models.networks import AdamState, adam_init, adam_step
 from regretless.offline.data import Dataset, encode_contexts
 from regretless.oracles.base import Oracle
+from regretless.policies.base import Policy, PolicySpec
+from regretless.policies.scaling import Offset, build_policy
+from regretless.problem import Problem
 from regretless.registry import load_attribute
 from regretless.simulation.programs import Progress, Replicas, no_progress
 from regretless.simulation.simulator import seeds_of
@@ -150,6 +153,17 @@ class Predictor(eqx.Module):
         if self.intercept:
             x = jnp.concatenate([x, jnp.ones((*x.shape[:-1], 1), x.dtype)], axis=-1)
         return self.scaling.unit * self.model.mean(params, x)
+
+
+class FittedCosts(eqx.Module):
+    """The costs that a fit predicts, as a function of the context."""
+
+    predictor: Predictor
+    params: Any
+
+    def __call__(self, context: Float[Array, "*shape"]) -> Float[Array, " d"]:
+        """Return the predicted costs."""
+        return self.predictor(self.params, context).astype(float)
 
 
 class DataRows(eqx.Module):
@@ -457,6 +471,45 @@ class Fit:
         """
         encoded = encode_contexts(contexts, self.columns, self.context_shape)
         return np.asarray(self.oracle.answer(self.predict_costs(encoded, seed), instances).w)
+
+    def start(self, policy: PolicySpec | str, problem: Problem, *, seed: int = 0) -> Policy:
+        """Return a policy that begins with what the fit predicts and learns what it misses.
+
+        It decides by the sum of the fit's prediction and its own, which begins at zero. How much it explores follows
+        from the errors of the fit instead of the size of the costs.
+
+        Parameters
+        ----------
+        policy : PolicySpec or str
+            What learns online.
+        problem : Problem
+            What is decided, such as ``benchmark.problem("bandit")``.
+        seed : int, default 0
+            The place of a seed.
+
+        Returns
+        -------
+        Policy
+            For ``rg.simulate`` and ``rg.Learner``.
+
+        Raises
+        ------
+        SettingsError
+            If the problem has another feasible set or other contexts, or the policy trains again from stored rounds.
+        """
+        there, here = problem.oracle.fingerprint(), self._about["oracle"]
+        if canonical(there) != canonical(here) or problem.context_shape != self.context_shape:
+            raise SettingsError(
+                f"start: the fit is for contexts of shape {self.context_shape} and the feasible set "
+                f"{shorten(str(here))}; the problem has {problem.context_shape} and {shorten(str(there))}"
+            )
+        problem = problem.with_missing(True) if problem.may_miss is None else problem  # as a Learner does
+        with jax.enable_x64(True):
+            params = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], self[seed].params)
+            inner = build_policy(policy, problem)
+            if inner.refit_every is not None:
+                raise SettingsError("start: expected a policy that learns in every round, got one that trains again")
+            return Offset(problem, inner, FittedCosts(self.predictor, params))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a file, atomically.

@@ -231,11 +231,21 @@ class Offset(Wrapper):
         The problem, with the whole cost.
     inner : Policy
         The policy that learns the unknown part.
-    known : array of shape ``[d]``
-        The known part of the cost.
+    known : array of shape ``[d]``, or a module that is a function of the context
+        The known part of the cost. Policies with periodic work need an array.
     """
 
-    known: Float[Array, " d"]
+    known: Any
+
+    def known_costs(self, context: Context) -> Cost:
+        """Return the known part of the cost in a context.
+
+        Parameters
+        ----------
+        context : array of shape ``problem.context_shape``
+            The context.
+        """
+        return self.known(context) if callable(self.known) else self.known
 
     @property
     def level_free(self) -> bool:
@@ -248,21 +258,23 @@ class Offset(Wrapper):
         return self.inner.init(key)
 
     def sample(self, key: Key, state: Any, context: Context, instance: Instance) -> Sample:
-        sample = in_units(self.inner, known=self.known).sample(key, state, context, instance)
-        return dataclasses.replace(sample, cost=sample.cost + self.known)
+        known = self.known_costs(context)
+        sample = in_units(self.inner, known=known).sample(key, state, context, instance)
+        return dataclasses.replace(sample, cost=sample.cost + known)
 
     def mean(self, state: Any, context: Context) -> Cost:
-        return self.inner.mean(state, context) + self.known
+        return self.inner.mean(state, context) + self.known_costs(context)
 
     def describe(self, state: Any) -> dict[str, Array]:
         return self.inner.describe(state)
 
     def learn(self, key: Key, state: Any, decision: Decision, feedback: Feedback) -> tuple[Any, Info]:
-        rest = eqx.tree_at(lambda d: d.cost_sample, decision, decision.cost_sample - self.known)
-        values = feedback.values - feedback.operator.matvec(self.known)
+        known = self.known_costs(decision.context)
+        rest = eqx.tree_at(lambda d: d.cost_sample, decision, decision.cost_sample - known)
+        values = feedback.values - feedback.operator.matvec(known)
         remaining = Feedback(feedback.operator, feedback.linkage, values, feedback.seen)
-        state, info = in_units(self.inner, known=self.known).learn(key, state, rest, remaining)
-        return state, eqx.tree_at(lambda i: i.total, info, info.total + self.known @ decision.w)
+        state, info = in_units(self.inner, known=known).learn(key, state, rest, remaining)
+        return state, eqx.tree_at(lambda i: i.total, info, info.total + known @ decision.w)
 
 
 class Unscaled(PolicySpec):
@@ -317,7 +329,8 @@ def build_policy(
     """
     if isinstance(policy, Policy):
         policy.problem.require_played_on(problem, "policy")
-        return policy if not scaling or isinstance(policy, Scaled) else Scaled(problem, policy)
+        scaled = not scaling or isinstance(policy, Scaled) or (isinstance(policy, Offset) and callable(policy.known))
+        return policy if scaled else Scaled(problem, policy)
     spec: PolicySpec = PolicySpec.coerce(policy)
     if check_effect:
         require_effect(spec, spec.changed_names(), problem)
