@@ -38,6 +38,29 @@ def test_doubly_robust_scores_are_unbiased_even_with_a_wrong_model():
     assert abs(np.mean(errors)) < 4 * np.std(errors) / 200**0.5
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_good_model_narrows_and_a_bad_one_does_not_widen(share):
+    """Against the standard errors of inverse weighting, self-normalised weights and the usual doubly robust score."""
+    x, drawn, costs = logged_rounds(3, 4000)
+    rounds, w = np.arange(4000), 3.0 * (drawn == 0)
+    model = 5.0 + share * np.column_stack([x, x.sum(axis=1)]) - (1.0 - share) * 4.0 * x[:, :1]
+    y, own = costs[rounds, drawn], model[rounds, drawn]
+    scores = doubly_robust(y, own, model[:, 0], w)
+    weighted, robust = w * y, model[:, 0] + w * (y - own)
+    normalised = w * (y - weighted.mean() / w.mean())
+    best = min(weighted.std(), robust.std(), normalised.std())
+    assert 0.5 * best < scores.std() < 1.02 * best
+    assert scores.mean() == pytest.approx(5.0, abs=4 * scores.std() / 4000**0.5)
+
+
+def test_rare_outcomes_missing_in_the_rounds_that_match_leave_doubt():
+    rng = np.random.default_rng(0)
+    clicks, w = (rng.random(5000) < 0.01).astype(float), 50.0 * (rng.random(5000) < 0.02)
+    clicks[w > 0] = 0.0
+    scores = doubly_robust(clicks, np.full(5000, 0.01), np.full(5000, 0.01), w)
+    assert scores.mean() + 2 * scores.std() / 5000**0.5 > 0.01
+
+
 def test_known_probabilities_give_weights_of_one_on_average():
     x, drawn, _ = logged_rounds()
     overlap = measure_overlap(EYE[drawn], np.tile(EYE[1], (ROUNDS, 1)), x, np.full(ROUNDS, 1 / 3))

@@ -20,7 +20,8 @@ from regretless.oracles.selection import TopKOracle
 from regretless.policies.base import Policy, PolicySpec
 from regretless.problem import Problem
 from regretless.registry import require_known
-from regretless.stats import Interval, doubly_robust, match_decisions, mean_interval, measure_overlap
+from regretless.stats import Interval, doubly_robust, match_decisions, mean_interval, measure_overlap, tail_index
+from regretless.stats.off_policy import fit_errors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,18 @@ MIN_ROUNDS = 3
 
 MAX_KNOWN_SHARE = 0.1
 """Share of the judged rounds that a learner may have learned from by coincidence."""
+
+MIN_TAIL_ROUNDS = 60
+"""Rounds below which the tails of the errors cannot be judged."""
+
+MIN_TAIL_INDEX = 1.4
+"""Hill estimate of the tail index (about the median, so below the true one) under which variances may be infinite."""
+
+MAX_VALUES_SHARE = 0.1
+"""Distinct outcomes per round below which they are classes or counts, whose largest values say nothing of a tail."""
+
+MIN_VARIANCE_ROUNDS = 8.0
+"""Effective number of rounds, (Σ e²)² / Σ e⁴, that a variance must come from."""
 
 LOGGED = "logged"
 """Label of the decisions of the history itself."""
@@ -136,8 +149,7 @@ class Evaluation:
         if not (one.conclusive and other.conclusive):
             return None
         sign = -1.0 if self.sense == "max" else 1.0
-        difference = self.scores[first] - self.scores[second]
-        return mean_interval(difference, min(one.effective, other.effective)).with_sign(sign)
+        return mean_interval(self.scores[first] - self.scores[second]).with_sign(sign)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as data that JSON can write.
@@ -267,6 +279,8 @@ class _Judge:
     def __init__(self, history: History, outcomes: np.ndarray, costs: np.ndarray, sign: float):
         self.history, self.outcomes, self.costs, self.sign = history, outcomes, costs, sign
         self.scores: dict[str, np.ndarray] = {}
+        self.logged = np.sum(costs * history.decisions, axis=1)
+        self.tails = _describe_tails(outcomes, fit_errors(outcomes, self.logged))
 
     def judge(self, label: str, w: np.ndarray) -> CandidateEstimate:
         """Estimate what a candidate that decides ``w`` would have paid; of the log itself, what it paid."""
@@ -280,18 +294,34 @@ class _Judge:
             overlap = measure_overlap(history.decisions, w, history.contexts, history.propensities)
             scores, (_, matches, effective, reason) = self.outcomes, overlap
             if not match.all():
-                logged = np.sum(self.costs * history.decisions, axis=1)
-                scores = doubly_robust(self.outcomes, logged, predicted, overlap.weights)
+                scores = doubly_robust(self.outcomes, self.logged, predicted, overlap.weights)
         cost = difference = None
+        reason = reason or self.tails
         if not reason:
             self.scores[label] = scores
             cost, difference = (
-                mean_interval(values, effective).with_sign(self.sign) for values in (scores, scores - self.outcomes)
+                mean_interval(values).with_sign(self.sign) for values in (scores, scores - self.outcomes)
             )
         if label == LOGGED:
-            return CandidateEstimate(label, method, cost, None, None, matches, effective)
+            return CandidateEstimate(label, method, cost, None, None, matches, effective, reason)
         prediction = self.sign * float(np.mean(predicted))
         return CandidateEstimate(label, method, cost, difference, prediction, matches, effective, reason)
+
+
+def _describe_tails(outcomes: np.ndarray, errors: np.ndarray) -> str:
+    """Return why no interval of a mean holds, where the largest errors show that the variance may be infinite."""
+    squares, few_values = errors**2, len(np.unique(outcomes)) < MAX_VALUES_SHARE * len(outcomes)
+    index = np.inf if few_values else tail_index(errors)
+    if len(errors) < MIN_TAIL_ROUNDS or not np.any(squares > 0):
+        return ""
+    rounds = float(np.sum(squares) ** 2 / np.sum(squares**2))
+    if index >= MIN_TAIL_INDEX and rounds >= MIN_VARIANCE_ROUNDS:
+        return ""
+    return (
+        f"a few rounds decide the mean: the variance is that of {rounds:.0f} of {len(errors)} rounds"
+        f"{'' if few_values else f' (tail index {index:.1f})'}, so that no interval holds; cut the costs off at what "
+        "matters, or give their logarithms"
+    )
 
 
 def _paid(history: History, w: np.ndarray) -> np.ndarray:

@@ -32,6 +32,13 @@ NEIGHBOURS = 5
 
 MAX_NEWTON_STEPS = 30
 
+MIN_CONTROL_SHARE = 1e-6
+"""Size of a combination of the controls, relative to the largest, below which it is rounding."""
+
+MIN_SPREAD_SHARE = 0.7
+"""Spread of the scores, at least, as a share of the one that the errors of all rounds give: rare outcomes may be
+missing in the few rounds that match."""
+
 TEST_LEVEL = 0.05
 """Level at which a match that the context predicts is not random."""
 
@@ -71,7 +78,13 @@ def match_decisions(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def doubly_robust(
     outcomes: np.ndarray, logged_predictions: np.ndarray, predictions: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return the doubly robust score of each round: the prediction for the candidate plus weighted errors of the log's.
+    """Return scores of the rounds whose mean estimates the candidate's cost, with the least variance of its kind.
+
+    The mean of ``w y`` is corrected by two averages that are zero if the weights are right: those of
+    ``w m(logged) − m(candidate)`` and of ``w − 1``. Their coefficients are fitted by least squares. Coefficients of
+    (0, 0) are inverse propensity weighting, (1, 0) the doubly robust estimator, and self-normalised weights have
+    another second coefficient; a poor model gets little weight. Deviations are scaled by the leverage of their round,
+    so that few rounds do not look too precise, and have most of the spread that the errors of all rounds give.
 
     Parameters
     ----------
@@ -82,7 +95,33 @@ def doubly_robust(
     weights : array of shape ``[n]``
         Importance weights, zero where the log decided otherwise.
     """
-    return np.asarray(predictions + weights * (outcomes - logged_predictions))
+    controls = np.column_stack([weights * logged_predictions - predictions, weights - 1.0])
+    weighted, controls = weights * outcomes, controls / np.maximum(np.abs(controls).max(axis=0), 1e-300)
+    centred = controls - controls.mean(axis=0)
+    slopes = np.linalg.lstsq(centred, weighted, rcond=MIN_CONTROL_SHARE)[0]
+    estimate = float(weighted.mean() - controls.mean(axis=0) @ slopes)
+    directions, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    directions = directions[:, sizes > MIN_CONTROL_SHARE * max(float(sizes[0]), 1e-300)]
+    leverage = np.minimum(1.0 / len(outcomes) + np.sum(directions**2, axis=1), 0.9)
+    deviations = (weighted - weighted.mean() - centred @ slopes) / np.sqrt(1.0 - leverage)
+    usual = float(np.mean(weights**2) * np.mean(fit_errors(outcomes, logged_predictions) ** 2))
+    missing = max(MIN_SPREAD_SHARE**2 * usual - float(np.var(deviations)), 0.0)
+    added = weights * (-1.0) ** np.cumsum(weights > 0)  # errors of either sign in the rounds that match
+    deviations += added * (missing / max(float(np.var(added)), 1e-300)) ** 0.5
+    return np.asarray(estimate + deviations - deviations.mean())
+
+
+def fit_errors(outcomes: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """Return the errors of the best linear function of a model's predictions, at most those of the mean.
+
+    Parameters
+    ----------
+    outcomes, predictions : arrays of shape ``[n]``
+        What was paid, and what the model predicted.
+    """
+    deviations, centred = outcomes - outcomes.mean(), predictions - predictions.mean()
+    slope = max(float(centred @ deviations), 0.0) / max(float(centred @ centred), 1e-300)
+    return np.asarray(deviations - slope * centred)
 
 
 def measure_overlap(
