@@ -67,6 +67,11 @@ def test_run_prints_a_table_and_leaves_files(tmp_path):
     for word in ("greedy", "thompson", "best fixed", "clairvoyant", "median", "lowest mean regret"):
         assert word in result.stdout
     assert "published" not in result.stdout, "no column without a value"
+    rows = [line.split("│")[1].strip() for line in result.stdout.splitlines() if line.startswith("│")]
+    assert {"(random)", "(best fixed)", "(clairvoyant)"} < set(rows)
+    assert rows[0] == "(clairvoyant)", "reference lines are in order with the policies"
+    assert next(row for row in rows if not row.startswith("(")).startswith("▶ ")
+    assert sum("▶" in row for row in rows) == 1
     store = ResultStore(out)
     stored = [store.load(entry.address) for entry in store.entries()]
     assert {result.label: result.regret.shape for result in stored} == {"greedy": (3, 40), "thompson": (3, 40)}
@@ -139,6 +144,24 @@ def test_lists_have_a_word_about_each_entry(kind):
     assert len({entry["name"] for entry in entries}) == len(entries) or kind == "settings"
     assert KNOWN[kind] in {entry["name"] for entry in entries}
     assert runner.invoke(app, ["list", kind]).exit_code == 0
+
+
+def test_the_list_of_policies_says_which_one_to_use():
+    shown = runner.invoke(app, ["list", "policies"]).stdout
+    assert "Which policy should I use?" in shown
+    assert shown.endswith("Without a reason for another one: adaptive.\n")
+    entries = json.loads(runner.invoke(app, ["list", "policies", "--format", "json"]).stdout)
+    ours = [entry for entry in entries if "[" not in entry["summary"]]
+    assert [entry["name"] for entry in ours if not entry["use_when"]] == []
+
+
+def test_the_list_of_worlds_shows_groups_and_what_is_held_out():
+    lines = runner.invoke(app, ["list", "worlds"]).stdout.splitlines()
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    groups = [group for group, _, about in cells if group]
+    assert len(groups) == len(set(groups)) > 10, "each group is named once"
+    worlds = {world for _, world, _ in cells}
+    assert {"clicks20", "clicks12 †", "wine †"} < worlds
 
 
 @pytest.mark.parametrize(

@@ -339,7 +339,7 @@ def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
             console.BEST * (row is rows[0]) + row["policy"],
             str(row["worlds"]) if several else "",
             with_interval(row["relative"], row["interval"]),
-            with_interval(row["ratio_to_reference"], row["ratio_interval"]),
+            "1" if row["policy"] == REFERENCE else with_interval(row["ratio_to_reference"], row["ratio_interval"]),
             str(row["best_on"]),
             f"{row['worst_world']}\n{row['worst_relative']:.2f}",
             f"{row['below_best_fixed']}/{row['of_worlds_where_it_matters']}",
@@ -347,8 +347,8 @@ def show_overall(part: str, rows: list[dict[str, Any]]) -> None:
         )
         for row in rows
     ]
-    worlds = count_text(max(row["worlds"] for row in rows), "world")
-    title = f"{TITLES[part]}, {worlds}: geometric mean of relative regret, 95 % over seeds"
+    worlds = max(row["worlds"] for row in rows)
+    title = f"{TITLES[part]} ({worlds}): geometric mean of relative regret, 95 % over seeds"
     head = ("policy", "worlds", "relative", f"over\n{REFERENCE}", "best\non", "worst", "beats\nfixed", "µs")
     console.say_table(lines, head, title, "µs per replication and round: the median over worlds")
 

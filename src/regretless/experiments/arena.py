@@ -241,14 +241,18 @@ def _group_by_policy(scores: Iterable[Score]) -> dict[str, list[Score]]:
 
 
 def overall_scores(scores: Iterable[Score]) -> list[OverallScore]:
-    """Return every policy over its worlds, the lowest geometric mean first."""
+    """Return every policy over its worlds, the lowest geometric mean first.
+
+    Policies that were played on fewer worlds than others come last: their means are of other worlds.
+    """
     by_policy = _group_by_policy(scores)
     lowest: dict[str, float] = {}
     for entry in itertools.chain(*by_policy.values()):
         lowest[entry.world] = min(lowest.get(entry.world, math.inf), entry.regret)
     reference = by_policy.get(REFERENCE, [])
     totals = [_overall_score(policy, members, reference, lowest) for policy, members in by_policy.items()]
-    return sorted(totals, key=lambda total: total.relative)
+    most = max((total.worlds for total in totals), default=0)
+    return sorted(totals, key=lambda total: (total.worlds < most, total.relative))
 
 
 def conclude(scores: Iterable[Score]) -> str:
@@ -258,16 +262,16 @@ def conclude(scores: Iterable[Score]) -> str:
     if not totals:
         return ""
     best = totals[0]
-    sentence = (
-        f"{best.policy} has {'the lowest' if len(totals) > 1 else 'a'} regret of {format_number(best.relative)} of "
-        f"random's on {count_text(best.worlds, 'world')} (geometric mean)"
-    )
+    regret = "the lowest regret" if len(totals) > 1 else "a regret"
+    share = f"{format_number(best.relative)} of random's (geometric mean)"
+    sentence = f"{best.policy} has {regret} over {count_text(best.worlds, 'world')}: {share}"
     if len(totals) > 1:
         ratio = score_ratio(by_policy[best.policy], by_policy[totals[1].policy])
         if ratio is not None:
-            low, high = (format_number(part) for part in ratio.interval)
-            interval = f"95 % interval {low} to {high}"
-            sentence += f", {format_number(ratio.value)} times that of {totals[1].policy} ({interval})"
+            low, high = ratio.interval
+            doubt = ", which is inconclusive" if low <= 1.0 <= high else ""
+            interval = f"95 % interval {format_number(low)} to {format_number(high)}"
+            sentence += f", {format_number(ratio.value)} times that of {totals[1].policy} ({interval}){doubt}"
         sentence += f"; it is the best on {best.best_on} of them"
     return f"{sentence}. Its worst world is {best.worst_world}, with {format_number(best.worst_relative)}."
 
