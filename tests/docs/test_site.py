@@ -168,7 +168,7 @@ def test_a_browser_walks_all_pages_on_a_phone(site, pages, tmp_path):
             server.shutdown()
     report = server.report
     assert report.keys() == set(server.pages)
-    for kind in ("problems", "broken", "clipped"):
+    for kind in ("problems", "broken", "clipped", "cut"):
         assert {page: seen[kind] for page, seen in report.items() if seen[kind]} == {}
     assert {page: seen["wide"] for page, seen in report.items() if seen["wide"] > 0} == {}, (
         "pages must not scroll sideways"

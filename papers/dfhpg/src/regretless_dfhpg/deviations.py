@@ -1,6 +1,7 @@
 """Differences between the defaults and the text of the paper: one list for report, documentation and tests."""
 
 import functools
+import textwrap
 import tomllib
 from importlib import resources
 from typing import Any, NamedTuple
@@ -94,8 +95,16 @@ def deviations_page() -> str:
         cells = (each.what, f"{each.paper} ({each.place})", each.here, each.why, option)
         lines.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     lines += ["", "Commands that follow the text, one for each option:", "", "```sh"]
-    lines += [each.command for each in with_option]
+    lines += [" \\\n".join(_wrap_command(each.command)) for each in with_option]
     return "\n".join([*lines, "```", ""])
+
+
+def _wrap_command(command: str) -> list[str]:
+    """Return the lines of a command, broken before options."""
+    glued = command.replace(" --", "\n--").replace(" ", "\0").replace("\n", " ")  # breaks before options only
+    return [
+        line.replace("\0", " ") for line in textwrap.wrap(glued, 88, subsequent_indent="    ", break_on_hyphens=False)
+    ]
 
 
 def _format(value: Any) -> str:
