@@ -341,6 +341,8 @@ class Results(Mapping[str, Result]):
     dfhpg   10.62 ± 0.5439  10.32   -0.3465       -2.79 to 2.1
     """
 
+    _unit = "seed"  # what a replication is called
+
     def __init__(self, results: Iterable[Result], *, seconds: Mapping[str, float] | None = None, programs: int = 0):
         collected = list(results)
         self._results = {result.label: result for result in collected}
@@ -449,7 +451,7 @@ class Results(Mapping[str, Result]):
         except SettingsError:
             return f"{sentence}; the policies met different worlds, seeds or horizons, so they are not compared."
         if not difference.high < 0:
-            pairs = count_text(difference.pairs, "seed")
+            pairs = count_text(difference.pairs, self._unit)
             return f"{sentence}; the difference from {second.label} is inconclusive at {pairs}."
         share = 100 * -difference.mean / second.mean() if second.mean() else 0.0
         interval = f"{format_number(difference.low)} to {format_number(difference.high)}"

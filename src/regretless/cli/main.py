@@ -12,6 +12,7 @@ from regretless.cli import console
 from regretless.cli.bench import app as bench
 from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.doctor import data, doctor
+from regretless.cli.fit import fit_
 from regretless.cli.list import list_
 from regretless.cli.live import evaluate, serve, token
 from regretless.cli.run import run
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, arena, reproduce, report, status, tune, evaluate, serve, token, list_, doctor):
+for command in (run, arena, reproduce, report, status, tune, fit_, evaluate, serve, token, list_, doctor):
     app.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
@@ -43,6 +44,7 @@ def start(
       regretless arena --quick         play policies without tuning on five worlds
       regretless reproduce --quick     compute studies; then: regretless report
       regretless serve plant.toml      learners over HTTP, with a page to watch them
+      regretless fit DATA --oracle …   train on a table of contexts and costs
       regretless doctor                check this machine, and what to do if needed
 
     All commands: regretless --help      One of them: regretless run --help

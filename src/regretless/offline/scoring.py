@@ -190,6 +190,8 @@ class Comparison(Results):
         The scores by label.
     """
 
+    _unit = "row"
+
     def __init__(self, results: Iterable[Result], scores: dict[str, OfflineScore]):
         super().__init__(results)
         self.scores = scores
@@ -213,6 +215,11 @@ class Comparison(Results):
             optimal = f"{score.optimal_share.value:.1%}"
             lines.append([row["policy"], regret, difference, interval, optimal, f"{score.error.value:.4g}"])
         return text_table(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of the table and the scores as JSON data."""
+        scores = {label: score.to_dict() for label, score in self.scores.items()}
+        return {"results": self.rows(), "scores": scores, "seconds": self.seconds}
 
     def plot(self, ax: "Axes | None" = None, **_: Any) -> Any:
         """Draw the relative regret of each label with its 95 % interval over the rows.

@@ -205,21 +205,15 @@ class Learning(eqx.Module):
     adam: bool = eqx.field(static=True)
     known: tuple[bool, ...] = eqx.field(static=True)  # which queries of the surrogate are the target itself
 
-    def begin(self, key: Key) -> FitState:
-        """Return the state before the first epoch."""
-        model_key, run_key = jax.random.split(key)
-        params, surrogate = self.predictor.model.init(model_key), self.surrogate
-        memory = surrogate.init()
-        if len(surrogate.points(memory)):  # a pool begins with the optima of the training set
+    def fill(self, memory: Any) -> Any:
+        """Return the memory before the first epoch: a pool begins with the optima of the training set."""
+        surrogate = self.surrogate
 
-            def add(memory: Any, row: tuple[Array, Array]) -> tuple[Any, None]:
-                cost, w = row
-                return surrogate.remember(memory, SolvedCall(cost, cost, jnp.stack([w] * len(self.known)))), None
+        def add(memory: Any, row: tuple[Array, Array]) -> tuple[Any, None]:
+            cost, w = row
+            return surrogate.remember(memory, SolvedCall(cost, cost, jnp.stack([w] * len(self.known)))), None
 
-            memory = jax.lax.scan(add, memory, (self.train.costs, self.train.optima))[0]
-        moments = adam_init(params) if self.adam else None
-        zero, false = jnp.zeros((), jnp.int32), jnp.zeros((), bool)
-        return FitState(params, moments, memory, params, jnp.asarray(jnp.inf), zero, false, zero, run_key)
+        return jax.lax.scan(add, memory, (self.train.costs, self.train.optima))[0]
 
     def solve(self, memory: Any, predictions: Array, rows: DataRows, noise: Any) -> Array:
         """Return the solutions of a batch's queries, ``[b, q, d]``."""
@@ -307,13 +301,16 @@ class Learning(eqx.Module):
         ), error, regret  # fmt: skip
 
 
-def _begin(shared: Learning, key: Key) -> FitState:
-    return shared.begin(key)
+def _init(shared: PointModel, key: Key) -> Any:
+    return shared.init(key)
 
 
-def _train(shared: tuple[Learning, Int[Array, ""]], mapped: tuple[FitState, Array]) -> Any:
+def _train(shared: tuple[Learning, Array, Array], mapped: tuple[FitState, Array]) -> Any:
     """Return the state after the first ``count`` epochs of a block, with errors and regrets by epoch."""
-    (learning, count), (state, orders) = shared, mapped
+    (learning, done, count), (state, orders) = shared, mapped
+    if len(learning.surrogate.points(state.memory)):
+        memory = jax.lax.cond(done == 0, lambda memory: learning.fill(memory), lambda memory: memory, state.memory)
+        state = dataclasses.replace(state, memory=memory)
     room = jnp.full(len(orders), jnp.nan)
 
     def one(i: Array, carry: Any) -> Any:
@@ -704,10 +701,12 @@ def fit(
         predictor = build_predictor(spec, train.oracle.dim, train.context_shape, scaling)
         gradient = loss.build(train.oracle)
         host = getattr(predictor.model, "calls_python", False)
+        lr: Any = np.float64(training.lr)
+        patience: Any = np.int32(training.patience or np.iinfo(np.int32).max)
         learning = Learning(
             dataclasses.replace(predictor, scaling=dataclasses.replace(scaling, unit=jnp.ones(()))), gradient,
             _rows(train, scaling), None if validation is None else _rows(validation, scaling),
-            jnp.asarray(float(training.lr)), jnp.int32(training.patience or np.iinfo(np.int32).max),
+            lr, patience,
             training.optimiser == "adam", _known_queries(gradient, train),
         )  # fmt: skip
         about = {
@@ -719,30 +718,47 @@ def fit(
         replicas = Replicas(devices, train.oracle, on_host=bool(host))
         result = _resume(save, (spec, loss, training), train.oracle, about, chosen)
         if result is None:
-            keys = jax.vmap(jax.random.key)(np.asarray(chosen, np.uint32))
-            state = _with_initial(replicas.run(_begin, learning, keys), initial)
+            params = _initial_params(predictor.model, replicas, chosen, initial)
+            state = _first_state(params, gradient.init(), training, chosen)
             empty = {name: np.zeros((len(chosen), 0)) for name in ("error", "regret")}
             result = Fit((spec, loss, training), train.oracle, about, scaling, chosen, state, empty)
         return _train_blocks(result, learning, replicas, train, began, (callback, progress, save))
 
 
-def _with_initial(state: FitState, initial: Any) -> FitState:
-    """Return the state before the first epoch with given weights."""
+def _keys_of(seeds: tuple[int, ...], purpose: int) -> Any:
+    """Return a key for each seed; computing them would take longer to compile than a linear model."""
+    return jax.random.wrap_key_data(jnp.asarray([[purpose, seed] for seed in seeds], jnp.uint32))
+
+
+def _initial_params(model: PointModel, replicas: Replicas, seeds: tuple[int, ...], initial: Any) -> Any:
+    """Return weights by seed: given ones, checked, or drawn ones."""
+    keys = _keys_of(seeds, 0)
     if initial is None:
-        return state
+        return replicas.run(_init, model, replicas.place(keys))
     given = initial.params if isinstance(initial, Fit) else initial
-    forms: list[Any] = [jax.tree.structure(tree) for tree in (given, state.params)]
-    if forms[0] != forms[1]:
+    form = jax.eval_shape(model.init, keys[0])
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (given, form)]
+    if structures[0] != structures[1]:
         raise SettingsError("fit: initial: expected the weights of this model, as in Fit.params; got another structure")
 
-    def convert(leaf: Any, drawn: Array) -> Array:
-        array = jnp.asarray(leaf, drawn.dtype)
-        if array.shape[1:] != drawn.shape[1:] or array.shape[0] not in (1, len(drawn)):
-            raise SettingsError(f"fit: initial: expected weights of shape {drawn.shape}, got {array.shape}")
-        return jnp.broadcast_to(array, drawn.shape)
+    def convert(leaf: Any, wanted: Any) -> Any:
+        array, shape = np.asarray(leaf, wanted.dtype), (len(seeds), *wanted.shape)
+        if array.shape[1:] != wanted.shape or array.shape[0] not in (1, len(seeds)):
+            raise SettingsError(f"fit: initial: expected weights of shape {shape}, got {array.shape}")
+        return np.broadcast_to(array, shape)
 
-    params = jax.tree.map(convert, given, state.params)
-    return dataclasses.replace(state, params=params, best=params)
+    return jax.tree.map(convert, given, form)
+
+
+def _first_state(params: Any, memory: Any, training: Training, seeds: tuple[int, ...]) -> FitState:
+    """Return the state of all seeds before the first epoch."""
+    count = len(seeds)
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), params)
+    whole: Any = np.zeros(count, np.int32)
+    moments = AdamState(zeros, zeros, whole) if training.optimiser == "adam" else None
+    memory = jax.tree.map(lambda leaf: np.broadcast_to(np.asarray(leaf), (count, *leaf.shape)), memory)
+    best: Any = np.full(count, np.inf)
+    return FitState(params, moments, memory, params, best, whole, whole > 0, whole, _keys_of(seeds, 1))
 
 
 def _train_blocks(
@@ -765,7 +781,7 @@ def _train_blocks(
         if not jnp.issubdtype(state.key.dtype, jax.dtypes.prng_key):
             state = dataclasses.replace(state, key=jax.vmap(jax.random.wrap_key_data)(jnp.asarray(state.key)))
         mapped = replicas.place((jax.tree.map(jnp.asarray, state), jnp.asarray(orders)))
-        state, errors, regrets = replicas.run(_train, (learning, jnp.int32(count)), mapped)
+        state, errors, regrets = replicas.run(_train, (learning, np.int32(done), np.int32(count)), mapped)
         unit = float(result._scaling.unit)
         new = {"error": np.asarray(errors)[:, :count] * unit**2, "regret": np.asarray(regrets)[:, :count]}
         result.history = {name: np.concatenate([result.history[name], new[name]], axis=1) for name in new}
@@ -854,9 +870,11 @@ def _known_queries(surrogate: Surrogate, data: Dataset) -> tuple[bool, ...]:
     """Return which queries are the target itself, whatever is predicted: their solutions are known."""
     rng = np.random.default_rng(0)
     same: Any = True
-    memory = surrogate.init()
-    for number in range(2):
-        target, prediction = (jnp.asarray(rng.normal(size=data.oracle.dim)) for _ in range(2))
-        queries = surrogate.queries(memory, prediction, target, surrogate.draw(jax.random.key(number)))
-        same = same & np.all(np.asarray(queries) == np.asarray(target), axis=1)
+    bits = jax.ShapeDtypeStruct((2,), jnp.uint32)
+    form = jax.eval_shape(lambda bits: surrogate.draw(jax.random.wrap_key_data(bits)), bits)
+    queries_of = jax.jit(lambda c, target, noise: surrogate.queries(surrogate.init(), c, target, noise))
+    for _ in range(2):
+        target, prediction = rng.normal(size=(2, data.oracle.dim))
+        noise = jax.tree.map(lambda leaf: rng.normal(size=leaf.shape).astype(leaf.dtype), form)
+        same = same & np.all(np.asarray(queries_of(prediction, target, noise)) == target, axis=1)
     return tuple(bool(flag) for flag in same)
