@@ -12,7 +12,7 @@ of all logs with an interval that does not. ``width`` is the median length of th
 standard estimator on the same rounds: inverse propensity weighting, self-normalised weights, doubly robust, its
 self-normalised form, and doubly robust with shrunken weights (λ by the estimated mean squared error), as in the Open
 Bandit Pipeline, with normal intervals of independent rounds and the same model. ``standard covers`` is the coverage of
-the doubly robust one.
+the doubly robust one. Both are computed for every third log, to save time.
 """
 
 import argparse
@@ -104,6 +104,11 @@ def measure(kind: str, logs: int, rounds: int, seed: int) -> str:
         began = time.process_time()
         estimate = rg.evaluate({"rule": lambda x, rule=rule: rule[x.tobytes()]}, history)["rule"]
         times.append(time.process_time() - began)
+        if estimate.cost is not None:
+            answered += 1
+            covered += estimate.cost.low <= true <= estimate.cost.high
+        if number % 3:
+            continue
         blocks = np.array_split(np.arange(rounds), BLOCKS)
         judged = np.arange(len(blocks[0]), rounds)
         costs = _predict_costs(history, blocks, "linear_thompson")[judged]
@@ -114,8 +119,6 @@ def measure(kind: str, logs: int, rounds: int, seed: int) -> str:
         halves = {name: 1.96 * float(np.std(part, ddof=1)) / len(part) ** 0.5 for name, part in scores.items()}
         standard += abs(float(scores["dr"].mean()) - true) <= halves["dr"]
         if estimate.cost is not None:
-            answered += 1
-            covered += estimate.cost.low <= true <= estimate.cost.high
             widths.append(
                 (estimate.cost.high - estimate.cost.low) / (2.0 * min(half for half in halves.values() if half > 0))
             )
@@ -123,7 +126,7 @@ def measure(kind: str, logs: int, rounds: int, seed: int) -> str:
     width = f"{np.median(widths):.2f} ({np.quantile(widths, 0.9):.2f})" if widths else "-"
     return (
         f"{kind:10} {logs} × {rounds:<5} {answered / logs:8.1%} {share:8.1%} {(answered - covered) / logs:8.1%}  "
-        f"{width:12} {standard / logs:8.1%}  {1e3 * np.median(times):6.0f} ms"
+        f"{width:12} {standard / len(range(0, logs, 3)):8.1%}  {1e3 * np.median(times):6.0f} ms"
     )
 
 

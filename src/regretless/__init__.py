@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from regretless.live.options import Rollout as Rollout
     from regretless.live.options import Store as Store
     from regretless.live.records import Choice as Choice
+    from regretless.live.rehearsal import rehearse as rehearse
     from regretless.policies.base import Policy as Policy
     from regretless.policies.guard import Budget as Budget
     from regretless.problem import Problem as Problem

@@ -1,7 +1,7 @@
-"""Commands about live learners: ``evaluate`` their candidates on a log, ``serve`` them, make a ``token``."""
+"""Commands about live learners: ``evaluate`` candidates on a log, ``rehearse``, ``serve``, make a ``token``."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -10,6 +10,7 @@ from regretless import plugins
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import SettingsError
+from regretless.plots import save_figure
 from regretless.registry import load_attribute
 from regretless.startup import Device, configure
 
@@ -80,6 +81,61 @@ def evaluate(
             console.say_json(evaluation.to_dict())
         else:
             console.say(str(evaluation))
+
+
+def rehearse(
+    source: Annotated[
+        Path, typer.Argument(help="A learner's store, or a table of rounds (.csv, .parquet).", show_default=False)
+    ],
+    oracle: Annotated[str, option("Your feasible set, as module:object.", False)],
+    incumbent: Annotated[
+        str | None, option("Who decides today: module:function of the context, or module:object with numbers.")
+    ] = None,
+    policy: Annotated[str, option("What learns.")] = "adaptive",
+    budget: Annotated[float, option("What the guard may spend, as a share of the incumbent's cost.")] = 0.05,
+    rounds: Annotated[int | None, option("Rounds of a run.", "as many as the history has, at most 250")] = None,
+    runs: Annotated[int, option("Number of runs.")] = 5,
+    seed: Annotated[int, option("All random draws follow from it.")] = 0,
+    rewards: Annotated[bool, option("The numbers of a table are rewards, not costs.", flag="--rewards")] = False,
+    out: Annotated[Path | None, option("A picture of the curves (.png, .pdf, .svg).")] = None,
+    import_: Imports = None,
+    device: Annotated[Device, option("Where to compute.")] = "auto",
+    format: Annotated[Format, option("How to print the result.")] = "table",
+) -> None:
+    r"""Simulate the first rounds of a learner on a model of your history, with and without guard.
+
+    A regression of the costs is fitted to the history, and the learner that would go live plays on it: the same
+    policy, solver and guard. It shows how large first losses may be and what the guard costs, before anything goes
+    live. It is a simulation; 'regretless evaluate' answers from the log itself.
+
+    Examples:
+      # the first weeks next to today's rule
+      regretless rehearse old.csv --oracle plant:assignment \
+        --incumbent plant:night_rule --budget 0.1
+      # a picture, and half a year
+      regretless rehearse old.csv --oracle plant:assignment \
+        --incumbent plant:night_rule --rounds 180 --out curves.png
+    """
+    with clear_errors():
+        configure(device)
+        from regretless.cli.inputs import load_oracle
+        from regretless.live.rehearsal import rehearse as run_rehearsal
+
+        console.load_imports(import_)
+        feasible = load_oracle(oracle)
+        rule = None if incumbent is None else plugins.load_object(incumbent, "--incumbent")
+        history = read_history(source, rewards)
+        if out is not None:
+            console.require_writable(out.parent)
+        with console.LiveProgress(source.name) as progress:
+            options: dict[str, Any] = {"policy": policy, "budget": budget, "rounds": rounds, "runs": runs, "seed": seed}
+            rehearsal = run_rehearsal(history, feasible, incumbent=rule, progress=progress, **options)
+        if out is not None:
+            save_figure(cast("Any", rehearsal.plot().get_figure(root=True)), out)
+        if format == "json":
+            console.say_json(rehearsal.to_dict())
+        else:
+            console.say(str(rehearsal))
 
 
 def read_history(path: Path, rewards: bool) -> Any:

@@ -14,7 +14,7 @@ from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.doctor import data, doctor
 from regretless.cli.fit import fit_
 from regretless.cli.list import list_
-from regretless.cli.live import evaluate, serve, token
+from regretless.cli.live import evaluate, rehearse, serve, token
 from regretless.cli.run import run
 from regretless.cli.studies import arena, report, reproduce, status
 from regretless.cli.tune import tune
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, arena, reproduce, report, status, tune, fit_, evaluate, serve, token, list_, doctor):
+for command in (run, arena, reproduce, report, status, tune, fit_, evaluate, rehearse, serve, token, list_, doctor):
     app.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")

@@ -254,7 +254,7 @@ def evaluate(
     labelled = _label_candidates(candidates)
     if len(history) < MIN_ROUNDS:
         raise SettingsError(f"evaluate: expected a history of at least {MIN_ROUNDS} rounds, got {len(history)}")
-    sense, history = history.sense, _in_time_order(history).as_costs()
+    sense, history = history.sense, in_time_order(history).as_costs()
     blocks = np.array_split(np.arange(len(history)), min(BLOCKS, len(history)))
     outcomes = _paid(history, history.decisions)
     if history.totals is not None:
@@ -331,7 +331,7 @@ def _paid(history: History, w: np.ndarray) -> np.ndarray:
     return np.asarray(np.sum(np.where(w != 0, history.costs * w, 0.0), axis=1))
 
 
-def _in_time_order(history: History) -> History:
+def in_time_order(history: History) -> History:
     """Return the rounds by time, if all times are known; propensities that are all unknown are dropped."""
     if history.propensities is not None and np.all(np.isnan(history.propensities)):
         history = dataclasses.replace(history, propensities=None)
@@ -415,16 +415,28 @@ def _predict_costs(history: History, blocks: Blocks, model: str | PolicySpec) ->
     The regression is the mean prediction of a policy, as deviations from one cost for all coordinates. It learns from
     totals, or from single costs where they were observed.
     """
-    dim = history.decisions.shape[1]
-    totals = history.totals if history.costs is None else None
-    plain = dataclasses.replace(history, instances=None, values=None, totals=totals)
-    feedback, level = "bandit" if history.costs is None else "full", _common_level(plain[blocks[0]])
     try:
-        problem = Problem(TopKOracle(dim, dim), history.contexts.shape[1:], feedback, offset=[level] * dim)
-        costs = _learn_forward(Learner(problem, policy=model), plain, blocks)[0]
+        learner, plain = cost_regression(history, history[blocks[0]], model)
+        costs = _learn_forward(learner, plain, blocks)[0]
     except SettingsError as error:
         raise SettingsError(f"evaluate: model {model!r}: {error}") from None
-    return np.concatenate([np.full((len(blocks[0]), dim), np.nan), costs])
+    return np.concatenate([np.full((len(blocks[0]), history.decisions.shape[1]), np.nan), costs])
+
+
+def cost_regression(
+    history: History, first: History, model: str | PolicySpec = "linear_thompson"
+) -> tuple[Learner, History]:
+    """Return a learner whose mean prediction is a regression of the costs, and what it can learn from.
+
+    It predicts deviations from one cost for all coordinates, the one that fits the ``first`` rounds best.
+    """
+    dim = history.decisions.shape[1]
+    totals = history.totals if history.costs is None else None
+    plain, start = (dataclasses.replace(part, instances=None, values=None) for part in (history, first))
+    plain = dataclasses.replace(plain, totals=totals)
+    feedback, level = "bandit" if history.costs is None else "full", _common_level(start)
+    problem = Problem(TopKOracle(dim, dim), history.contexts.shape[1:], feedback, offset=[level] * dim)
+    return Learner(problem, policy=model), plain
 
 
 def _common_level(history: History) -> float:
