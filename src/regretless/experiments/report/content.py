@@ -142,7 +142,7 @@ class Table:
 
 def _markdown_cell(cell: Value) -> str:
     text = f"`{one_line(cell.text)}`" if cell.code else escape_markdown(cell.text)
-    text = f"**{text}**" if cell.chip == "good" else text
+    text = f"**{text}**" if cell.chip == "good" and cell.exact else text  # a number that is the best
     return " ".join(filter(None, (text, escape_markdown(cell.detail))))
 
 
