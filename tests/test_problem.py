@@ -11,7 +11,7 @@ from regretless.errors import SettingsError
 from regretless.problem import Problem, form_of, form_words
 from regretless.testing.helpers import form_difference
 from regretless.types import NOT_SAMPLED
-from toys import DIM, FEATURES
+from toys import DIM, FEATURES, PARTS_ONLY
 
 ORACLE = oracles.top_k(DIM, 2)
 MILP = oracles.milp(A_ub=[[1.0, 2.0, 1.0]], b_ub=[2.0], A_eq=[[1.0] * 3], b_eq=[1.0], integrality=1)
@@ -26,7 +26,7 @@ FORMS = {
 
 CASES = [
     *(("greedy", mode, may_miss, form) for mode in feedback.REGISTRY for may_miss in (False, True) for form in FORMS),
-    *((name, "bandit", False, "aux") for name in policies.REGISTRY),
+    *((name, "semi_bandit" if name in PARTS_ONLY else "bandit", False, "aux") for name in policies.REGISTRY),
 ]
 
 

@@ -55,11 +55,16 @@ SMALL = {
 """Generative models of a size for tests."""
 
 
+PARTS_ONLY = {"comb_lin_ucb", "comb_lin_ts"}
+"""Policies for costs that are seen one by one; ``make`` builds them so."""
+
+
 def make(name, benchmark, feedback="bandit", model="gaussian_linear", may_miss=False, **settings):
     """A policy for a benchmark, with settings that learn fast; those that it has not are left out."""
     wanted = {"surrogate": "pairwise_diff", "exploration_scale": 0.3, "nuisance.lr": 0.01, "model": model}
     known = policies.REGISTRY[name].model_fields
     given = {key: value for key, value in wanted.items() if key.partition(".")[0] in known}
+    feedback = "semi_bandit" if name in PARTS_ONLY and feedback == "bandit" else feedback
     problem = benchmark.problem(feedback, may_miss=may_miss)
     return policies.parse(name, {**given, **settings}).build(problem)
 

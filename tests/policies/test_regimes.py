@@ -20,8 +20,8 @@ PLAYED = [
 """The other models in one regime each; dfhpg meets two with each of them in its contract."""
 
 
-LARGE = {"adaptive", "ensemble", "dfhpg_auto"}
-"""Simulated in two regimes of three: the contract meets them in all."""
+LARGE = {"adaptive", "ensemble", "dfhpg_auto", *(n for n, spec in policies.REGISTRY.items() if not spec.by_default)}
+"""Simulated in two regimes of three, or fewer: the contract meets them in all."""
 
 
 @pytest.mark.parametrize(("model", "mode"), PLAYED)

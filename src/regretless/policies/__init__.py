@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from regretless.policies.dfhpg.specs import DFHPG1 as DFHPG1
     from regretless.policies.dfhpg.specs import GenerativeTerm as GenerativeTerm
     from regretless.policies.eb_thompson import EBThompson as EBThompson
+    from regretless.policies.epoch_spo import EpochSPO as EpochSPO
     from regretless.policies.host import Python as Python
+    from regretless.policies.linear_confidence import OFUL as OFUL
+    from regretless.policies.linear_confidence import CombLinTS as CombLinTS
+    from regretless.policies.linear_confidence import CombLinUCB as CombLinUCB
+    from regretless.policies.linear_confidence import LinUCB as LinUCB
+    from regretless.policies.linear_confidence import SquareCB as SquareCB
     from regretless.policies.linear_thompson import LinearThompson as LinearThompson
     from regretless.policies.regression import EpsilonGreedy as EpsilonGreedy
     from regretless.policies.regression import Greedy as Greedy
