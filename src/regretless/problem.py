@@ -25,7 +25,7 @@ class Problem(eqx.Module):
         The feasible set with its solver, see ``rg.oracles``. Its ``dim`` is the number ``d`` of cost coordinates.
     context : int, tuple of int or Columns
         What is known before deciding: ``p`` for a vector of ``p`` numbers, ``(d, p)`` for a row of features per cost
-        coordinate, or the columns of contexts by name.
+        coordinate, the columns of contexts by name, or a shape such as ``(height, width, 3)`` for models that take it.
     feedback : str or Measurement, default "bandit"
         What a decision reveals: ``"bandit"`` (the total), ``"semi_bandit"`` (the cost of each chosen coordinate),
         ``"full"`` (all costs), or a measurement of your own, see ``rg.feedback``.
@@ -336,17 +336,17 @@ class Problem(eqx.Module):
 
 
 def _context_shape(context: Any, dim: int) -> tuple[int, ...]:
-    """Return ``(p,)`` or ``(d, p)``."""
+    """Return ``(p,)``, ``(d, p)``, or the shape of an image or another array with three axes or more."""
     if isinstance(context, Columns):
         return (dim, context.width) if context.per_coordinate else (context.width,)
     shape = (context,) if isinstance(context, int | np.integer) else context
-    expected = f"contexts of shape (p,) or ({dim}, p), a row per cost coordinate, or Columns"
+    expected = f"contexts of shape (p,) or ({dim}, p), a row per cost coordinate, (height, width, 3) or Columns"
     try:
         sizes = tuple(shape)
     except TypeError:
         raise SettingsError(f"problem: expected {expected}, got {context!r}") from None
     whole = all(isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 1 for size in sizes)
-    if not whole or len(sizes) not in (1, 2) or (len(sizes) == 2 and sizes[0] != dim):
+    if not whole or not sizes or (len(sizes) == 2 and sizes[0] != dim):
         raise SettingsError(f"problem: expected {expected}, got {context!r}")
     return tuple(int(size) for size in sizes)
 

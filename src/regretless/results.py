@@ -374,6 +374,13 @@ class Results(Mapping[str, Result]):
             for line in self[labels[0]].references
         )
 
+    @property
+    def contextuality(self) -> str:
+        """How often the context changes the optimum and what it is worth, where that was measured."""
+        groups = [(labels, self[labels[0]].extra.get("contextuality")) for labels in self._worlds()]
+        known = [(f"{', '.join(labels)}: " if len(groups) > 1 else "") + text for labels, text in groups if text]
+        return "; ".join(known)
+
     def _worlds(self) -> list[list[str]]:
         """Return the labels that met the same world, group by group."""
         groups: dict[str, list[str]] = {}
@@ -437,7 +444,7 @@ class Results(Mapping[str, Result]):
             diverged = str(row["diverged"] or "")
             lines.append([row["policy"], _spread(mean, error), f"{median:.4g}", difference, interval, diverged])
         lines += [[line.name.replace("_", " "), _spread(*line[1:]), "", "", "", ""] for line in self.references]
-        return text_table(lines)
+        return "\n".join([text_table(lines), *filter(None, [self.contextuality])])
 
     def conclude(self) -> str:
         """Return one sentence about the policy with the lowest mean and the next one; empty without two of them."""

@@ -20,10 +20,21 @@ if TYPE_CHECKING:
     from regretless.benchmarks.arrays import ArraysBenchmark as ArraysBenchmark
     from regretless.benchmarks.arrays import from_arrays as from_arrays
     from regretless.benchmarks.datasets import DataWorld as DataWorld
+    from regretless.benchmarks.diagnostic import Contextuality as Contextuality
+    from regretless.benchmarks.diagnostic import contextuality as contextuality
+    from regretless.benchmarks.diagnostic import contextuality_of as contextuality_of
     from regretless.benchmarks.energy import Energy as Energy
+    from regretless.benchmarks.maps import GridMap as GridMap
+    from regretless.benchmarks.maps import Maps as Maps
+    from regretless.benchmarks.maps import read_warcraft as read_warcraft
     from regretless.benchmarks.polynomial import ShortestPath as ShortestPath
     from regretless.benchmarks.polynomial import TopK as TopK
     from regretless.benchmarks.pricing import Pricing as Pricing
+    from regretless.benchmarks.published import GridPath as GridPath
+    from regretless.benchmarks.published import Knapsack as Knapsack
+    from regretless.benchmarks.published import Matching as Matching
+    from regretless.benchmarks.published import Portfolio as Portfolio
+    from regretless.benchmarks.published import TravellingSalesman as TravellingSalesman
     from regretless.benchmarks.worlds import AssignmentWorld as AssignmentWorld
     from regretless.benchmarks.worlds import CoverWorld as CoverWorld
     from regretless.benchmarks.worlds import GridWorld as GridWorld

@@ -68,7 +68,7 @@ def from_arrays(
 
     Parameters
     ----------
-    contexts : array of shape (rounds, p) or (rounds, d, p)
+    contexts : array of shape (rounds, p), (rounds, d, p) or (rounds, height, width, 3)
         What was known in each round.
     costs : array of shape (rounds, d)
         All costs of each round; policies see what their feedback shows.
@@ -95,8 +95,11 @@ def from_arrays(
         raise SettingsError(f"history: expected an oracle (see rg.oracles), got {type(oracle).__name__}")
     x, c = (check_finite(*given).astype(np.float64) for given in (("contexts", contexts), ("costs", costs)))
     dim = oracle.dim
-    if x.ndim not in (2, 3) or not x.shape[-1] or (x.ndim == 3 and x.shape[1] != dim):
-        raise SettingsError(f"history: expected contexts of shape (rounds, p) or (rounds, {dim}, p), got {x.shape}")
+    if x.ndim < 2 or not x.shape[-1] or (x.ndim == 3 and x.shape[1] != dim):
+        raise SettingsError(
+            f"history: expected contexts of shape (rounds, p), (rounds, {dim}, p) or (rounds, height, width, 3), got "
+            f"{x.shape}"
+        )
     if c.shape != (len(x), dim) or not len(x):
         raise SettingsError(
             f"history: expected costs of shape ({len(x)}, {dim}), a row per context and a column per coordinate of the "

@@ -9,7 +9,7 @@ import typer
 import regretless as rg
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, clear_errors, option
-from regretless.errors import SettingsError
+from regretless.errors import RegretlessError, SettingsError
 from regretless.experiments.extension import STUDIES, STUDIES_HINT
 from regretless.formatting import LABELS
 from regretless.registry import require_known
@@ -22,6 +22,9 @@ SETTINGS_OF = ("policies", "surrogates", "models.nuisance", "models", "benchmark
 def list_(
     kind: Annotated[str, typer.Argument(help=f"One of: {', '.join(KINDS)}.")] = "benchmarks",
     import_: Imports = None,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Measure what the context of each benchmark is worth.")
+    ] = False,
     format: Annotated[Format, option("How to print the list.")] = "table",
 ) -> None:
     """Show benchmarks, policies, surrogates, models, oracles, feedback, worlds, studies, or the settings for --set.
@@ -31,10 +34,12 @@ def list_(
     with clear_errors():
         console.load_imports(import_)
         require_known("list", kind, KINDS)
+        if measure and kind != "benchmarks":
+            raise SettingsError(f"--measure is for benchmarks, got {kind}")
         if kind == "worlds":
             show_worlds(format)
             return
-        rows = list_entries(kind)
+        rows = measure_benchmarks() if measure else list_entries(kind)
         uses = [LABELS.get(name, {}).get("use", "") if kind == "policies" else "" for name, _ in rows]
         if format == "json":
             used = [{"use_when": use} if kind == "policies" else {} for use in uses]
@@ -90,6 +95,17 @@ def list_entries(kind: str) -> list[tuple[str, str]]:
             summary = f"cannot be used: {error}"
         origin = registry.origin(name)
         rows.append((name, f"{summary} [{origin}]" if origin else summary))
+    return rows
+
+
+def measure_benchmarks() -> list[tuple[str, str]]:
+    """Return a line about the context of each benchmark with its default settings."""
+    rows = []
+    for name in rg.benchmarks.REGISTRY:
+        try:
+            rows.append((name, str(rg.benchmarks.contextuality(name, seeds=2, rounds=100))))
+        except RegretlessError as error:
+            rows.append((name, f"cannot be measured: {error}"))
     return rows
 
 

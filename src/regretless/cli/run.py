@@ -66,7 +66,7 @@ def run(
     with clear_errors():
         configure(device)
         from regretless.cli.inputs import read_preset
-        from regretless.experiments.runner import collect, play, resolve
+        from regretless.experiments.runner import add_contextuality, collect, play, resolve
 
         imports = console.load_imports(import_)
         values, notices = (None, []) if preset is None else read_preset(preset)
@@ -88,7 +88,8 @@ def run(
         for notice in dict.fromkeys(notices):
             console.note(notice)
         with console.LiveProgress(f"{experiment.benchmark_name}, {feedback} feedback") as progress:
-            results = collect(play(runs, rg.simulation.Monitor(progress=progress)))
+            played = play(runs, rg.simulation.Monitor(progress=progress))
+            results = collect(add_contextuality(runs, played))
         record = to_record(experiment, runs, results, notices)
         if format == "json":  # printed first: it was computed, whether or not it can be written
             console.say_json(record)
@@ -157,6 +158,7 @@ def to_record(
         "first_seed": runs[0].seeds[0],
         "results": rows,
         "references": results.to_dict()["references"],
+        "contextuality": results.contextuality,
         "seconds": {name: round(value, 3) for name, value in results.seconds.items()},
         "settings": {label: result.config["policy"].get("settings", {}) for label, result in results.items()},
         "notices": list(dict.fromkeys(notices)),
@@ -191,9 +193,9 @@ def show(record: dict[str, Any], results: "rg.Results") -> None:
         z = "" if row["z"] is None else f"{row['z']:+.2f}"
         lines.append([mark + row["policy"], spread, format_number(row["median"]), published, z])
     console.say_table(lines, ("policy", "mean ± s.e.", "median", "published", "z"), title, caption)
-    sentence = results.conclude()
-    if sentence:
-        console.say(sentence)
+    for sentence in (results.conclude(), results.contextuality):
+        if sentence:
+            console.say(sentence)
 
 
 def store_results(

@@ -22,6 +22,7 @@ import regretless
 from regretless.array_files import canonical
 from regretless.benchmarks.base import REGISTRY as BENCHMARKS
 from regretless.benchmarks.base import Benchmark, BenchmarkSpec
+from regretless.benchmarks.diagnostic import contextuality
 from regretless.errors import RegretlessError, SettingsError, short_repr
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Listener, Preset, Progress, Task, find_preset
@@ -448,7 +449,7 @@ def run(
     """
     runs = resolve(experiment)
     if store is None:
-        return collect(play(runs, monitor, recording, save))
+        return collect(add_contextuality(runs, play(runs, monitor, recording, save)))
     if recording != Recording() or monitor.callback is not None or save is not None:
         raise SettingsError("recording, callback and save are for a run without a store")
     return collect(_from_store(runs, store, monitor.progress))
@@ -510,6 +511,24 @@ def play(runs: Sequence[Run], monitor: Monitor, recording: Recording | None = No
         for place in places:
             results[place] = _finish(runs[place], simulated[names[place]], share)
     return [results[place] for place in range(len(runs))]
+
+
+def add_contextuality(runs: Sequence[Run], results: Sequence[Result]) -> list[Result]:
+    """Return the results with what the context of their world is worth, one sentence for tables and reports."""
+    sentences: dict[Any, str | None] = {}
+    for arm in runs:
+        if arm.stream not in sentences:
+            benchmark = arm.parts[1]
+            few = {"seeds": 2, "rounds": 50} if benchmark.oracle.on_host else {}
+            sentences[arm.stream] = None
+            with contextlib.suppress(RegretlessError):  # it is a remark; the results do not depend on it
+                sentences[arm.stream] = str(contextuality(benchmark, **few))
+    added = []
+    for arm, result in zip(runs, results, strict=True):
+        sentence = sentences[arm.stream]
+        extra = {} if sentence is None else {"contextuality": sentence}
+        added.append(dataclasses.replace(result, extra={**result.extra, **extra}))
+    return added
 
 
 def _finish(run: Run, result: Result, seconds: dict[str, float]) -> Result:

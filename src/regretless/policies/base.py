@@ -256,6 +256,9 @@ class PolicySpec(Spec):
     supports_generative: ClassVar[bool] = False
     """Whether the policy exists for generative models too."""
 
+    any_context: ClassVar[bool] = False
+    """Whether contexts may have three axes or more, such as images."""
+
     by_default: ClassVar[bool] = True
     """Whether the policy is played where no policy is named."""
 

@@ -202,6 +202,7 @@ class Python(FactorySpec, PolicySpec):
     ((2, 20), 0)
     """
 
+    any_context: ClassVar[bool] = True
     by_default: ClassVar[bool] = False
     presets: ClassVar[bool] = False
     needs = ("decide", "update")

@@ -174,7 +174,8 @@ class Scaled(Wrapper):
         if x.ndim == 1:
             return x
         if not self._by_means:
-            return x[state.contexts.count % x.shape[0]]
+            rows = x.reshape(-1, x.shape[-1])  # those of an image are its pixels
+            return rows[state.contexts.count % rows.shape[0]]
         mean = jnp.mean(x, axis=0)
         return jnp.concatenate([mean, jnp.sqrt(jnp.mean(jnp.square(x - mean), axis=0))])
 
@@ -332,6 +333,11 @@ def build_policy(
         scaled = not scaling or isinstance(policy, Scaled) or (isinstance(policy, Offset) and callable(policy.known))
         return policy if scaled else Scaled(problem, policy)
     spec: PolicySpec = PolicySpec.coerce(policy)
+    if len(problem.context_shape) > 2 and not (spec.policy if isinstance(spec, Unscaled) else spec).any_context:
+        raise SettingsError(
+            f"{spec.describe_class()} expects contexts of shape (p,) or ({problem.dim}, p), got "
+            f"{problem.context_shape}: describe them by features, or write a policy with rg.policies.Python"
+        )
     if check_effect:
         require_effect(spec, spec.changed_names(), problem)
     built = spec.build(problem)

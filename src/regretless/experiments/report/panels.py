@@ -104,6 +104,7 @@ class PanelContext:
         """
         results = [result for view in self.views for result in view.results.values()]
         notices = dict.fromkeys(notice for result in results for notice in result.extra.get("notices", []))
+        notices |= dict.fromkeys(result.extra["contextuality"] for result in results if "contextuality" in result.extra)
         return Card(title or self.title, (*blocks, *map(Note, notices)), wide)
 
 
