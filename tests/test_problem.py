@@ -105,7 +105,7 @@ def test_forms_of_instances():
         (("top_k", (3,)), "expected an oracle"),
         (
             (ORACLE, ()),
-            r"expected contexts of shape \(p,\) or \(4, p\), a row per cost coordinate, \(height, width, 3\) or Columns, got \(\)",
+            r"\(p,\) or \(4, p\), a row per cost coordinate, \(height, width, 3\) or Columns, got \(\)",
         ),
         ((ORACLE, (0,)), r"got \(0,\)"),
         ((ORACLE, (3, 2)), "a row per cost coordinate"),
