@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from regretless.benchmarks.base import REGISTRY as REGISTRY
 from regretless.benchmarks.base import Benchmark as Benchmark
 from regretless.benchmarks.base import BenchmarkSpec as BenchmarkSpec
+from regretless.benchmarks.base import Contextuality as Contextuality
 from regretless.benchmarks.base import Round as Round
+from regretless.benchmarks.base import contextuality as contextuality
+from regretless.benchmarks.base import contextuality_of as contextuality_of
 from regretless.registry import lazy_exports
 
 if TYPE_CHECKING:
     from regretless.benchmarks.arrays import ArraysBenchmark as ArraysBenchmark
     from regretless.benchmarks.arrays import from_arrays as from_arrays
     from regretless.benchmarks.datasets import DataWorld as DataWorld
-    from regretless.benchmarks.diagnostic import Contextuality as Contextuality
-    from regretless.benchmarks.diagnostic import contextuality as contextuality
-    from regretless.benchmarks.diagnostic import contextuality_of as contextuality_of
     from regretless.benchmarks.energy import Energy as Energy
     from regretless.benchmarks.maps import GridMap as GridMap
     from regretless.benchmarks.maps import Maps as Maps

@@ -21,8 +21,7 @@ from typing import Any
 import regretless
 from regretless.array_files import canonical
 from regretless.benchmarks.base import REGISTRY as BENCHMARKS
-from regretless.benchmarks.base import Benchmark, BenchmarkSpec
-from regretless.benchmarks.diagnostic import contextuality
+from regretless.benchmarks.base import Benchmark, BenchmarkSpec, contextuality
 from regretless.errors import RegretlessError, SettingsError, short_repr
 from regretless.experiments.experiment import DEFAULT_MODEL, Arm, Experiment
 from regretless.experiments.extension import Listener, Preset, Progress, Task, find_preset
