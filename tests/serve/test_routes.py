@@ -19,7 +19,7 @@ from serve.service_files import CONTEXT, FREE, PLANT, ROUTE, TOKENS, make_config
 
 def connect(service, token=None):
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    return TestClient(make_app(service, manage=False), "http://127.0.0.1", False, headers=headers)
+    return TestClient(make_app(service), "http://127.0.0.1", False, headers=headers)
 
 
 @pytest.fixture(scope="module")

@@ -186,6 +186,47 @@ def serve(
         load_attribute("regretless.serve:serve")(settings, host=host, port=port)
 
 
+def watch(
+    store: Annotated[Path, typer.Argument(help="A learner's store.", show_default=False)],
+    problem: Annotated[
+        str | None, option("The learner's problem, as module:object; with it also reasons and alarms.", "none")
+    ] = None,
+    port: Annotated[int, option("The port; 0 takes a free one.")] = 8000,
+    browse: Annotated[bool, option("Open the page in a browser.", flag="--open")] = False,
+) -> None:
+    """Show the page of a learner, read-only, while its own process runs it.
+
+    The page reads the store, which the learner's process goes on writing. Needs the extra 'serve'.
+
+    Examples:
+      regretless watch plant.db                           then open http://127.0.0.1:8000
+      regretless watch plant.db --problem plant:problem   also reasons and alarms
+    """
+    with clear_errors(stopped="the store was only read"):
+        loaded = None if problem is None else plugins.load_object(problem, "--problem")
+        loaded = loaded() if callable(loaded) and not isinstance(loaded, rg.Problem) else loaded
+        load_attribute("regretless.serve:watch")(store, loaded, port=port, open_page=browse)
+
+
+def demo(
+    port: Annotated[int, option("The port; 0 takes a free one.")] = 8000,
+    days: Annotated[int, option("Days after which it ends.", min=1)] = 6000,
+    rate: Annotated[float, option("Days a second.", min=0.1)] = 100.0,
+    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+) -> None:
+    """Open the page on a simulated workshop; its buttons make things go wrong.
+
+    Four crews get one of four jobs each morning, a hundred mornings a second. Let prices jump, lose the feedback or
+    break the solver, and watch the guard and the alarms react. Needs the extra 'serve'.
+
+    Examples:
+      regretless demo
+      regretless demo --rate 20 --port 9000
+    """
+    with clear_errors(stopped="nothing was kept"):
+        load_attribute("regretless.serve:demo")(port, days=days, rate=rate, open_page=browse)
+
+
 def token(
     name: Annotated[str, typer.Argument(help="Who uses it.", show_default=False)],
     role: Annotated[Literal["read", "decide", "admin"], option("What it allows.")] = "decide",

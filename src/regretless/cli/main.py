@@ -14,7 +14,7 @@ from regretless.cli.console import PlainCommand, PlainGroup
 from regretless.cli.doctor import data, doctor
 from regretless.cli.fit import fit_
 from regretless.cli.list import list_
-from regretless.cli.live import evaluate, rehearse, serve, token
+from regretless.cli.live import demo, evaluate, rehearse, serve, token, watch
 from regretless.cli.run import run
 from regretless.cli.studies import arena, report, reproduce, status
 from regretless.cli.tune import tune
@@ -26,7 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (run, arena, reproduce, report, status, tune, fit_, evaluate, rehearse, serve, token, list_, doctor):
+live = (evaluate, rehearse, serve, watch, demo, token)
+for command in (run, arena, reproduce, report, status, tune, fit_, *live, list_, doctor):
     app.command(command.__name__.rstrip("_"), cls=PlainCommand)(command)
 app.add_typer(bench, name="bench")
 app.add_typer(data, name="data")
@@ -44,6 +45,7 @@ def start(
       regretless arena --quick         play policies without tuning on five worlds
       regretless reproduce --quick     compute studies; then: regretless report
       regretless serve plant.toml      learners over HTTP, with a page to watch them
+      regretless demo                  the page on a simulated workshop
       regretless fit DATA --oracle …   train on a table of contexts and costs
       regretless doctor                check this machine, and what to do if needed
 

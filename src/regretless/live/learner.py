@@ -44,6 +44,7 @@ from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.guard import INCUMBENT, REPLACED, Budget
 from regretless.problem import Problem, form_of, form_words
+from regretless.registry import load_attribute
 from regretless.startup import keep_programs
 from regretless.types import NOT_SAMPLED, Decision, Instance
 
@@ -799,6 +800,26 @@ class Learner:
             )
         if paused != self._state.paused:
             self._commit(self._state.next(paused=paused), "pause", {"paused": paused, "time": self._now()})
+
+    @property
+    def store_path(self) -> Path | None:
+        """The file in which the learner is kept, None without a store."""
+        return None if self._store is None else self._store.path
+
+    def serve(self, port: int = 8000) -> Any:
+        """Show a page of this learner on this machine, read-only, in a thread; needs a store and the extra ``serve``.
+
+        Parameters
+        ----------
+        port : int
+            Where to listen; 0 takes a free port.
+
+        Returns
+        -------
+        PageServer
+            With the page's ``url``; its ``close()`` ends it.
+        """
+        return load_attribute("regretless.serve:serve_learner")(self, port)
 
     # ------------------------------------------------------------------ storing
 

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from regretless.serve.config import make_token as make_token
     from regretless.serve.config import read_config as read_config
     from regretless.serve.hosting import Service as Service
+    from regretless.serve.watching import PageServer as PageServer
+    from regretless.serve.watching import demo as demo
+    from regretless.serve.watching import serve_learner as serve_learner
+    from regretless.serve.watching import watch as watch
 
 __all__, _load, __dir__ = lazy_exports(__name__)
 

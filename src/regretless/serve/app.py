@@ -64,6 +64,20 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+ASSETS = {
+    "page.html": "text/html; charset=utf-8",
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+"""The parts of the page, with their types."""
+
+EVENT_SECONDS, KEEP_ALIVE_SECONDS = 0.5, 15.0
+"""Seconds between two looks at the learners for an open page, and after which something is sent in any case."""
+
+MAX_LISTENERS = 100
+"""Pages that are open at the same time."""
+
 log = logging.getLogger("regretless.serve")
 
 Key = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -383,6 +397,90 @@ def backup(host: Hosted) -> Response:
     )
 
 
+pages = APIRouter(responses={code: ERRORS[code] for code in (401, 403, 404)})
+
+
+@pages.get("/v1/overview", dependencies=READ, summary="The state of every learner")
+def overview(request: Request) -> Response:
+    """Return state, saving and feedback of every learner, in the words of the page."""
+    service: Service = request.app.state.service
+    return PlainJSON([service.view(name).summary() for name in service.names()])
+
+
+@pages.get("/v1/learners/{name}/page", dependencies=READ, summary="Everything that the page shows")
+def page(name: str, request: Request) -> Response:
+    """Return the figures and sentences of a learner's page."""
+    service: Service = request.app.state.service
+    return PlainJSON(service.view(name).page())
+
+
+@pages.get("/v1/events", dependencies=READ, summary="Numbers that change when a page does", include_in_schema=False)
+async def events(request: Request) -> Response:
+    """Stream the numbers of all learners as server-sent events, when they change."""
+    service: Service = request.app.state.service
+    if service.listening >= MAX_LISTENERS:
+        raise OverloadedError(f"{service.listening} pages are open; try again later")
+
+    def numbers() -> dict[str, int]:
+        return {
+            **{name: service.view(name).number() for name in service.names()},
+            "extra": service.panel.number() if service.panel else 0,
+        }
+
+    async def changes() -> AsyncIterator[str]:
+        before, quiet = None, 0.0
+        service.listening += 1
+        try:
+            while not service.stopping.is_set():
+                now = await asyncio.to_thread(numbers)
+                if now != before:
+                    yield f"data: {json.dumps(now)}\n\n"
+                    before, quiet = now, 0.0
+                elif quiet > KEEP_ALIVE_SECONDS:
+                    yield ": still here\n\n"
+                    quiet = 0.0
+                await asyncio.sleep(EVENT_SECONDS)
+                quiet += EVENT_SECONDS
+        finally:
+            service.listening -= 1
+
+    return StreamingResponse(changes(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+@pages.get("/v1/panel", dependencies=READ, include_in_schema=False)
+def panel(request: Request) -> Response:
+    """Return the part of the page with buttons, null without one."""
+    service: Service = request.app.state.service
+    return PlainJSON(None if service.panel is None else service.panel.describe())
+
+
+@pages.post("/v1/panel/{id}", dependencies=ADMIN, include_in_schema=False)
+def press(id: str, request: Request) -> Response:
+    """Press a button of that part."""
+    service: Service = request.app.state.service
+    if service.panel is not None:
+        service.panel.press(id)
+    return panel(request)
+
+
+@pages.get("/", include_in_schema=False)
+def root() -> Response:
+    """Return the page, which has no data of its own."""
+    return _asset("page.html")
+
+
+@pages.get("/assets/{file}", include_in_schema=False)
+def asset(file: str) -> Response:
+    """Return a part of the page."""
+    if file not in ASSETS:
+        raise HTTPException(404, "unknown part of the page")
+    return _asset(file)
+
+
+def _asset(file: str) -> Response:
+    return Response((Path(__file__).with_name("assets") / file).read_bytes(), media_type=ASSETS[file])
+
+
 class Limits:
     """ASGI middleware: limit the size of bodies, refuse other sites' requests, add headers, count requests."""
 
@@ -439,15 +537,15 @@ class Limits:
         return None
 
 
-def make_app(service: Service, *, manage: bool = True) -> FastAPI:
+def make_app(service: Service, *, manage_learners: bool = True) -> FastAPI:
     """Return the application of a service.
 
     Parameters
     ----------
     service : Service
         What it serves.
-    manage : bool, default True
-        Whether starting and stopping the application opens and closes the learners.
+    manage_learners : bool, default True
+        Whether there are routes to use the learners, and the end of the application closes them.
     """
 
     @contextlib.asynccontextmanager
@@ -455,7 +553,7 @@ def make_app(service: Service, *, manage: bool = True) -> FastAPI:
         try:
             yield
         finally:
-            if manage:
+            if manage_learners:
                 await asyncio.to_thread(service.close)
 
     app = FastAPI(
@@ -467,7 +565,9 @@ def make_app(service: Service, *, manage: bool = True) -> FastAPI:
         openapi_url="/openapi.json",
     )
     app.state.service = service
-    app.include_router(router)
+    if manage_learners:
+        app.include_router(router)
+    app.include_router(pages)
 
     @app.get("/healthz", include_in_schema=False)
     def alive() -> dict[str, Any]:
@@ -513,6 +613,9 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(StarletteHTTPException, of_http)
     app.add_exception_handler(Exception, of_others)
 
+
+BACKLOG = 512
+"""Connections that wait while the service starts."""
 
 SHUTDOWN_SECONDS = 10
 """Seconds that requests which are running have when the service stops."""
@@ -560,12 +663,13 @@ def serve(config: ServiceConfig, *, host: str | None = None, port: int | None = 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 takes a free one."""
+    """Return a listening socket, in which requests wait until the service is ready; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         raise RegretlessError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None

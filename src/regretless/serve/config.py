@@ -8,8 +8,9 @@ import hmac
 import os
 import re
 import secrets
+import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -199,12 +200,12 @@ class LearnerTable(_Table):
         names = [path[len(before) : len(path) - len(after)] for path in sorted(paths)]
         return [name for name in names if re.fullmatch(NAME, name)]
 
-    def open(self, folder: Path, name: str, problem: Problem) -> Learner:
+    def open(self, folder: Path, name: str, problem: Problem, clock: Callable[[], float] = time.time) -> Learner:
         """Continue the learner of the store, or begin a new one."""
         path = self.store_path(folder, name)
         store, policy, rollout = Store(path, sync=self.sync), self.build_policy(), self.build_rollout(folder)
         if path.exists():
-            return Learner.open(store, problem, policy=policy, rollout=rollout)
+            return Learner.open(store, problem, policy=policy, rollout=rollout, clock=clock)
         path.parent.mkdir(parents=True, exist_ok=True)
         return Learner(
             problem,
@@ -214,6 +215,7 @@ class LearnerTable(_Table):
             pending=Pending(**self.pending.model_dump()),
             on_failure=self.on_failure or ("last" if rollout is None else "incumbent"),
             seed=self.seed,
+            clock=clock,
         )
 
 

@@ -9,9 +9,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import numpy as np
@@ -19,14 +19,17 @@ from starlette.requests import Request
 
 from regretless.errors import ConflictError, OracleError, RegretlessError, SettingsError, short_repr
 from regretless.live.health import Health
+from regretless.live.learner import Learner
 from regretless.live.options import setting_names
-from regretless.live.records import plain_data
+from regretless.live.records import Explanation, plain_data
 from regretless.oracles.base import Oracle
 from regretless.oracles.host import HostOracle
 from regretless.policies.guard import Budget
 from regretless.problem import Problem
 from regretless.serve.config import ROLES, LearnerTable, ServiceConfig
 from regretless.serve.metrics import Traffic
+from regretless.serve.monitor import StoreFollower
+from regretless.serve.page import LearnerView
 from regretless.types import Instance, Solution
 
 RECENT = 500
@@ -179,6 +182,66 @@ def label_items(problem: Problem, items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(texts) if len(set(texts)) == len(texts) else tuple(map(str, range(problem.dim)))
 
 
+class HostedView(LearnerView):
+    """The page of a learner of the service.
+
+    Parameters
+    ----------
+    host : HostedLearner
+        The learner.
+    """
+
+    can_pause = True
+
+    def __init__(self, host: "HostedLearner"):
+        super().__init__(
+            host.name, StoreFollower(host.store), host.table.title, host.table.words, host.items, host.clock
+        )
+        self.host = host
+
+    @property
+    def viewed(self) -> Learner:
+        return self.host.learner
+
+    def health(self) -> Health:
+        return self.host.health()
+
+    def _state(self, health: Health | None) -> dict[str, str]:
+        if self.host.warming:
+            return {"level": "wait", "sentence": "starting: programs are being compiled, decisions wait"}
+        return super()._state(health)
+
+    def incumbent_decision(self, context: Any) -> np.ndarray | None:
+        given = None if self.host.rollout is None else self.host.rollout.incumbent
+        if not callable(given) or self.viewed.problem.has_instances:
+            return super().incumbent_decision(context)
+        try:
+            return np.asarray(given(context), float)
+        except Exception:  # the learner reports what is wrong with it
+            return None
+
+    def _explain(self, id: int) -> Explanation | None:
+        return None if self.host.watch.hanging else super()._explain(id)
+
+    def engineering(self) -> dict[str, Any]:
+        host, watch = self.host, self.host.watch
+        figures = {"requests, half within": _quantiles(host.latencies)}
+        if watch.solves:
+            figures["solver, half within"] = _quantiles(watch.spent)
+            figures["solver calls"] = f"{watch.solves:,}, {watch.failures:,} failed"
+        if watch.last_failure is not None:
+            figures["last failure"] = watch.last_failure[1]
+        return figures
+
+
+def _quantiles(seconds: Sequence[float]) -> str:
+    """Return the median and the 99th percentile of some times."""
+    if not seconds:
+        return "none yet"
+    half, most = np.quantile(list(seconds), (0.5, 0.99)) * 1000.0
+    return f"{half:.3g} ms, 99 % within {most:.3g} ms"
+
+
 class HostedLearner:
     """A learner of the service.
 
@@ -192,24 +255,38 @@ class HostedLearner:
         What paths are relative to.
     max_waiting : int
         Requests that wait for it at most.
+    clock : callable, default time.time
+        Returns seconds.
+    problem : Problem, optional
+        In place of the configuration's.
     """
 
-    def __init__(self, name: str, table: LearnerTable, folder: Path, max_waiting: int = 100):
-        self.name, self.table, self.max_waiting = name, table, max_waiting
-        problem = table.build_problem(folder)
+    def __init__(
+        self,
+        name: str,
+        table: LearnerTable,
+        folder: Path,
+        max_waiting: int = 100,
+        clock: Callable[[], float] = time.time,
+        problem: Problem | None = None,
+    ):
+        self.name, self.table, self.max_waiting, self.clock = name, table, max_waiting, clock
+        problem = table.build_problem(folder) if problem is None else problem
         self.watch = SolverWatch(table.time_limit)
         if problem.oracle.on_host:
             problem = eqx.tree_at(lambda whole: whole.oracle, problem, WatchedOracle(problem.oracle, self.watch))
         self.items = label_items(problem, table.words.items)
         self.coordinates = {label: place for place, label in enumerate(self.items)}
-        self.learner = table.open(folder, name, problem)
+        self.rollout = table.build_rollout(folder)
+        self.learner = table.open(folder, name, problem, clock)
         self.store = table.store_path(folder, name)
         self.latencies: collections.deque[float] = collections.deque(maxlen=RECENT)
         self.errors: collections.deque[tuple[float, str]] = collections.deque(maxlen=50)
         self._thread = concurrent.futures.ThreadPoolExecutor(1, f"learner-{name}")
-        self._waiting = 0
+        self._waiting, self.warming = 0, False
         self._health: tuple[int, Health] | None = None
         self._health_lock = threading.Lock()
+        self._view: HostedView | None = None
 
     def coordinate(self, label: str) -> Any:
         """Return what the learner calls an item: its number, or the oracle's name for it."""
@@ -256,6 +333,13 @@ class HostedLearner:
         with self.watch.stopped() if self.table.rollout is not None else contextlib.nullcontext():
             self.learner.pause()
 
+    @property
+    def view(self) -> LearnerView:
+        """Its page, which reads the store from the first time that it is looked at."""
+        if self._view is None:
+            self._view = HostedView(self)
+        return self._view
+
     def health(self) -> Health:
         """Return the learner's health, computed once for each of its states."""
         with self._health_lock:
@@ -289,8 +373,11 @@ class HostedLearner:
                 self.learner.warm_up(batches=())
             except RegretlessError as error:  # the first call that needs it fails with the same
                 self.errors.append((time.time(), str(error)))
+            finally:
+                self.warming = False
 
         if self.table.warm_up:
+            self.warming = True
             self._thread.submit(compile_programs)
 
     def close(self) -> None:
@@ -298,6 +385,19 @@ class HostedLearner:
         self._thread.shutdown(wait=True, cancel_futures=False)
         with self.watch.stopped():
             self.learner.close()
+
+
+class ButtonPanel(Protocol):
+    """A part of the page with buttons, for demonstrations."""
+
+    def number(self) -> int:
+        """Return a number that changes when the panel does."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return title, text, buttons and code."""
+
+    def press(self, id: str) -> None:
+        """Press a button."""
 
 
 class Service:
@@ -320,8 +420,11 @@ class Service:
         self.config, self.host = config, host or config.service.host
         config.require_safe(self.host)
         self.learners: dict[str, HostedLearner] = {}
+        self.watched: dict[str, LearnerView] = {}
+        self.panel: ButtonPanel | None = None
         self.traffic = Traffic()
         self.stopping = threading.Event()
+        self.listening = 0  # pages that are open
         self._creations: list[float] = []
         self._create_lock = threading.Lock()
 
@@ -395,6 +498,20 @@ class Service:
             return len(ROLES) - 1
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         return self.config.role_of(token.strip()) if scheme.lower() == "bearer" else -1
+
+    def view(self, name: str) -> LearnerView:
+        """Return the page of a learner, also of one that is only watched.
+
+        Parameters
+        ----------
+        name : str
+            As in the address.
+        """
+        return self.watched[name] if name in self.watched else self.find(name).view
+
+    def names(self) -> list[str]:
+        """Return the names of all learners that have a page."""
+        return sorted({*self.learners, *self.watched})
 
     def find(self, name: str) -> HostedLearner:
         """Return a learner by its name.
