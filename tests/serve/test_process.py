@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ import pytest
 import regretless as rg
 from regretless.client import Client
 from regretless.live.store import read_rounds
+from soak.sizes import size
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "service"
-CLIENTS, KILLS, PAIRS = 4, 2, 40
+CLIENTS, KILLS = size("service_clients", 4), size("service_kills", 2)
+PAIRS = 20 * KILLS
 
 
 def start(folder, port=0):
@@ -64,9 +67,10 @@ def test_every_acknowledged_call_survives_kills(folder):
     threads = [threading.Thread(target=work, args=(number,)) for number in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         for _ in range(CLIENTS * PAIRS // (KILLS + 1)):
             progress.acquire()
+        time.sleep(0.003 * (kill % 7))  # at another moment of a call
         process.kill()
         process.wait()
         process, _ = start(folder, port)

@@ -1,8 +1,11 @@
 """The routes: what is stored, repeated, refused and reported, and who may ask."""
 
+import re
+import socket
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +14,11 @@ from starlette.testclient import TestClient
 
 import regretless as rg
 from regretless.errors import SettingsError
-from regretless.serve.app import make_app
+from regretless.serve.app import listen, make_app
 from regretless.serve.config import make_token, parse_config, read_config
 from regretless.serve.hosting import Service
 from serve.service_files import CONTEXT, FREE, PLANT, ROUTE, TOKENS, make_config, token_tables
+from soak.sizes import size
 
 
 def connect(service, token=None):
@@ -118,6 +122,17 @@ def test_metrics_are_what_prometheus_reads(client):
     assert families["regretless_compilations"].samples[0].value > 0
 
 
+def test_the_dashboard_asks_for_metrics_that_exist(service, client):
+    dashboard = (Path(__file__).parents[2] / "examples" / "service" / "grafana.json").read_text()
+    asked = set(re.findall(r"regretless_[a-z_]+", dashboard))
+    known = {line.split()[2] for line in client.get("/metrics").text.splitlines() if line.startswith("# TYPE")}
+    later = {"regretless_relative_error", "regretless_drift_noticed", "regretless_feedback_share"}
+    later |= {f"regretless_incumbent_{part}" for part in ("difference", "low", "high")}
+    fields = set(service.learners["plant"].health().to_dict())
+    assert {name.split("_")[1] for name in later} <= {field.split("_")[0] for field in fields}
+    assert {name.removesuffix("_bucket") for name in asked} - later <= known
+
+
 def test_learners_are_made_from_templates_at_a_limited_rate(client, service):
     assert client.put("/v1/learners/site-1", json={"template": "site"}).status_code == 201
     assert client.put("/v1/learners/site-1", json={"template": "site"}).status_code == 200
@@ -184,6 +199,7 @@ def test_a_restart_continues_every_learner(tmp_path):
         (b'{"context": {"a": 1}}', 422, "context"),
         (b'{"context": [1, 2, 3], "key": "\\ud800"}', 422, "valid string"),
         (b'{"context": [1, 2, 3], "instance": [1, 1, 2, 0]}', 422, "True and False"),
+        (b'{"context": [1, 2, 3], "instance": [[1, 1], [2]]}', 422, "rows of the same length"),
         (b'{"context": ' + b"[" * 5000 + b"]" * 5000 + b"}", 400, ""),
         (b'{"context": "' + b"x" * 30_000 + b'"}', 413, "20000 bytes"),
     ],
@@ -233,8 +249,9 @@ def test_tokens_allow_what_their_role_says(tmp_path):
         "decide": [("POST", f"{ROUTE}/decide"), ("POST", f"{ROUTE}/record"), ("POST", f"{ROUTE}/feedback")],
         "admin": [("POST", f"{ROUTE}/pause"), ("PATCH", f"{ROUTE}/settings"), ("GET", f"{ROUTE}/backup")],
     }
-    client, passed = connect(service), set()
-    wrong = [None, "", "rgl_", "rgl_reaD", TOKENS["read"] + "x", "é", "\x00", "Bearer", TOKENS["read"][:-1]]
+    client, passed, rng = connect(service), set(), np.random.default_rng(0)
+    wrong = [bytes(rng.integers(33, 127, 40).tolist()).decode() for _ in range(size("service_tokens", 3))]
+    wrong += [None, "", "rgl_", "rgl_reaD", TOKENS["read"] + "x", "é", "\x00", "Bearer", TOKENS["read"][:-1]]
     for role, requests in asked.items():
         for method, route in requests:
             for token in wrong:
@@ -248,6 +265,12 @@ def test_tokens_allow_what_their_role_says(tmp_path):
     assert passed == set(TOKENS)
     assert client.get("/v1/learners", headers={"Authorization": f"Basic {TOKENS['admin']}"}).status_code == 401
     service.close()
+
+
+def test_small_answers_are_sent_at_once():
+    """On a socket that does not say that it is TCP, asyncio leaves Nagle's delay of 40 ms on."""
+    with listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_an_expired_token_is_none(tmp_path):

@@ -253,7 +253,12 @@ def to_arrays(given: Any) -> Any:
     """Return JSON data of an instance with its lists of numbers as arrays."""
     if isinstance(given, dict):
         return {name: to_arrays(part) for name, part in given.items()}
-    return np.asarray(given) if isinstance(given, list) else given
+    if not isinstance(given, list):
+        return given
+    try:
+        return np.asarray(given)
+    except ValueError:
+        raise SettingsError("instance: expected rows of the same length, got rows of different lengths") from None
 
 
 @router.get("/learners", dependencies=READ, summary="All learners")
@@ -665,7 +670,8 @@ def serve(config: ServiceConfig, *, host: str | None = None, port: int | None = 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket, in which requests wait until the service is ready; port 0 takes a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
+    # asyncio sends small answers at once only on sockets that say that they are TCP; otherwise each takes 40 ms
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
