@@ -41,7 +41,7 @@ MIN_LEARNED = 40
 WINDOW = 400
 """Learning steps that figures on predictions and the comparison with the incumbent use."""
 
-OPENING_ROUNDS = 200
+OPENING_ROUNDS = 100
 """First rounds since the start or the last change that are kept for the cost model: decisions differ most in them."""
 
 DETECTOR = ChangeDetector()
@@ -195,7 +195,7 @@ LINEAR_VARIANCE, SMOOTH_VARIANCE = 1.0, 0.5
 MAX_DISTANCE = 4.0
 """Spreads from the centre at which contexts are cut."""
 
-NOISES = np.geomspace(0.01, 5.0, 9).tolist()
+NOISES = np.geomspace(0.01, 5.0, 5).tolist()
 """Candidate noise variances in units of the prior covariance."""
 
 EXTREMES = (0.025, 0.975)
