@@ -10,7 +10,6 @@ from regretless import plugins
 from regretless.cli import console
 from regretless.cli.console import Format, Imports, Names, clear_errors, option
 from regretless.errors import SettingsError
-from regretless.plots import save_figure
 from regretless.registry import load_attribute
 from regretless.startup import Device, configure
 
@@ -131,6 +130,8 @@ def rehearse(
             options: dict[str, Any] = {"policy": policy, "budget": budget, "rounds": rounds, "runs": runs, "seed": seed}
             rehearsal = run_rehearsal(history, feasible, incumbent=rule, progress=progress, **options)
         if out is not None:
+            from regretless.plots import save_figure  # loads NumPy: not before it is needed
+
             save_figure(cast("Any", rehearsal.plot().get_figure(root=True)), out)
         if format == "json":
             console.say_json(rehearsal.to_dict())
