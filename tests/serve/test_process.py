@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 import regretless as rg
 from regretless.client import Client
 from regretless.live.store import read_rounds
+from regretless_command import main
 from soak.sizes import size
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "service"
@@ -24,9 +26,9 @@ CLIENTS, KILLS = size("service_clients", 4), size("service_kills", 2)
 PAIRS = 20 * KILLS
 
 
-def start(folder, port=0):
-    """Return a process that serves the example, and its address."""
-    command = [sys.executable, "-m", "regretless", "serve", "plant.toml", "--port", str(port)]
+def start(folder, port=0, words=("serve", "plant.toml")):
+    """Return a process that serves the example, or what else is asked for, and its address."""
+    command = [sys.executable, "-m", "regretless", *words, "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
     lines = []
@@ -114,5 +116,24 @@ def test_the_example_client_runs_and_a_restart_continues(folder):
     learner = Client(url).learner("north")
     assert json.dumps(learner.explain("day-3").as_dict()) == json.dumps(before.as_dict())
     assert learner.decide({"temperature": 1.0, "orders": 2.0}).by == "incumbent"
-    process.terminate()
-    assert process.wait(30.0) == 0
+    watcher, page = start(folder, words=("watch", "north.db"))
+    with urllib.request.urlopen(f"{page}/v1/learners/learner/page", timeout=30) as answer:
+        shown = json.load(answer)
+    assert (shown["decision"]["id"], shown["state"]["sentence"]) == (61, "paused: the incumbent decides")
+    for running in (watcher, process):
+        running.terminate()
+        assert running.wait(30.0) == 0
+
+
+def test_a_configuration_is_checked_and_tokens_are_made(folder, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["regretless", "serve", str(folder / "plant.toml"), "--check"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert not left.value.code
+    assert "1 learners, 0 templates, no errors" in capsys.readouterr().out
+    (folder / "plant.toml").write_text((folder / "plant.toml").read_text().replace("plant:foreman", "plant:forman"))
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    assert "forman" in capsys.readouterr().err
+    assert not (folder / "north.db").exists(), "a check opens no store"
