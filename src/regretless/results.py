@@ -109,6 +109,8 @@ class Result:
         Interpreter, platform, packages and devices.
     extra : dict
         Further JSON data, such as the results of a computation that is not a simulation.
+    states : pytree, optional
+        The final state of the policy, with a leading axis of replications, if asked for. Files do not hold it.
 
     Examples
     --------
@@ -132,6 +134,7 @@ class Result:
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)
     environment: dict[str, Any] = dataclasses.field(default_factory=dict)
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
+    states: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seeds", tuple(map(int, self.seeds)))

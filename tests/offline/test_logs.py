@@ -140,8 +140,9 @@ def test_own_measurements_and_own_regressions_are_used():
 
 def test_a_simulation_is_a_log_and_a_fit_starts_a_policy():
     world = rg.benchmarks.TopK(degree=1).build()
-    keep = rg.simulation.Recording(decisions=True)
+    keep = rg.simulation.Recording(decisions=True, states=True)
     cold = rg.simulate("greedy", world, seeds=2, horizon=60, recording=keep)
+    assert cold.states.version.tolist() == [60, 60]
     log = simulated_log(cold, world, seed=1)
     data = Dataset.from_benchmark(world, 60, seed=1)
     np.testing.assert_allclose(log.totals, np.sum(log.decisions * data.costs, axis=1), rtol=1e-6)

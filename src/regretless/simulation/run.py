@@ -364,6 +364,7 @@ class SimulationRun:
         on_host = spec.benchmark.oracle.on_host or python
         vectorized = vectorized or on_host
         self._known_keys: dict[Any, Any] = {}
+        self.keep_states, self.states = False, dict[str, list[Any]]()
         begin = lambda key: _begin(([group.program for group in groups], spec), key)  # noqa: E731
         states = jax.eval_shape(begin, jax.random.key(0))
         limit = min(chunk or replications, stream_limit(spec, replications))
@@ -415,12 +416,20 @@ class SimulationRun:
                 if callback is not None and self._notify(callback, every, chunk):
                     last = chunk.segments
                 if chunk.segments == last:
+                    self._keep_states(chunk)
                     chunk.carries = []
                 if saving is not None:
                     saving.save(chunks, last, now=chunk.segments == last)
         rounds = sum(self.lengths[:last])
         outcomes = [chunk.outcome(last, rounds, self.spec.diagnostics_every) for chunk in chunks]
         return jax.tree.map(lambda *parts: np.concatenate(parts), *outcomes), rounds
+
+    def _keep_states(self, chunk: Chunk) -> None:
+        """Add the final states of a chunk's replications, if they are to be kept."""
+        for group, parts in zip(self.groups, chunk.carries if self.keep_states else (), strict=False):
+            states = self._unpadded([carry.state for carry in parts], len(chunk.seeds))
+            for name, state in group.split(states).items():
+                self.states.setdefault(name, []).append(state)
 
     def _play_segment(self, chunk: Chunk, before: int) -> None:
         """Play a chunk's next segment with every group, after ``before`` replications of earlier chunks."""

@@ -46,10 +46,13 @@ class Recording:
         Rounds between two kept diagnostics.
     decisions : bool, default False
         Whether to keep every decision, ``[replications, rounds, d]``.
+    states : bool, default False
+        Whether to keep the final state of the policy; a run that is kept in a file cannot.
     """
 
     diagnostics_every: int = DIAGNOSTICS_EVERY
     decisions: bool = False
+    states: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,6 +204,8 @@ def simulate(
     for name, every in (("diagnostics_every", recording.diagnostics_every), ("the callback's interval", monitor.every)):
         if check_integer(name, every) < 1:
             raise SettingsError(f"expected {name} to be a number of rounds, at least 1, got {every!r}")
+    if recording.states and execution.save is not None:
+        raise SettingsError("a run that is kept in a file has no final states: leave out save or states=True")
     spec = SimulationSpec(benchmark, delay, missing, recording.decisions, recording.diagnostics_every)
     with jax.enable_x64(execution.precision == "mixed"):
         problem = benchmark.problem(feedback or "bandit", may_miss=missing > 0)
@@ -213,6 +218,7 @@ def simulate(
         run = SimulationRun(
             spec, groups, lengths, len(chosen), monitor.progress, vectorized=execution.vectorized, chunk=execution.chunk
         )
+        run.keep_states = recording.states
         request = {"seeds": list(chosen), "horizon": rounds, "precision": execution.precision}
         saving = None if execution.save is None else Saving(execution.save, {**request, **run.describe()})
         outcome, played = run.play(chosen, monitor.callback, monitor.every, saving)
@@ -243,6 +249,7 @@ def simulate(
             references=lines,
             seconds=run.seconds,
             environment=describe_environment(),
+            states=jax.tree.map(lambda *parts: np.concatenate(parts), *run.states.get(name, [None])),
         )
         results.append(result)
     if isinstance(policy, Mapping):
