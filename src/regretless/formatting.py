@@ -36,6 +36,15 @@ def format_number(value: float | None, digits: int = 3) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
+def format_amount(value: float) -> str:
+    """Return an amount with three significant digits, whole from a thousand on.
+
+    >>> [format_amount(x) for x in (3.14159, 0.0, 812.34, 1234567.8, -0.00001234)]
+    ['3.14', '0', '812', '1,234,568', '-1.23e-05']
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 and math.isfinite(value) else f"{value:.3g}"
+
+
 def format_mean(mean: float | None, error: float | None) -> str:
     """Format a mean with its standard error, such as 7.55e5 ± 4.8e4."""
     return f"{format_number(mean)} ± {format_number(error, 2)}"

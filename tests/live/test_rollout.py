@@ -116,6 +116,53 @@ def test_an_incumbent_that_fails_too_is_named():
         learner.decide_batch(np.stack([X] * 12))
 
 
+def test_a_large_batch_is_a_loop_and_leaves_what_could_break_the_budget_to_the_incumbent(tmp_path):
+    one, other = (make(budget=rg.Budget(amount=120.0)) for _ in range(2))
+    assert play(one, 12) == play(other, 12)
+    batch = one.decide_batch(np.stack([X] * 40))
+    loop = [other.decide(X) for _ in range(40)]
+    assert [choice.by for choice in batch] == [choice.by for choice in loop]
+    assert all(np.array_equal(a.w, b.w) for a, b in zip(batch, loop, strict=True))
+    count = sum(choice.by == "learner" for choice in batch)
+    details = one.health().details
+    assert 0 < count == details["guard_waiting"]
+    assert details["guard_bound"] <= details["guard_allowed"] == 120.0
+    assert {choice.by for choice in batch[-10:]} == {"incumbent"}  # the batch has used what is left
+    assert "decisions wait for feedback and count" in one.explain(batch[0]).guard
+    assert one.explain(batch[0]).guard in repr(one.explain(batch[0]))
+
+
+def test_feedback_that_is_missing_for_the_learner_alone_is_noticed_and_counts(tmp_path):
+    path = tmp_path / "live.db"
+    learner = make(budget=rg.Budget(amount=1e6), store=path, max_age=0)
+    for _ in range(40):
+        choice = learner.decide(X)
+        if choice.by == "incumbent":  # that of the learner's decisions gets lost
+            learner.learn(choice.id, total=10.0)
+    learner.decide(X)
+    health = learner.health()
+    assert health.details["guard_waiting"] > 10
+    assert "feedback is missing for" in health.guard
+    assert "of the incumbent, which looks like a reason" in health.guard
+    learner.save(tmp_path / "copy.db")
+    learner.close()
+    for again in (Learner.open(path, ORACLE, read_only=True), Learner.open(tmp_path / "copy.db", ORACLE)):
+        assert again.health().details == health.details
+
+
+def test_a_convex_set_is_left_in_small_steps():
+    line = oracles.milp(A_eq=[[1.0, 1.0, 1.0]], b_eq=[1.0])
+    usual = np.array([0.0, 0.0, 1.0])
+    learner = make(oracle=line, context=1, incumbent=usual, budget=rg.Budget(amount=30.0))
+    costs, steps = np.array([8.0, 8.0, 5.0]), []
+    for _ in range(60):
+        choice = learner.decide([1.0])
+        assert line.contained(choice.w[None])[0]
+        steps += [1.0 - choice.w[2]] if choice.by == "learner" else []
+        learner.learn(choice.id, total=float(costs @ choice.w))
+    assert any(0.0 < step < 0.99 for step in steps)
+
+
 def test_a_pause_is_logged_replayed_and_kept_in_checkpoints(tmp_path):
     learner = make(budget=0.9, incumbent=follow, store=tmp_path / "live.db")
     play(learner, 15)

@@ -1,5 +1,6 @@
 """The guard: an estimate that is right on average, a bound that holds, an incumbent that decides where it must."""
 
+import re
 from typing import Any
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from regretless.policies.guard import (
     REDUCED_EXPLORATION,
     Guarded,
     add_guard,
+    describe_guard,
     incumbent_costs,
     initial_forecast,
     initial_ledger,
@@ -28,7 +30,7 @@ from toys import DIM, FEATURES, Toy
 
 ORACLE = oracles.top_k(DIM, 2)
 W = [1.0, 0.0, 0.0, 1.0]
-BUDGET, CONFIDENCE = jnp.array([0.05, 0.0, 0.0]), jnp.asarray(0.95)
+BUDGET, CONFIDENCE, ZERO = jnp.array([0.05, 0.0, 0.0]), jnp.asarray(0.95), jnp.asarray(0.0)
 
 
 class LastDecisionState(eqx.Module):
@@ -69,17 +71,17 @@ def stream(key, worse):
         x = jax.random.normal(a, (1,))
         cost = 10.0 + x[0] + 2.0 * jnp.sin(t / 60.0) + jax.random.normal(b)
         policy_cost = cost + worse * jax.random.uniform(c, minval=0.0, maxval=2.0)
-        chance = ledger.policy_probability(BUDGET, CONFIDENCE)
+        chance = ledger.policy_probability(BUDGET, CONFIDENCE, ZERO)
         keeps = jax.random.uniform(d) >= chance
         after = ledger.after_incumbent(x, cost, 1.0 - chance), ledger.after_policy(x, policy_cost, 1.0 - chance)
         ledger = jax.tree.map(lambda one, other: jnp.where(keeps, one, other), *after)
         excess = excess + jnp.where(keeps, 0.0, policy_cost - cost)
-        highest = jnp.maximum(highest, excess - ledger.bound(CONFIDENCE))
+        highest = jnp.maximum(highest, excess - ledger.bound(CONFIDENCE, ZERO))
         return (ledger, excess, highest), ledger.excess - excess
 
     start = initial_ledger((1,)), jnp.zeros(()), -jnp.inf
     (ledger, excess, highest), errors = jax.lax.scan(one, start, jnp.arange(400.0))
-    return errors[-1], highest, excess / ledger.paid, ledger.tried, jnp.max(ledger.variance)
+    return errors[-1], highest, excess / ledger.turnover, ledger.tried, jnp.max(ledger.variance)
 
 
 @pytest.mark.usefixtures("float64")
@@ -123,7 +125,7 @@ def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     assert int(shown.version) == NOT_SAMPLED
     assert np.isnan(float(shown.log_density))
     assert int(shown.member) == 0
-    assert (float(info.more["guard_incumbent"]), float(state.ledger.paid)) == (1.0, 2.0)
+    assert (float(info.more["guard_incumbent"]), float(state.ledger.turnover)) == (1.0, 2.0)
     rich, x, costs = state, jnp.ones(FEATURES), jnp.ones(DIM)
     lenient = Guarded(problem, policy.inner, jnp.array([1e9, 0.0, 0.0]), CONFIDENCE, policy.incumbent)
 
@@ -142,7 +144,7 @@ def test_the_incumbent_decides_first_and_the_policy_learns_from_it():
     same, _ = jax.jit(lambda *given: lenient.learn(*given))(
         jax.random.key(4), rich, person, problem.observe(person, costs)
     )
-    assert float(same.ledger.paid) == float(rich.ledger.paid)  # a person's decision is not counted
+    assert float(same.ledger.turnover) == float(rich.ledger.turnover)  # a person's decision is not counted
     assert set(members) == {INCUMBENT, 3}
 
 
@@ -152,10 +154,10 @@ def test_plays_what_is_expected_to_be_best_before_it_explores():
     policy = add_guard(FirstItemsExpected(problem), incumbent_costs(ORACLE, W), budget=0.05)
     x, total, always = jnp.ones(FEATURES), jnp.asarray(10.0), jnp.asarray(1.0)
     rounds = lambda _, ledger: ledger.after_incumbent(x, total, always)  # noqa: E731
-    rich = jax.lax.fori_loop(0, 2000, rounds, initial_ledger((FEATURES,)))
-    assert float(rich.exploration_share(BUDGET, CONFIDENCE)) == 1.0
-    poor = eqx.tree_at(lambda ledger: ledger.excess, rich, rich.allowed(BUDGET) * 0.97)
-    assert float(poor.exploration_share(BUDGET, CONFIDENCE)) < 0.1
+    rich = jax.lax.fori_loop(0, 2000, rounds, initial_ledger((FEATURES,)))  # 20,000, of which 5 % may be spent
+    assert float(rich.step_size(BUDGET, CONFIDENCE, ZERO)) == 1.0
+    poor = eqx.tree_at(lambda ledger: ledger.excess, rich, rich.allowed(BUDGET) - 45.0)
+    assert float(poor.step_size(BUDGET, CONFIDENCE, ZERO)) < 0.1
     start, played = policy.init(jax.random.key(0)), []
     for ledger in (poor, rich):
         state = eqx.tree_at(lambda s: s.ledger, start, ledger)
@@ -164,12 +166,66 @@ def test_plays_what_is_expected_to_be_best_before_it_explores():
         )
         own = np.flatnonzero(np.asarray(samples.member) != INCUMBENT)  # rounds that the guard gives to the policy
         played.append((ORACLE.solve_one(samples.cost[own[0]]).w.tolist(), int(samples.member[own[0]])))
-    assert played == [([1.0, 1.0, 0.0, 0.0], REDUCED_EXPLORATION), ([0.0, 0.0, 1.0, 1.0], 3)]
+    assert played == [(W, REDUCED_EXPLORATION), ([0.0, 0.0, 1.0, 1.0], 3)]
+    state = eqx.tree_at(lambda s: s.ledger, start, poor)
+    steps = {}
+    for name, usual in (("unknown", jnp.full(DIM, jnp.nan)), ("known", jnp.asarray(W))):
+        proposal = policy.propose(jax.random.key(0), state, jnp.ones(FEATURES), None, usual)
+        steps[name] = ORACLE.solve_one(proposal.cost).w.tolist()
+    assert steps == {"unknown": [1.0, 1.0, 0.0, 0.0], "known": W}  # the best one expected, and no step at all
     decision = eqx.tree_at(
         lambda d: (d.member, d.version), problem.example_decision(), (jnp.int32(REDUCED_EXPLORATION), jnp.int32(0))
     )
     after, _ = policy.learn(jax.random.key(0), start, decision, problem.observe(decision, jnp.ones(DIM)))
     assert int(after.inner.decision.version) == NOT_SAMPLED  # it is no draw from the policy's distribution
+
+
+@pytest.mark.usefixtures("float64")
+def test_decisions_that_wait_count_with_what_they_plausibly_cost_more():
+    x, always = jnp.ones(1), jnp.asarray(1.0)
+    ledger = jax.lax.fori_loop(
+        0, 400, lambda _, so_far: so_far.after_incumbent(x, jnp.asarray(10.0), always), initial_ledger((1,))
+    )
+    for loss in (3.0, 5.0, 4.0) * 10:
+        ledger = ledger.after_policy(x, jnp.asarray(10.0 + loss), jnp.asarray(0.5))
+    assert 5.0 < float(ledger.plausible_loss()) < 12.0  # the initial belief still counts
+    chances = [float(ledger.policy_probability(BUDGET, CONFIDENCE, jnp.asarray(float(n)))) for n in (0, 4, 8, 40)]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > 0.3
+    assert chances[-1] == 0.0
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_verdict_names_the_reason_and_what_opens_the_guard_and_is_right():
+    """The rounds of the incumbent that the verdict asks for do open it."""
+    problem = Problem(ORACLE, (FEATURES,), "bandit")
+    policy = add_guard(LastItems(problem), None, budget=0.05)
+    describe = lambda ledger, waiting=0.0: describe_guard(  # noqa: E731
+        policy._diagnostics(policy.with_waiting(eqx.tree_at(lambda s: s.ledger, start, ledger), waiting)), always=True
+    )
+    start, x, always = policy.init(jax.random.key(0)), jnp.ones(FEATURES), jnp.asarray(1.0)
+    rng = np.random.default_rng(0)
+    round_of = jax.jit(lambda ledger, total: ledger.after_incumbent(x, total, always))
+    ledger = initial_ledger((FEATURES,))
+    assert (
+        describe(ledger)
+        == "the guard gives every decision to the incumbent until its cost is known from 10 rounds, now 0"
+    )
+    for _ in range(20):
+        ledger = round_of(ledger, 10.0 + rng.normal())
+    text = describe(ledger)
+    asked = float(re.search(r"about ([\d,]+) rounds of the incumbent", text)[1].replace(",", ""))
+    opened = next(n for n in range(1, 1000) if is_open(ledger := round_of(ledger, 10.0 + rng.normal())))
+    assert opened == pytest.approx(asked, rel=0.5)
+    assert "of the decisions to the learner" in describe(ledger)
+    assert re.search("30 decisions wait for feedback and count .* each", describe(ledger, 30.0))
+    spent = eqx.tree_at(lambda given: given.excess, ledger, 1e4)
+    assert re.search("a budget that is larger by 10,.* would open it", describe(spent))
+    assert describe_guard({"mean": 1.0}) is None
+
+
+def is_open(ledger):
+    return bool(ledger.policy_probability(BUDGET, CONFIDENCE, ZERO) > 0.0)
 
 
 def test_a_forecast_begins_with_what_others_paid_and_its_errors_with_the_incumbent():
@@ -178,7 +234,7 @@ def test_a_forecast_begins_with_what_others_paid_and_its_errors_with_the_incumbe
     for _ in range(30):
         ledger = taught(ledger)
     assert float(ledger.forecast.predict(x)) == pytest.approx(20.0, rel=1e-3)
-    assert (float(ledger.paid), float(ledger.forecast.scored)) == (0.0, 0.0)
+    assert (float(ledger.turnover), float(ledger.forecast.scored)) == (0.0, 0.0)
     assert float(ledger.after_incumbent(x, jnp.asarray(40.0), jnp.asarray(1.0)).forecast.spread()) > 10.0
 
 

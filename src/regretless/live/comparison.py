@@ -10,7 +10,8 @@ import jax
 import numpy as np
 
 from regretless.errors import CheckpointError
-from regretless.live.records import format_amount, percent
+from regretless.formatting import format_amount
+from regretless.live.records import percent
 from regretless.oracles.base import Oracle
 from regretless.policies.guard import INCUMBENT
 from regretless.stats import ChangeDetector, DriftState, DualPosterior, batch_interval, fit_dual

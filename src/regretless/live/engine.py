@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -27,7 +27,7 @@ from regretless.live.feedback_parser import Arrival, FeedbackParser, parse_integ
 from regretless.oracles.base import Oracle, check
 from regretless.oracles.host import without_solver
 from regretless.policies.base import Policy, refit_if_due
-from regretless.policies.guard import Budget, Guarded, add_guard
+from regretless.policies.guard import Budget, Guarded, add_guard, is_policys
 from regretless.policies.scaling import Offset, build_policy
 from regretless.problem import Problem, empty_of
 from regretless.types import NOT_SAMPLED, SOLVED, Decision, Feedback, Info, Instance, Sample, Solution
@@ -111,6 +111,7 @@ class Engine:
             shared = jax.tree.map(jnp.asarray, without_solver(running))
             self.policy_numbers, static = eqx.partition(shared, eqx.is_array)
             self.seed = jax.random.key(np.uint32(seed))
+        self.guarded = isinstance(running, Guarded)
         self.host = self.oracle if running.on_host else None  # what calls of Python stand for
         # a flat list: a tree would be flattened in every call
         self.numbers, structure = jax.tree.flatten(self.policy_numbers)
@@ -131,10 +132,16 @@ class Engine:
             return _init(self.host, self.static, self.numbers, self.seed)
 
     def draft(
-        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+        self,
+        state: Any,
+        ids: Sequence[int],
+        contexts: np.ndarray,
+        instances: Sequence[Instance],
+        explore: bool,
+        guard: "GuardInput | None" = None,
     ) -> list[Decision]:
         """Return the policy's proposals, by the mean unless ``explore``; ``solve`` turns them into decisions."""
-        proposal: Any = self._run_draft(state, ids, contexts, instances, explore)
+        proposal: Any = self._run_draft(state, ids, contexts, instances, explore, guard)
         if not np.all(np.isfinite(proposal.cost_sample)):
             raise SettingsError(
                 "context: expected one with finite predicted costs, got numbers so large that they overflow; scale them"
@@ -142,13 +149,28 @@ class Engine:
         return [proposal] if len(ids) == 1 else _unstack(proposal, len(ids))
 
     def _run_draft(
-        self, state: Any, ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance], explore: bool
+        self,
+        state: Any,
+        ids: Sequence[int],
+        contexts: np.ndarray,
+        instances: Sequence[Instance],
+        explore: bool,
+        guard: "GuardInput | None" = None,
     ) -> Decision:
         """Return the drafts as the program gives them: one, or several with a leading axis that is padded."""
+        if self.guarded and guard is None:
+            guard = GuardInput(0, np.full((len(ids), self.problem.dim), np.nan))
         if len(ids) == 1:
-            program, arguments = _draft, (np.int32(ids[0]), contexts[0], instances[0])
+            program: Any = _draft
+            arguments: Any = (
+                np.int32(ids[0]),
+                contexts[0],
+                instances[0],
+                guard and guard._replace(usual=guard.usual[0]),
+            )
         else:
-            program, arguments = _draft_many, _pad(ids, contexts, instances)
+            rows, padded = _pad(ids, contexts, instances)
+            program, arguments = _draft_many, (*padded, guard and guard._replace(usual=guard.usual[rows]))
         with jax.enable_x64(True):
             drafted = program(self.host, self.static, explore, self.numbers, state, self.seed, *arguments)
             return jax.tree.map(np.asarray, drafted)
@@ -203,10 +225,11 @@ class Engine:
             state, packed = _learn_many(None, self.static, self.numbers, state, self.seed, rounds, np.int32(count))
         return state, [dict(zip(packed.names, row, strict=True)) for row in np.asarray(packed.values)[:count].tolist()]
 
-    def describe(self, state: Any) -> dict[str, float]:
-        """Return the numbers that the policy shows of its state."""
+    def describe(self, state: Any, waiting: float = 0.0) -> dict[str, float]:
+        """Return the numbers that the policy shows of its state, while decisions of the policy wait."""
         with jax.enable_x64(True):
-            return {name: float(value) for name, value in _describe(self.static, self.numbers, state).items()}
+            numbers = _describe(self.static, self.numbers, state, np.float64(waiting))
+            return {name: float(value) for name, value in numbers.items()}
 
     def measure(self, w: np.ndarray, aux: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return ``H(w)`` row by row, or its diagonal if row ``i`` measures coordinate ``i`` alone, and ``e(w)``."""
@@ -356,12 +379,12 @@ def _unstack(batch: Any, count: int) -> list[Any]:
     return [jax.tree.unflatten(structure, row) for row in itertools.islice(zip(*leaves, strict=True), count)]
 
 
-def _pad(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any, Any]:
-    """Return a batch of 2, 4, 8, … rows, the last one repeated: few programs serve all numbers of contexts."""
+def _pad(ids: Sequence[int], contexts: np.ndarray, instances: Sequence[Instance]) -> tuple[Any, Any]:
+    """Return rows of a batch of 2, 4, 8, …, the last one repeated, and the batch: few programs serve all numbers."""
     count = len(ids)
     rows = np.minimum(np.arange(1 << (count - 1).bit_length()), count - 1)
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves)[rows], *instances)
-    return np.asarray(ids, np.int32)[rows], contexts[rows], stacked
+    return rows, (np.asarray(ids, np.int32)[rows], contexts[rows], stacked)
 
 
 class _NoSolver:
@@ -378,6 +401,14 @@ class _NoSolver:
     def contained(self, points: np.ndarray, instances: Instance) -> np.ndarray:
         """Return that all points are feasible."""
         return np.ones(len(points), bool)
+
+
+class GuardInput(NamedTuple):
+    """What a guard needs to know for decisions: how many wait, and what the incumbent would do."""
+
+    waiting: Any  # decisions of the policy that wait for feedback
+    usual: Any  # the incumbent's decision in each round, NaN where it is not known
+    counted: Any = 1.0  # whether decisions of a batch wait, too: 0 in shadow mode
 
 
 class StaticPolicy:
@@ -420,16 +451,28 @@ def _init(static: StaticPolicy, numbers: Any, seed: Any) -> Any:
 
 
 def _draft_one(
-    static: StaticPolicy, explore: bool, numbers: Any, state: Any, seed: Any, id: Any, context: Any, instance: Any
+    static: StaticPolicy,
+    explore: bool,
+    numbers: Any,
+    state: Any,
+    seed: Any,
+    id: Any,
+    context: Any,
+    instance: Any,
+    guard: "GuardInput | None",
 ) -> Decision:
     """Sample, solve if the oracle is pure JAX, and record; the mean has a version that says that it was not drawn."""
     policy = static.policy(numbers)
     problem, oracle = policy.problem, policy.oracle
-    if explore:
-        sample = policy.sample(purpose_key(seed, DECIDE, id), state, context, instance)
+    key = purpose_key(seed, DECIDE, id)
+    if isinstance(policy, Guarded) and guard is not None:
+        state = policy.with_waiting(state, guard.waiting)
+        usual = None if oracle.convex else guard.usual  # a convex set has points on the way: no penalty is needed
+        sample = policy.admit(key, state, policy.propose(key, state, context, instance, usual, explore=explore))
+    elif explore:
+        sample = policy.sample(key, state, context, instance)
     else:
         sample = Sample(policy.mean(state, context), jnp.int32(NOT_SAMPLED), log_probability=jnp.zeros(()))
-        sample = policy.admit(purpose_key(seed, DECIDE, id), state, sample) if isinstance(policy, Guarded) else sample
     form = problem.example_decision()
     solution = Solution(form.w, form.status, form.aux)
     if not oracle.on_host:
@@ -443,11 +486,28 @@ _draft = host_jit(_draft_one, statics=2)
 
 @partial(host_jit, statics=2)
 def _draft_many(
-    static: StaticPolicy, explore: bool, numbers: Any, state: Any, seed: Any, ids: Any, contexts: Any, instances: Any
+    static: StaticPolicy,
+    explore: bool,
+    numbers: Any,
+    state: Any,
+    seed: Any,
+    ids: Any,
+    contexts: Any,
+    instances: Any,
+    guard: "GuardInput | None",
 ) -> Decision:
     """Return the drafts of several decisions, one by one the same as ``_draft``."""
     one = partial(_draft_one, static, explore, numbers, state, seed)
-    return jax.vmap(one)(ids, contexts, instances)
+    if guard is None:
+        return jax.vmap(lambda id, context, instance: one(id, context, instance, None))(ids, contexts, instances)
+
+    def step(waiting: Any, row: Any) -> tuple[Any, Decision]:
+        id, context, instance, usual = row
+        decision = one(id, context, instance, GuardInput(waiting, usual, guard.counted))
+        return waiting + guard.counted * is_policys(decision.member), decision
+
+    start = jnp.asarray(guard.waiting, float)
+    return jax.lax.scan(step, start, (ids, contexts, instances, guard.usual))[1]
 
 
 def _unpack_step(
@@ -502,8 +562,9 @@ def _check_finite(state: Any, info: Info) -> tuple[Any, PackedInfo]:
 
 
 @partial(jax.jit, static_argnums=0)
-def _describe(static: StaticPolicy, numbers: Any, state: Any) -> dict[str, Any]:
-    return static.policy(numbers).describe(state)
+def _describe(static: StaticPolicy, numbers: Any, state: Any, waiting: Any) -> dict[str, Any]:
+    policy = static.policy(numbers)
+    return policy.describe(policy.with_waiting(state, waiting) if isinstance(policy, Guarded) else state)
 
 
 @partial(jax.jit, static_argnums=0)

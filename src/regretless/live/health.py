@@ -12,7 +12,8 @@ import numpy as np
 from regretless.errors import SettingsError
 from regretless.live.comparison import MIN_LEARNED, WINDOW, BackgroundSolver, CostComparison, DriftAlarm, MeanCost
 from regretless.live.records import percent, plain_data, text_card
-from regretless.live.state import LearnerState
+from regretless.live.state import LearnerState, describe_lost
+from regretless.policies.guard import describe_guard
 
 MIN_ROUNDS_NO_BETTER = 100
 """Rounds from which decisions can be called no better than random: before, a learner explores."""
@@ -174,7 +175,7 @@ def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver)
     steps, settled = record.ordered_steps(), state.made - len(state.waiting)
     relative_error, trend = _relative_errors(steps)
     sign = -1.0 if rewards else 1.0
-    details = {} if state.policy is None else state.engine.describe(state.policy)
+    details = {} if state.policy is None else state.engine.describe(state.policy, state.guard_waiting)
     return Health(
         decisions=state.made,
         learned=record.learned,
@@ -187,15 +188,8 @@ def compute_health(state: LearnerState, rewards: bool, solver: BackgroundSolver)
         drift=record.active_alarm(),
         details=details,
         rewards=rewards,
-        guard=describe_guard(details),
+        guard=None if state.mode == "shadow" else describe_lost(state) or describe_guard(details),
     )
-
-
-def describe_guard(details: Mapping[str, float]) -> str | None:
-    """Return what the guard does now and why, from the policy's figures; None if there is nothing to say."""
-    if details.get("guard_chance", 1.0) > 0.0:
-        return None
-    return "the guard gives every decision to the incumbent now: its budget does not cover the learner's risk"
 
 
 def _relative_errors(steps: np.ndarray) -> tuple[float | None, float | None]:

@@ -32,7 +32,7 @@ from regretless.live import feedback_parser as parser
 from regretless.live import options
 from regretless.live import state as states
 from regretless.live.comparison import BackgroundSolver, HealthRecord
-from regretless.live.engine import CHUNK, CallLock, Engine, check_not_forked, with_solution
+from regretless.live.engine import CHUNK, CallLock, Engine, GuardInput, check_not_forked, with_solution
 from regretless.live.feedback_parser import TOLERANCE, Arrival, RawFeedback, known_number
 from regretless.live.health import Health, compute_health
 from regretless.live.history import History, require_fitting
@@ -42,7 +42,7 @@ from regretless.live.state import LearnedDecision, LearnerState, MadeDecision
 from regretless.live.store import MAX_NUMBER, Record, RecordStore, Snapshot, write_copy
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
-from regretless.policies.guard import INCUMBENT, REPLACED, Budget
+from regretless.policies.guard import INCUMBENT, REDUCED_EXPLORATION, REPLACED, Budget, describe_guard
 from regretless.problem import Problem, form_of, form_words
 from regretless.registry import load_attribute
 from regretless.startup import keep_programs
@@ -336,11 +336,16 @@ class Learner:
             zeros = itertools.repeat(np.zeros(engine.problem.dim))
             made = map(engine.external_decision, ids, contexts, zeros, instances)
             return [self._by_incumbent(engine, draft, True) for draft in made]
-        drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
         if self._incumbent is None:
+            drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore)
             return self._solve(engine, drafts, lenient=self._on_failure != "raise")
         # The learner decides where the guard allows it, the incumbent elsewhere and in shadow mode.
         shadow = state.mode == "shadow"
+        plans = [self._incumbent.plan(engine, x, instance) for x, instance in zip(contexts, instances, strict=True)]
+        unknown = np.full(engine.problem.dim, np.nan)
+        usual = np.stack([unknown if isinstance(plan, RegretlessError) else plan for plan in plans])
+        guard = GuardInput(float(state.guard_waiting), usual, 0.0 if shadow else 1.0)
+        drafts = engine.draft(state.policy_state(engine), ids, contexts, instances, explore, guard)
         replaced = [shadow or int(draft.member) == INCUMBENT for draft in drafts]
         # Proposals that are not played are solved only in shadow mode, or by an oracle in pure JAX.
         wanted = [place for place, by in enumerate(replaced) if shadow or not engine.oracle.on_host or not by]
@@ -350,19 +355,31 @@ class Learner:
             if wanted:
                 chosen = [drafts[place] for place in wanted]
                 solved = dict(zip(wanted, self._solve(engine, chosen, lenient=lenient), strict=True))
+                if engine.oracle.convex:
+                    solved = {place: self._mix(engine, item, plans[place]) for place, item in solved.items()}
         except OracleError:
             if not all(replaced):
                 raise
         proposed: dict[int, Any] = {place: item.decision.w for place, item in solved.items()}
         return [
-            self._by_incumbent(engine, draft, shadow, proposed.get(place)) if by else solved[place]
+            self._by_incumbent(engine, draft, shadow, proposed.get(place), plans[place]) if by else solved[place]
             for place, (draft, by) in enumerate(zip(drafts, replaced, strict=True))
         ]
 
-    def _by_incumbent(self, engine: Engine, draft: Decision, certain: bool, proposed: Any = None) -> MadeDecision:
+    def _by_incumbent(
+        self, engine: Engine, draft: Decision, certain: bool, proposed: Any = None, plan: Any = None
+    ) -> MadeDecision:
         assert self._incumbent is not None
-        decision = self._incumbent.replace(engine, draft, certain=certain)
+        decision = self._incumbent.replace(engine, draft, certain=certain, plan=plan)
         return MadeDecision(decision, "incumbent", proposed=proposed)
+
+    def _mix(self, engine: Engine, made: MadeDecision, plan: Any) -> MadeDecision:
+        """Return a decision on the way from the incumbent's to the learner's, as far as the guard allows."""
+        decision: Any = made.decision
+        if int(decision.member) != REDUCED_EXPLORATION or made.fallback or isinstance(plan, RegretlessError):
+            return made
+        step = engine.describe(self._state.policy, self._state.guard_waiting)["guard_step"]
+        return made._replace(decision=with_solution(decision, plan + step * (decision.w - plan), decision.aux))
 
     def _solve(self, engine: Engine, drafts: Sequence[Decision], *, lenient: bool) -> list[MadeDecision]:
         """Return the drafts' solutions; where the solver fails, raise unless ``lenient``, or do as ``on_failure``."""
@@ -679,7 +696,8 @@ class Learner:
             greedy=greedy.w,
             differs=int(np.sum(decision.w != greedy.w)),
             gap=float(greedy.cost_sample @ (decision.w - greedy.w)),
-            details=engine.describe(state.policy),
+            details=engine.describe(state.policy, state.guard_waiting),
+            guard=describe_guard(engine.describe(state.policy, state.guard_waiting), always=True),
             residual=None if learned is None else self._in_user_units(learned.residual),
             context=decision.context if columns is None else columns.decode(np.asarray(decision.context)),
         )

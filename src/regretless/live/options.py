@@ -15,7 +15,7 @@ import numpy as np
 
 from regretless import feedback as feedbacks
 from regretless.columns import Columns
-from regretless.errors import OracleError, SettingsError, StoreError, short_repr
+from regretless.errors import OracleError, RegretlessError, SettingsError, StoreError, short_repr
 from regretless.live.engine import Engine, with_solution
 from regretless.live.feedback_parser import parse_instance, parse_integer, parse_vector
 from regretless.oracles.base import Oracle
@@ -89,9 +89,16 @@ class Incumbent:
         """Return the incumbent as JSON data: its numbers, or the mark that it is a function."""
         return "function" if callable(self.given) else self.given.tolist()
 
-    def replace(self, engine: Engine, draft: Any, *, certain: bool, member: int = INCUMBENT) -> Decision:
-        """Return the incumbent's decision in place of a draft, with the probability with which it decides."""
-        w = self._decide(engine, np.asarray(draft.context), draft.instance)
+    def replace(
+        self, engine: Engine, draft: Any, *, certain: bool, member: int = INCUMBENT, plan: Any = None
+    ) -> Decision:
+        """Return the incumbent's decision in place of a draft, with the probability with which it decides.
+
+        Its ``plan`` is what ``plan`` returned for this round, if that was asked already.
+        """
+        if isinstance(plan, RegretlessError):
+            raise plan
+        w = self._decide(engine, np.asarray(draft.context), draft.instance) if plan is None else plan
         zeros = np.zeros_like(draft.cost_sample)
         return with_solution(
             draft,
@@ -103,6 +110,13 @@ class Incumbent:
             log_density=np.zeros_like(draft.log_density) if certain else draft.log_density,
             log_probability=_probability_of_replacement(draft, certain, member),
         )
+
+    def plan(self, engine: Engine, context: np.ndarray, instance: Instance) -> np.ndarray | RegretlessError:
+        """Return the incumbent's decision in this round, or the error that it raises."""
+        try:
+            return self._decide(engine, context, instance)
+        except RegretlessError as error:
+            return error
 
     def _decide(self, engine: Engine, context: np.ndarray, instance: Instance) -> np.ndarray:
         has_instances, oracle = engine.problem.has_instances, engine.oracle

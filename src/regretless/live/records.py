@@ -1,13 +1,12 @@
 """What a live learner returns: choices, receipts and explanations, with forms to read in a terminal or a notebook."""
 
 import dataclasses
-import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
 
-from regretless.formatting import format_vector, shorten
+from regretless.formatting import format_amount, format_vector, shorten
 
 MAX_CARD_TEXT = 300
 """Characters of one line of a card; longer ones are cut."""
@@ -131,6 +130,8 @@ class Explanation:
         Total minus prediction, once the decision's feedback was learned.
     context : array or mapping
         The context of the decision; by name if the problem has columns.
+    guard : str or None
+        What the guard does now, why, and what would open it; None without an incumbent.
     """
 
     mean: np.ndarray
@@ -141,6 +142,7 @@ class Explanation:
     details: dict[str, float]
     residual: float | None
     context: Any
+    guard: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can write."""
@@ -160,6 +162,8 @@ class Explanation:
         ]
         if self.residual is not None:
             lines.append(f"prediction error of its total: {self.residual:+.3g}")
+        if self.guard is not None:
+            lines.append(self.guard)
         if self.details:
             figures = ", ".join(f"{name} {format_amount(value)}" for name, value in self.details.items())
             lines.append(f"figures of the policy: {figures}")
@@ -187,15 +191,6 @@ def text_card(title: str, lines: Iterable[str]) -> str:
       too early to tell
     """
     return "\n".join([shorten(title, MAX_CARD_TEXT), *(f"  {shorten(line, MAX_CARD_TEXT)}" for line in lines)])
-
-
-def format_amount(value: float) -> str:
-    """Return an amount with three significant digits, whole from a thousand on.
-
-    >>> [format_amount(x) for x in (3.14159, 0.0, 812.34, 1234567.8, -0.00001234)]
-    ['3.14', '0', '812', '1,234,568', '-1.23e-05']
-    """
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 and math.isfinite(value) else f"{value:.3g}"
 
 
 def percent(share: float) -> str:

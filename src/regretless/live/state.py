@@ -18,6 +18,7 @@ from regretless.live.feedback_parser import MAX_ID, Arrival
 from regretless.live.options import Mode, Pending
 from regretless.live.records import By
 from regretless.live.store import Record
+from regretless.policies.guard import is_policys
 from regretless.types import Decision
 
 MAX_INSTANCE_NUMBERS = 10**7
@@ -37,6 +38,10 @@ MAY_BE_NAN = (
     "health/steps",
 )
 MAY_BE_ANYTHING = ("numbers", "last[1]")
+
+
+LOST_ERRORS = 3.0
+"""Standard errors from which the shares of feedback that is missing differ for a reason."""
 
 
 class LearnedDecision(NamedTuple):
@@ -87,10 +92,43 @@ class LearnerState:
     last: tuple[Any, Any] | None = None  # the last feasible decision of the solver, with its aux
     made: int = 0  # decisions so far; ids are 1, 2, …
     expired: int = 0
+    settled: tuple[int, ...] = (0, 0, 0, 0)  # learned and expired of the learner, then of the incumbent behind a guard
 
     def policy_state(self, engine: Engine | None = None) -> Any:
         """Return the policy's state, that of the start if there is none yet."""
         return (engine or self.engine).init() if self.policy is None else self.policy
+
+    @property
+    def guard_waiting(self) -> float:
+        """Decisions of the learner that wait for feedback, for a guard.
+
+        Where the learner's decisions expire more often than the incumbent's, feedback is missing for a reason: those
+        beyond the incumbent's share go on counting as if they waited.
+        """
+        if not self.engine.guarded:
+            return 0.0
+        waiting = sum(is_policys(int(vars(decision)["member"])) for decision in self.waiting.values())
+        return waiting + self.suspicious
+
+    @property
+    def suspicious(self) -> float:
+        """Decisions of the learner that have expired beyond the share that expires of the incumbent's."""
+        learned, lost, others, others_lost = self.settled
+        if not lost or not (others + others_lost):
+            return 0.0
+        count, other_count = learned + lost, others + others_lost
+        share, pooled = others_lost / other_count, (lost + others_lost) / (count + other_count)
+        surplus = lost - share * count
+        error = math.sqrt(pooled * (1.0 - pooled) * (1.0 / count + 1.0 / other_count)) * count
+        return surplus if surplus > LOST_ERRORS * error else 0.0
+
+    def _settle(self, decision: Decision, place: int) -> tuple[int, ...]:
+        """Return the counts after a decision was learned (place 0) or has expired (1)."""
+        member = int(decision.member)
+        if not self.engine.guarded or member == 0:
+            return self.settled
+        place += 0 if is_policys(member) else 2
+        return tuple(count + (i == place) for i, count in enumerate(self.settled))
 
     def overdue(self, more: int, now: float, *, learned: bool = False) -> list[int]:
         """Return which decisions expire when ``more`` new ones are made; ``learned``: the new ones do not wait."""
@@ -164,7 +202,8 @@ class LearnerState:
         decision = self.waiting[id]
         learned = {id: LearnedDecision(decision, arrival.signature(), np.asarray(info["residual"]))}
         health = self.health.after_feedback(info, id, decision)
-        state = self.next(policy=policy, health=health, **self._without_waiting([id]))
+        settled = self._settle(decision, 0)
+        state = self.next(policy=policy, health=health, settled=settled, **self._without_waiting([id]))
         return state._remember(learned)._expire(expired)
 
     def with_history(
@@ -199,6 +238,8 @@ class LearnerState:
         if not ids:
             return self
         state = self._changed(expired=self.expired + len(ids), **self._without_waiting(ids))
+        for id in ids:
+            state = state._changed(settled=state._settle(self.waiting[id], 1))
         return state._forget_keys(ids)
 
     def _without_waiting(self, ids: Sequence[int]) -> dict[str, Any]:
@@ -227,6 +268,18 @@ class LearnerState:
         return self._changed(keyed=keyed, key_ids={item.key: id for id, item in keyed.items() if item.key is not None})
 
 
+def describe_lost(state: LearnerState) -> str | None:
+    """Return what is suspicious about feedback that never came; None if nothing is."""
+    if not state.suspicious:
+        return None
+    learned, lost, others, others_lost = state.settled
+    return (
+        f"feedback is missing for {lost:,} of {learned + lost:,} decisions of the learner, but for {others_lost:,} of "
+        f"{others + others_lost:,} of the incumbent, which looks like a reason: the guard counts "
+        f"{state.suspicious:.0f} of them with what they plausibly cost more"
+    )
+
+
 def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
     """Return everything numeric of a state as arrays by name."""
     arrays = {
@@ -238,7 +291,7 @@ def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
         "ids/waiting": np.fromiter(state.waiting, np.int64),
         "ids/learned": np.fromiter(state.learned, np.int64),
         **{f"health/{name}": array for name, array in state.health.arrays().items()},
-        "counts": np.array([state.made, state.expired, state.paused], np.int64),
+        "counts": np.array([state.made, state.expired, state.paused, *state.settled], np.int64),
     }
     if state.times:
         arrays["times"] = np.array([state.times[id] for id in state.waiting])
@@ -286,7 +339,7 @@ def restore_state(
     for name, array in arrays.items():
         _require_finite(name, array)
     problem, form = engine.problem, engine.decision_form
-    counts = restore_tree("counts", jax.ShapeDtypeStruct((3,), np.int64), arrays)
+    counts = restore_tree("counts", jax.ShapeDtypeStruct((7,), np.int64), arrays)
     signature = arrays["learned.signature"].shape[1:] if "learned.signature" in arrays else ()
     learned_form = LearnedDecision(form, *(jax.ShapeDtypeStruct(shape, np.float64) for shape in (signature, ())))
     ids = {name: _restore_ids(name, arrays) for name in ("waiting", "learned", "pieces", "keyed")}
@@ -323,6 +376,7 @@ def restore_state(
         last=restore_tree("last", (form.w, form.aux), arrays) if "last[0]" in arrays else None,
         made=int(counts[0]),
         expired=int(counts[1]),
+        settled=tuple(counts[3:].tolist()),
     )
     _require_consistent(state)
     return state
@@ -348,7 +402,7 @@ def _require_consistent(state: LearnerState) -> None:
     ids = [*state.waiting, *state.learned]
     decisions = [*state.waiting.values(), *(record.decision for record in state.learned.values())]
     fits = (
-        all(0 <= number <= MAX_ID for number in (state.made, state.expired, count))
+        all(0 <= number <= MAX_ID for number in (state.made, state.expired, count, *state.settled))
         and state.made == len(state.waiting) + state.expired + count
         and len(set(ids)) == len(ids)
         and all(1 <= id <= state.made for id in ids)

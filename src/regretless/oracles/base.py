@@ -217,6 +217,11 @@ class Oracle(eqx.Module):
         return False
 
     @property
+    def convex(self) -> bool:
+        """Whether any mixture of two decisions is a decision, as in linear programs without integers."""
+        return False
+
+    @property
     def support(self) -> int:
         """Largest possible number of non-zero coordinates of a decision."""
         return self.dim

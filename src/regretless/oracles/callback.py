@@ -79,6 +79,8 @@ class ExternalOracle(HostOracle):
     time_limit : float, optional
         Seconds for one call. Each call is then made in a new thread; Python cannot stop a thread, so a call that is
         out of time continues in the background.
+    convex : bool, default False
+        Whether any mixture of two decisions is a decision: then a guard leaves the incumbent in small steps.
     workers : int, default 1
         Rows that are solved at the same time, each in a thread: for an ``fn`` that may be called from several threads
         and that releases Python's global lock while it solves.
@@ -98,6 +100,7 @@ class ExternalOracle(HostOracle):
     contains: Callable[..., Any] | None = eqx.field(static=True)
     time_limit: float | None = eqx.field(static=True)
     workers: int = eqx.field(static=True)
+    mixable: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -110,6 +113,7 @@ class ExternalOracle(HostOracle):
         contains: Callable[..., Any] | None = None,
         time_limit: float | None = None,
         workers: int = 1,
+        convex: bool = False,
     ):
         if not callable(fn) or not (contains is None or callable(contains)):
             raise SettingsError(f"external oracle: expected functions fn and contains, got {fn!r} and {contains!r}")
@@ -121,12 +125,16 @@ class ExternalOracle(HostOracle):
             raise SettingsError(
                 f"external oracle: expected at least one worker, and one for a batched solver, got {workers}"
             )
-        self.workers = int(workers)
+        self.workers, self.mixable = int(workers), bool(convex)
         self.fn, self.dim, self.batched, self.takes_instance = fn, int(dim), batched, takes_instance
         leaves, structure = jax.tree.flatten(aux)
         examples = [check_numbers("external oracle: aux", leaf) for leaf in leaves]
         self.aux = (tuple((example.shape, str(example.dtype)) for example in examples), structure)
         self.contains, self.time_limit = contains, time_limit
+
+    @property
+    def convex(self) -> bool:
+        return self.mixable
 
     def feasible(self, w: Float[Array, " d"], instance: Instance = None) -> Bool[Array, ""]:
         return jnp.asarray(True) if self.contains is None else super().feasible(w, instance)

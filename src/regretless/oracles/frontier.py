@@ -59,6 +59,10 @@ class PortfolioOracle(TraceableOracle):
         if self.risk < lowest:
             raise SettingsError(f"portfolio: expected a risk of at least the lowest variance {lowest:.6g}, got {risk}")
 
+    @property
+    def convex(self) -> bool:
+        return True
+
     def minimise(self, cost: Cost, instance: Instance) -> Solution:
         start = _start(self.covariance, self.risk)
         table, level, by_cost = (jnp.asarray(part, cost.dtype) for part in (start.table, start.level, start.by_cost))

@@ -94,6 +94,10 @@ class HostOracleForm(HostOracle):
     known: _FeasibleSet = eqx.field(static=True)
 
     @property
+    def convex(self) -> bool:
+        return bool(self.known.oracle.convex)
+
+    @property
     def support(self) -> int:
         return int(self.known.oracle.support)
 
@@ -113,7 +117,7 @@ def without_solver(tree: Any) -> Any:
         aux, instance = node.aux_form(), node.example_instance()
         forms = [f"{np.shape(leaf)} {np.asarray(leaf).dtype}" for leaf in jax.tree.leaves(instance)]
         forms += [str(aux), str(jax.tree.structure(instance))]
-        identity = type(node), node.support, json.dumps([node.fingerprint(), forms])
+        identity = type(node), node.support, node.convex, json.dumps([node.fingerprint(), forms])
         return HostOracleForm(node.dim, _FeasibleSet(identity, node))
 
     return jax.tree.map(replace, tree, is_leaf=lambda node: isinstance(node, Oracle))
@@ -137,6 +141,10 @@ class ShiftedOracle(Oracle):
     @property
     def on_host(self) -> bool:
         return self.base.on_host
+
+    @property
+    def convex(self) -> bool:
+        return self.base.convex
 
     @property
     def support(self) -> int:

@@ -95,6 +95,10 @@ class MilpOracle(HostOracle):
         program = self.solver.program
         return f"MilpOracle(dim={self.dim}, inequalities={len(program.b_ub)}, equations={len(program.b_eq)})"
 
+    @property
+    def convex(self) -> bool:
+        return not bool(np.any(self.solver.program.integer))
+
     def _answer(self, costs: np.ndarray, instances: Instance) -> Solution:
         answer: Any = self.solver.solve_batch(costs, **(instances or {}))
         solution = Solution(*answer)

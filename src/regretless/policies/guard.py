@@ -17,6 +17,8 @@ cut off: errors of the forecast, gains above the usual cost, losses above ten ti
 """
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -27,6 +29,7 @@ from jaxtyping import Array, Bool, Float
 
 from regretless import draws
 from regretless.errors import SettingsError, short_repr
+from regretless.formatting import format_amount
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, Wrapper, WrapperState, choose
 from regretless.stats.bayes_linear import RunningRegression, initial_regression
@@ -74,8 +77,24 @@ RECENT_ROUNDS = 50.0
 TIGHTEST_ROUNDS = 10.0
 """Rounds of the policy at which the confidence sequence is tightest."""
 
-FULL_EXPLORATION_SHARE = 0.5
-"""Share of the budget that must be left for full exploration."""
+VARIANCE_MARGIN = 1.2
+"""Factor of the variance: it is estimated itself, and outcomes with large weights have heavy tails."""
+
+FULL_STEP_SHARE = 0.5
+"""Share of the budget that must be left for decisions as different from the incumbent's as the policy wants."""
+
+LEAVING_PENALTY = 0.5
+"""Penalty for each coordinate in which a decision leaves the incumbent's, in spreads of the predicted costs, when half
+of the way is allowed."""
+
+MIN_STEP = 0.01
+"""Step size below which the penalty for leaving the incumbent's decision grows no more."""
+
+PLAUSIBLE_SPREADS = 2.0
+"""Standard deviations of the policy's recent losses above their mean that a waiting decision counts with."""
+
+MOST_DECISIONS = 0.5
+"""Probability of the policy's decisions from which there is nothing to explain."""
 
 MAX_LOSS = 10.0
 """Usual costs of the incumbent beyond which the loss of one round is cut off."""
@@ -184,7 +203,7 @@ class Forecast(eqx.Module):
 
     def spread(self) -> Float[Array, ""]:
         """Return the usual size of an error, larger while there are few."""
-        return jnp.sqrt(jnp.min(self.errors)) * (1.0 + 2.0 / jnp.maximum(self.scored, 1.0))
+        return jnp.sqrt(jnp.min(self.errors)) * (1.0 + 4.0 / jnp.maximum(self.scored, 1.0))
 
     def limit(self) -> Float[Array, ""]:
         """Return the size of errors beyond which they are cut off."""
@@ -229,48 +248,78 @@ class Ledger(eqx.Module):
     forecast: Forecast
     excess: Float[Array, ""]  # estimate of what was spent beyond the incumbent's cost
     variance: Float[Array, " 2"]  # of that: by the errors expected in the policy's rounds, and by those that were seen
-    paid: Float[Array, ""]  # what the incumbent would have paid in all rounds
+    turnover: Float[Array, ""]  # what the incumbent would have paid or received in all rounds, without signs
     rounds: Float[Array, ""]  # outcomes of the policy and of the incumbent
     tried: Float[Array, ""]  # outcomes of the policy's decisions
-    losses: Float[Array, ""]  # mean of what these cost more, where they did
-    lag: Float[Array, ""]  # learning steps between a decision and its outcome, about the longest
+    losses: Float[Array, " 2"]  # recent mean of what these cost more than the incumbent's, and of its square
+    largest: Float[Array, ""]  # largest recent one
 
-    def bound(self, confidence: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the upper confidence limit of the excess, one round ahead and at all times together."""
+    def bound(self, confidence: Float[Array, ""], waiting: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the upper confidence limit of the excess, at all times together, with decisions that wait."""
         one_round = jnp.square(self.forecast.spread())
-        variance = jnp.max(self.variance) + one_round
-        return self.excess + mixture_radius(variance, TIGHTEST_ROUNDS * one_round, confidence)
+        variance = VARIANCE_MARGIN * jnp.max(self.variance) + one_round
+        known = self.excess + mixture_radius(variance, TIGHTEST_ROUNDS * one_round, confidence)
+        return known + waiting * self.plausible_loss()
 
     def allowed(self, budget: Float[Array, " 3"]) -> Float[Array, ""]:
         """Return the largest excess that the budget allows."""
-        return budget[0] * jnp.abs(self.paid) + jnp.maximum(budget[1], budget[2] * self.rounds)
+        return budget[0] * self.turnover + jnp.maximum(budget[1], budget[2] * self.rounds)
 
     def expected_loss(self) -> Float[Array, ""]:
-        """Return how much more one decision of the policy is expected to cost than the incumbent's."""
-        known = jnp.minimum(self.tried, RECENT_ROUNDS)
-        return (PRIOR_LOSS_ROUNDS * self.forecast.size + known * self.losses) / (PRIOR_LOSS_ROUNDS + known)
+        """Return how much more one decision of the policy is expected to cost than the incumbent's, at least zero."""
+        return jnp.maximum(self._loss_moments()[0], 0.0)
 
-    def policy_probability(self, budget: Float[Array, " 3"], confidence: Float[Array, ""]) -> Float[Array, ""]:
-        """Return the probability with which the policy may decide, while ``lag`` outcomes are still to come.
+    def plausible_loss(self) -> Float[Array, ""]:
+        """Return how much more one decision of the policy may cost than the incumbent's: an upper limit of recent ones.
+
+        Decisions whose feedback has not come count with it.
+        """
+        mean, spread = self._loss_moments()
+        return jnp.maximum(mean, 0.0) + PLAUSIBLE_SPREADS * spread
+
+    def next_loss(self) -> Float[Array, ""]:
+        """Return what must be left for the policy to decide: at least the largest recent loss."""
+        return jnp.maximum(self.plausible_loss(), self.largest)
+
+    def _loss_moments(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Return mean and standard deviation of the policy's recent losses, together with the initial belief."""
+        known, prior = jnp.minimum(self.tried, RECENT_ROUNDS), self.forecast.size + 2.0 * self.forecast.spread()
+        believed = jnp.stack([prior, 2.0 * jnp.square(prior)])
+        mean, square = (PRIOR_LOSS_ROUNDS * believed + known * self.losses) / (PRIOR_LOSS_ROUNDS + known)
+        return mean, jnp.sqrt(jnp.maximum(square - jnp.square(mean), 0.0))
+
+    def room(
+        self, budget: Float[Array, " 3"], confidence: Float[Array, ""], waiting: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Return what the policy may certainly still spend."""
+        return self.allowed(budget) - self.bound(confidence, waiting)
+
+    def policy_probability(
+        self, budget: Float[Array, " 3"], confidence: Float[Array, ""], waiting: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Return the probability with which the policy may decide.
 
         The odds are the number of rounds that the budget pays for, and fall with what is left of it: many rounds of the
         incumbent among few of the policy make the estimate sharp where that matters.
         """
-        loss = jnp.maximum(self.expected_loss(), 1e-300)
-        room = self.allowed(budget) - self.bound(confidence)
-        rounds = jnp.maximum(room - loss, 0.0) / ((1.0 + self.lag) * loss)
+        room = self.room(budget, confidence, waiting) - self.next_loss()
+        rounds = jnp.maximum(room, 0.0) / jnp.maximum(self.expected_loss(), 1e-300)
         max_odds = (1.0 - MIN_INCUMBENT_SHARE) / MIN_INCUMBENT_SHARE
-        odds = jnp.minimum(rounds, max_odds * self.budget_left(budget, confidence))
+        odds = jnp.minimum(rounds, max_odds * self.budget_left(budget, confidence, waiting))
         return jnp.where(self.forecast.scored >= MIN_FORECAST_ROUNDS, odds / (1.0 + odds), 0.0)
 
-    def budget_left(self, budget: Float[Array, " 3"], confidence: Float[Array, ""]) -> Float[Array, ""]:
+    def budget_left(
+        self, budget: Float[Array, " 3"], confidence: Float[Array, ""], waiting: Float[Array, ""]
+    ) -> Float[Array, ""]:
         """Return the share of the allowed excess that is left, from 0 to 1."""
-        allowed = self.allowed(budget)
-        return jnp.clip((allowed - self.bound(confidence)) / jnp.maximum(allowed, 1e-300), 0.0, 1.0)
+        allowed = jnp.maximum(self.allowed(budget), 1e-300)
+        return jnp.clip(self.room(budget, confidence, waiting) / allowed, 0.0, 1.0)
 
-    def exploration_share(self, budget: Float[Array, " 3"], confidence: Float[Array, ""]) -> Float[Array, ""]:
-        """Return how far the policy may explore, from 0 (what it expects to be best) to 1 (what it wants to)."""
-        return jnp.minimum(self.budget_left(budget, confidence) / FULL_EXPLORATION_SHARE, 1.0)
+    def step_size(
+        self, budget: Float[Array, " 3"], confidence: Float[Array, ""], waiting: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Return how far the policy may leave the incumbent and explore, from 0 to 1 (as far as it wants to)."""
+        return jnp.minimum(self.budget_left(budget, confidence, waiting) / FULL_STEP_SHARE, 1.0)
 
     def after_other(self, context: Context, total: Float[Array, ""]) -> "Ledger":
         """Return the ledger after the outcome of any other decision, which the forecast of the incumbent can use."""
@@ -286,40 +335,46 @@ class Ledger(eqx.Module):
             forecast=self.forecast.score(context, total),
             excess=self.excess - r * (1.0 - probability) / probability,
             variance=self.variance.at[1].add(variance),
-            paid=self.paid + m + r / probability,
+            turnover=self.turnover + jnp.abs(m + r),
             rounds=self.rounds + 1.0,
         )
 
     def after_policy(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
         """Return the ledger after an outcome of the policy, while the incumbent had about this probability."""
         m, size, limit = self.forecast.predict(context), self.forecast.size, self.forecast.limit()
-        loss = jnp.clip(total - m, -jnp.maximum(limit, size), MAX_LOSS * size + limit)
+        loss = jnp.clip(total - m, -MAX_LOSS * size - limit, MAX_LOSS * size + limit)
         tried = self.tried + 1.0
+        recent = jnp.stack([loss, jnp.square(loss)])
         return dataclasses.replace(
             self,
             excess=self.excess + loss,
             variance=self.variance.at[0].add(jnp.square(self.forecast.spread()) / probability),
-            paid=self.paid + m,
+            turnover=self.turnover + size,
             rounds=self.rounds + 1.0,
             tried=tried,
-            losses=self.losses + (jnp.maximum(loss, 0.0) - self.losses) / jnp.minimum(tried, RECENT_ROUNDS),
+            losses=self.losses + (recent - self.losses) / jnp.minimum(tried, RECENT_ROUNDS),
+            largest=jnp.maximum(loss, self.largest * (1.0 - 1.0 / RECENT_ROUNDS)),
         )
 
 
 def initial_ledger(context_shape: tuple[int, ...]) -> Ledger:
     """Return the ledger before any outcome."""
     zero = jnp.zeros(())
-    return Ledger(initial_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, zero, zero)
+    return Ledger(initial_forecast(context_shape), zero, jnp.zeros(2), zero, zero, zero, jnp.zeros(2), zero)
 
 
 class GuardedState(WrapperState):
-    """The inner policy's state and the ledger."""
+    """The inner policy's state, the ledger, and how many of the policy's decisions wait for feedback."""
 
     ledger: Ledger
+    waiting: Float[Array, ""]
 
 
 class Guarded(Wrapper):
     """Play ``inner`` within the ``budget``, and otherwise the incumbent; ``add_guard`` makes one.
+
+    Whoever plays it says with ``with_waiting`` before each decision how many of the policy's decisions wait for
+    feedback. ``learn`` takes off those whose feedback comes.
 
     Parameters
     ----------
@@ -339,14 +394,59 @@ class Guarded(Wrapper):
     incumbent: Cost | None
 
     def refit(self, key: Key, state: GuardedState) -> GuardedState:
-        return GuardedState(self.inner.refit(key, state.inner), state.ledger)
+        return GuardedState(self.inner.refit(key, state.inner), state.ledger, state.waiting)
 
     def init(self, key: Key) -> GuardedState:
-        return GuardedState(self.inner.init(key), initial_ledger(self.problem.context_shape))
+        return GuardedState(self.inner.init(key), initial_ledger(self.problem.context_shape), jnp.zeros(()))
+
+    def with_waiting(self, state: GuardedState, count: Any) -> GuardedState:
+        """Return the state in which ``count`` of the policy's decisions wait for feedback."""
+        return GuardedState(state.inner, state.ledger, jnp.asarray(count, float))
 
     def sample(self, key: Key, state: GuardedState, context: Context, instance: Instance) -> Sample:
-        wanted = self.inner.sample(key, state.inner, context, instance)
-        return self.admit(key, state, self._reduce_exploration(state, wanted, context))
+        usual = None if self.incumbent is None else self.oracle.solve_one(self.incumbent, instance).w
+        return self.admit(key, state, self.propose(key, state, context, instance, usual))
+
+    def propose(
+        self,
+        key: Key,
+        state: GuardedState,
+        context: Context,
+        instance: Instance,
+        usual: Float[Array, " d"] | None,
+        *,
+        explore: bool = True,
+    ) -> Sample:
+        """Return what the inner policy wants, closer to the incumbent's decision ``usual`` the less budget is left.
+
+        Exploration is reduced first. Then leaving the incumbent's decision is penalised, so that the decision is the
+        least different one that is expected to gain at least the penalty for each coordinate that it changes. A
+        ``usual`` that is None or not finite is not known.
+        """
+        try:
+            mean = self.inner.mean(state.inner, context)
+        except NotImplementedError:
+            return self.inner.sample(key, state.inner, context, instance)
+        if explore:
+            wanted = self.inner.sample(key, state.inner, context, instance)
+        else:
+            wanted = Sample(mean, jnp.int32(NOT_SAMPLED), log_probability=jnp.zeros(()))
+        drawn: Any = wanted.filled()
+        share = state.ledger.step_size(self.budget, self.confidence, state.waiting)
+        reduced = share < 1.0
+        cost = mean + share * (drawn.cost - mean)
+        if usual is not None:
+            penalty = LEAVING_PENALTY * jnp.std(mean) * (1.0 / jnp.maximum(share, MIN_STEP) - 1.0)
+            leaving = jnp.where(usual == 0, 1.0, -jnp.sign(usual))
+            cost = cost + jnp.where(jnp.all(jnp.isfinite(usual)), penalty * leaving, 0.0)
+        return dataclasses.replace(
+            drawn,
+            cost=jnp.where(reduced, cost, drawn.cost),
+            noise=jnp.where(reduced, 0.0, drawn.noise),
+            log_density=jnp.where(reduced, jnp.nan, drawn.log_density),
+            member=jnp.where(reduced, REDUCED_EXPLORATION - 1, drawn.member),
+            log_probability=jnp.where(reduced, jnp.nan, drawn.log_probability),
+        )
 
     def admit(self, key: Key, state: GuardedState, wanted: Sample) -> Sample:
         """Return the sample to play: the one that the inner policy wants, or the incumbent's decision.
@@ -355,7 +455,7 @@ class Guarded(Wrapper):
         of a decision is known where one of both decides for certain, because both may decide the same.
         """
         drawn: Any = wanted.filled()
-        probability = state.ledger.policy_probability(self.budget, self.confidence)
+        probability = state.ledger.policy_probability(self.budget, self.confidence, state.waiting)
         keeps = draws.uniform(jax.random.fold_in(key, 1)) >= probability
         cost = drawn.cost if self.incumbent is None else jnp.where(keeps, self.incumbent, drawn.cost)
         return Sample(
@@ -373,7 +473,7 @@ class Guarded(Wrapper):
         return self.inner.mean(state.inner, context)
 
     def describe(self, state: GuardedState) -> dict[str, Array]:
-        return {**self.inner.describe(state.inner), **self._diagnostics(state.ledger)}
+        return {**self.inner.describe(state.inner), **self._diagnostics(state)}
 
     def learn(self, key: Key, state: GuardedState, decision: Decision, feedback: Feedback) -> tuple[GuardedState, Info]:
         incumbent = decision.member == INCUMBENT
@@ -387,26 +487,10 @@ class Guarded(Wrapper):
         )
         ledger = self._record(state, decision, feedback, incumbent)
         inner, info = self.inner.learn(key, state.inner, shown, feedback)
-        more = {**info.more, **self._diagnostics(ledger), "guard_incumbent": incumbent}
-        return GuardedState(inner, ledger), dataclasses.replace(info, more=more)
-
-    def _reduce_exploration(self, state: GuardedState, wanted: Sample, context: Context) -> Sample:
-        """Return the sample that the inner policy wants, moved towards its mean prediction if little budget is left."""
-        try:
-            mean = self.inner.mean(state.inner, context)
-        except NotImplementedError:
-            return wanted
-        drawn: Any = wanted.filled()
-        share = state.ledger.exploration_share(self.budget, self.confidence)
-        reduced = share < 1.0
-        return dataclasses.replace(
-            drawn,
-            cost=jnp.where(reduced, mean + share * (drawn.cost - mean), drawn.cost),
-            noise=jnp.where(reduced, 0.0, drawn.noise),
-            log_density=jnp.where(reduced, jnp.nan, drawn.log_density),
-            member=jnp.where(reduced, REDUCED_EXPLORATION - 1, drawn.member),
-            log_probability=jnp.where(reduced, jnp.nan, drawn.log_probability),
-        )
+        waiting = jnp.maximum(state.waiting - is_policys(decision.member), 0.0)
+        after = GuardedState(inner, ledger, waiting)
+        more = {**info.more, **self._diagnostics(after), "guard_incumbent": incumbent}
+        return after, dataclasses.replace(info, more=more)
 
     def _record(
         self, state: GuardedState, decision: Decision, feedback: Feedback, incumbent: Bool[Array, ""]
@@ -414,25 +498,76 @@ class Guarded(Wrapper):
         """Return the ledger after an outcome; only known totals of decisions by the policy and the incumbent count."""
         before, context, total = state.ledger, decision.context, feedback.total()
         probability = jnp.where(incumbent, jnp.exp(decision.log_density), 1.0)
-        keeps = 1.0 - before.policy_probability(self.budget, self.confidence)
+        keeps = 1.0 - before.policy_probability(self.budget, self.confidence, state.waiting)
         counted = choose(
             incumbent, before.after_incumbent(context, total, probability), before.after_policy(context, total, keeps)
         )
-        steps = jnp.where(decision.sampled(), state.version - decision.version, 0).astype(before.lag.dtype)
-        lag = jnp.maximum(steps, before.lag * (1.0 - 1.0 / RECENT_ROUNDS))
-        lagged = dataclasses.replace(counted, lag=lag)
-        known = choose(decision.member != 0, lagged, before.after_other(context, total))
+        known = choose(decision.member != 0, counted, before.after_other(context, total))
         return choose(feedback.complete(), known, before)
 
-    def _diagnostics(self, ledger: Ledger) -> dict[str, Array]:
-        """Return the excess, its upper limit, what is allowed, and how far the policy may decide and explore."""
+    def _diagnostics(self, state: GuardedState) -> dict[str, Array]:
+        """Return the guard's account: what ``describe_guard`` puts in words."""
+        ledger, now = state.ledger, (self.budget, self.confidence, state.waiting)
         return {
             "guard_excess": ledger.excess,
-            "guard_bound": ledger.bound(self.confidence),
+            "guard_bound": ledger.bound(self.confidence, state.waiting),
             "guard_allowed": ledger.allowed(self.budget),
-            "guard_chance": ledger.policy_probability(self.budget, self.confidence),
-            "guard_exploration": ledger.exploration_share(self.budget, self.confidence),
+            "guard_chance": ledger.policy_probability(*now),
+            "guard_step": ledger.step_size(*now),
+            "guard_loss": ledger.plausible_loss(),
+            "guard_next": ledger.next_loss(),
+            "guard_waiting": state.waiting,
+            "guard_known": ledger.forecast.scored,
+            "guard_growth": self.budget[0] * ledger.forecast.size
+            + jnp.where(self.budget[2] * ledger.rounds >= self.budget[1], self.budget[2], 0.0),
         }
+
+
+def is_policys(member: Any) -> Any:
+    """Return whether decisions count as the guarded policy's, by their ``member``.
+
+    Parameters
+    ----------
+    member : int or integer array
+        What the decision's record says about who decided.
+    """
+    return (member != INCUMBENT) & (member != 0)
+
+
+def describe_guard(details: Mapping[str, float], *, always: bool = False) -> str | None:
+    """Return what a guard does now, why, and what would open it; None without a guard.
+
+    Parameters
+    ----------
+    details : mapping of str to float
+        Figures of a guarded policy by name, as ``Guarded.describe`` returns them.
+    always : bool, default False
+        If False, return None for a guard that gives most decisions to the policy.
+    """
+    if "guard_chance" not in details:
+        return None
+    account = {name.removeprefix("guard_"): value for name, value in details.items() if name.startswith("guard_")}
+    chance, allowed, bound = account["chance"], account["allowed"], account["bound"]
+    left = f"{format_amount(max(allowed - bound, 0.0))} of {format_amount(allowed)} is certainly left"
+    if chance >= MOST_DECISIONS and not always:
+        return None
+    if chance > 0.0:
+        step = "" if account["step"] >= 1.0 else ", close to the incumbent's"
+        return f"the guard leaves {chance:.0%} of the decisions to the learner{step}: {left} of the budget"
+    closed = "the guard gives every decision to the incumbent"
+    if account["known"] < MIN_FORECAST_ROUNDS:
+        return f"{closed} until its cost is known from {MIN_FORECAST_ROUNDS} rounds, now {account['known']:.0f}"
+    short = max(bound + account["next"] - allowed, 0.0)
+    waiting, loss = account["waiting"], account["loss"]
+    if waiting * loss >= short:
+        count = f"{waiting:.0f} decisions wait for feedback and count {format_amount(loss)} each"
+        return f"{closed}: {count}, as much as they plausibly cost more; it opens when their feedback comes"
+    spent = f"at most {format_amount(bound)} was spent beyond the incumbent's cost, and one more decision may cost "
+    spent += f"{format_amount(account['next'])}, of {format_amount(allowed)} that the budget allows"
+    way = f"a budget that is larger by {format_amount(short)}"
+    if account["growth"] > 0.0:
+        way = f"about {format_amount(math.ceil(short / account['growth']))} rounds of the incumbent, or {way}"
+    return f"{closed}: {spent}; {way} would open it"
 
 
 def add_guard(

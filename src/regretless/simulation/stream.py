@@ -20,6 +20,7 @@ from regretless.benchmarks.base import Benchmark, Round
 from regretless.draws import DECIDE, ENVIRONMENT, LEARN, MISSING, REFERENCES, START, STREAM, purpose_key
 from regretless.errors import SettingsError
 from regretless.policies.base import Policy, refit_if_due
+from regretless.policies.guard import Guarded, is_policys
 from regretless.results import DIAGNOSTICS_EVERY, Reference
 from regretless.types import Cost, Decision, Feedback, Info, Key, Sample, Solution
 
@@ -210,6 +211,9 @@ class Replication(NamedTuple):
         if arrival.arrived is not True:
             state = jax.tree.map(lambda new, old: jnp.where(arrival.arrived, new, old), state, carry.state)
             finite = finite | ~arrival.arrived
+        if isinstance(self.policy, Guarded):
+            waiting = 0 if arrival.pending is None else jnp.sum(is_policys(arrival.pending[0].member))
+            state = self.policy.with_waiting(state, waiting)
         regret = self.spec.benchmark.regret_cost(played) @ now.w - best
         sampled = jnp.all(jnp.isfinite(now.cost_sample))
         finite = finite & jnp.isfinite(regret) & sampled
