@@ -196,11 +196,12 @@ def main() -> None:
         runs = jax.tree.map(np.asarray, played)
         kept[world.kind] += (runs.worst <= 1.0).tolist()
         doubt = 2 * runs.quarter.std(ddof=1) / count**0.5 if count > 1 else float("nan")
-        print(
-            f"{name:21} {runs.excess.mean():+7.1%}  {runs.worst.max():5.0%} "
-            f"(kept by {np.sum(runs.worst <= 1.0)} of {count})  {runs.quarter.mean():+7.1%} ± {doubt:.1%}  {runs.by_policy.mean():.0%}",
-            flush=True,
+        kept_by = f"kept by {np.sum(runs.worst <= 1.0)} of {count}"
+        quarter = f"{runs.quarter.mean():+7.1%} ± {doubt:.1%}"
+        parts = (
+            f"{runs.excess.mean():+7.1%}  {runs.worst.max():5.0%} ({kept_by})  {quarter}  {runs.by_policy.mean():.0%}"
         )
+        print(f"{name:21} {parts}", flush=True)
         print(f"{time.process_time():.0f} s of processor time", file=sys.stderr, flush=True)
     for kind, every in kept.items():
         print(f"{kind}: the budget held at every time in {sum(every)} of {len(every)} runs ({np.mean(every):.1%})")

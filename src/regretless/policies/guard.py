@@ -263,7 +263,7 @@ class Ledger(eqx.Module):
 
     def allowed(self, budget: Float[Array, " 3"]) -> Float[Array, ""]:
         """Return the largest excess that the budget allows."""
-        return budget[0] * self.turnover + jnp.maximum(budget[1], budget[2] * self.rounds)
+        return budget[0] * jnp.maximum(self.turnover, 0.0) + jnp.maximum(budget[1], budget[2] * self.rounds)
 
     def expected_loss(self) -> Float[Array, ""]:
         """Return how much more one decision of the policy is expected to cost than the incumbent's, at least zero."""
@@ -327,7 +327,7 @@ class Ledger(eqx.Module):
 
     def after_incumbent(self, context: Context, total: Float[Array, ""], probability: Float[Array, ""]) -> "Ledger":
         """Return the ledger after an outcome of the incumbent, who decided with this probability."""
-        m, limit = self.forecast.predict(context), self.forecast.limit()
+        m, size, limit = self.forecast.predict(context), self.forecast.size, self.forecast.limit()
         r = jnp.clip(total - m, -limit, limit)
         variance = (1.0 - probability) * jnp.square(r / probability)
         return dataclasses.replace(
@@ -335,7 +335,7 @@ class Ledger(eqx.Module):
             forecast=self.forecast.score(context, total),
             excess=self.excess - r * (1.0 - probability) / probability,
             variance=self.variance.at[1].add(variance),
-            turnover=self.turnover + jnp.abs(m + r),
+            turnover=self.turnover + size + (jnp.abs(m + r) - size) / probability,
             rounds=self.rounds + 1.0,
         )
 
