@@ -10,13 +10,13 @@ import numpy as np
 from regretless import extras
 from regretless.errors import SettingsError, short_repr
 from regretless.feedback import Measurement
-from regretless.formatting import count_text
+from regretless.formatting import count_text, format_amount
 from regretless.live.evaluation import BLOCKS, cost_regression, in_time_order
 from regretless.live.feedback_parser import parse_integer
 from regretless.live.history import History
 from regretless.live.learner import Learner
 from regretless.live.options import Rollout
-from regretless.live.records import format_amount, percent, plain_data, text_card
+from regretless.live.records import percent, plain_data, text_card
 from regretless.oracles.base import Oracle
 from regretless.policies.base import Policy, PolicySpec
 from regretless.policies.guard import Budget
