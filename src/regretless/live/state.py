@@ -291,8 +291,10 @@ def arrays_of(state: LearnerState) -> dict[str, np.ndarray]:
         "ids/waiting": np.fromiter(state.waiting, np.int64),
         "ids/learned": np.fromiter(state.learned, np.int64),
         **{f"health/{name}": array for name, array in state.health.arrays().items()},
-        "counts": np.array([state.made, state.expired, state.paused, *state.settled], np.int64),
+        "counts": np.array([state.made, state.expired, state.paused], np.int64),
     }
+    if any(state.settled):
+        arrays["settled"] = np.array(state.settled, np.int64)
     if state.times:
         arrays["times"] = np.array([state.times[id] for id in state.waiting])
     if state.pieces:
@@ -339,7 +341,10 @@ def restore_state(
     for name, array in arrays.items():
         _require_finite(name, array)
     problem, form = engine.problem, engine.decision_form
-    counts = restore_tree("counts", jax.ShapeDtypeStruct((7,), np.int64), arrays)
+    counts = restore_tree("counts", jax.ShapeDtypeStruct((3,), np.int64), arrays)
+    settled: tuple[int, ...] = (0, 0, 0, 0)
+    if "settled" in arrays:
+        settled = tuple(restore_tree("settled", jax.ShapeDtypeStruct((4,), np.int64), arrays).tolist())
     signature = arrays["learned.signature"].shape[1:] if "learned.signature" in arrays else ()
     learned_form = LearnedDecision(form, *(jax.ShapeDtypeStruct(shape, np.float64) for shape in (signature, ())))
     ids = {name: _restore_ids(name, arrays) for name in ("waiting", "learned", "pieces", "keyed")}
@@ -376,7 +381,7 @@ def restore_state(
         last=restore_tree("last", (form.w, form.aux), arrays) if "last[0]" in arrays else None,
         made=int(counts[0]),
         expired=int(counts[1]),
-        settled=tuple(counts[3:].tolist()),
+        settled=settled,
     )
     _require_consistent(state)
     return state
