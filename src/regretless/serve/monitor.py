@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regretless.columns import Columns
-from regretless.live.records import format_amount
+from regretless.formatting import format_amount
 from regretless.live.store import Record, RecordStore
 from regretless.stats.confidence import NORMAL_QUANTILE
 

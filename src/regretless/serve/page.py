@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from regretless.errors import RegretlessError
+from regretless.formatting import format_amount
 from regretless.live.comparison import MIN_LEARNED
 from regretless.live.health import Health
 from regretless.live.learner import Learner
-from regretless.live.records import Explanation, format_amount, percent, plain_data
+from regretless.live.records import Explanation, percent, plain_data
 from regretless.serve.config import WordsTable
 from regretless.serve.metrics import compilations
 from regretless.serve.monitor import StoreFollower, age_now, format_age, format_signed
