@@ -235,6 +235,8 @@ class Learning(eqx.Module):
         rows, surrogate = self.train.take(places), self.surrogate
         predict = lambda params: jax.vmap(lambda x: self.predictor(params, x))(rows.contexts)  # noqa: E731
         predictions, pull_back = jax.vjp(predict, state.params)
+        prepare = lambda *arguments: surrogate.prepare(state.memory, *arguments)  # noqa: E731
+        noise = jax.vmap(prepare)(predictions, rows.costs, noise, rows.instances)
         calls = SolvedCall(predictions, rows.costs, self.solve(state.memory, predictions, rows, noise))
         memory = self.fold(lambda memory, call, _: surrogate.remember(memory, call), state.memory, calls, used, None)
 

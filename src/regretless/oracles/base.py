@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -17,6 +17,9 @@ from regretless.types import SOLVED, Cost, Instance, Solution
 
 INFEASIBLE, OUT_OF_TIME, NOT_FINITE, BROKEN = range(SOLVED + 1, SOLVED + 5)
 """Why a row has no solution."""
+
+BINDING = 1e-6
+"""Largest distance from a constraint that binds."""
 
 REASONS = {
     INFEASIBLE: "infeasible: no decision satisfies the constraints",
@@ -154,6 +157,26 @@ def _has_mask(given: Any) -> bool:
     if isinstance(given, np.ma.MaskedArray):
         return True
     return isinstance(given, list | tuple) and any(_has_mask(part) for part in given)
+
+
+class Constraints(NamedTuple):
+    """``A_ub w ≤ b_ub``, ``A_eq w = b_eq`` and ``low ≤ w ≤ high``.
+
+    Parameters
+    ----------
+    a_ub, b_ub : arrays of shape (m, d) and (m,)
+        Inequalities.
+    a_eq : array of shape (e, d)
+        Left-hand sides of equations.
+    low, high : arrays of shape (d,)
+        Bounds.
+    """
+
+    a_ub: Any
+    b_ub: Any
+    a_eq: Any
+    low: Any
+    high: Any
 
 
 class Oracle(eqx.Module):
@@ -317,6 +340,64 @@ class Oracle(eqx.Module):
         """Return an instance that changes nothing, if instances have one form; else None."""
         return None
 
+    def constraints(self, instance: Instance) -> "Constraints | None":
+        """Return linear constraints whose solutions are the hull of the feasible set, or its relaxation; None: unknown.
+
+        Parameters
+        ----------
+        instance : pytree or None
+            What changed in the feasible set.
+        """
+        return None
+
+    def require_constraints(self, name: str) -> None:
+        """Refuse an oracle that does not know its constraints.
+
+        Parameters
+        ----------
+        name : str
+            What needs them, for the message.
+
+        Raises
+        ------
+        SettingsError
+            If it does not know them.
+        """
+        if type(self).constraints is Oracle.constraints:
+            raise SettingsError(
+                f"{name}: expected an oracle that knows its constraints (top_k, pricing, assignment, shortest_path or "
+                f"milp), got {self.kind}"
+            )
+
+    def binding_normals(self, w: Float[Array, " d"], instance: Instance = None) -> Float[Array, "m d"]:
+        """Return the outer normals of the constraints that bind at a decision, and rows of zeros for all others.
+
+        Parameters
+        ----------
+        w : array of shape (d,)
+            A feasible decision.
+        instance : pytree, optional
+            What changed in the feasible set.
+
+        Raises
+        ------
+        SettingsError
+            If the oracle does not know its constraints.
+
+        Examples
+        --------
+        >>> import jax.numpy as jnp, regretless as rg
+        >>> rg.oracles.top_k(2, 1).binding_normals(jnp.array([1.0, 0.0])).tolist()
+        [[1.0, 1.0], [-1.0, -1.0], [1.0, 0.0], [0.0, 0.0], [-0.0, -0.0], [-0.0, -1.0]]
+        """
+        self.require_constraints("binding_normals")
+        known: Any = self.constraints(self._converted(instance))
+        unit, a_ub, a_eq = jnp.eye(self.dim, dtype=w.dtype), jnp.asarray(known.a_ub, w.dtype), known.a_eq
+        tight = lambda gap: jnp.asarray(jnp.abs(gap) <= BINDING, w.dtype)[:, None]  # noqa: E731
+        equations = jnp.asarray(a_eq, w.dtype)
+        above, low, high = tight(a_ub @ w - known.b_ub), tight(w - known.low), tight(w - known.high)
+        return jnp.concatenate([equations, -equations, above * a_ub, high * unit, -(low * unit)])
+
     def aux_form(self) -> PyTree:
         """Return shapes and types of what ``solve`` returns next to ``w``, for one cost vector; None if nothing."""
         return None
@@ -394,6 +475,11 @@ class MaskedOracle(TraceableOracle):
     dim : int
         Number of cost coordinates.
     """
+
+    def _within(self, a_eq: Any, instance: Instance) -> Constraints:
+        """Return equations with bounds 0 and 1, or 0 where a coordinate may not be used."""
+        high = jnp.ones(self.dim) if instance is None else jnp.asarray(instance, float)
+        return Constraints(np.zeros((0, self.dim)), np.zeros(0), a_eq, jnp.zeros(self.dim), high)
 
     def _check_instance(self, name: str, given: Any, lead: tuple[int, ...]) -> Instance:
         return None if given is None else check_mask(name, given, (*lead, self.dim))

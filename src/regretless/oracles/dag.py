@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError, short_repr
-from regretless.oracles.base import INFEASIBLE, MaskedOracle, as_data, check_integer
+from regretless.oracles.base import INFEASIBLE, Constraints, MaskedOracle, as_data, check_integer
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 Node = Hashable
@@ -135,6 +135,11 @@ class ShortestPathOracle(MaskedOracle):
         checked = self._converted(instance)
         is_open = True if checked is None else jnp.asarray(checked, bool)
         return jnp.all((w == 0) | ((w == 1) & is_open)) & jnp.all(balance == expected)
+
+    def constraints(self, instance: Instance) -> Constraints:
+        nodes = _nodes(self.edges)
+        balance = [[(tail == node) - (head == node) for tail, head in self.edges] for node in nodes]
+        return self._within(np.array(balance, float), instance)
 
     @property
     def names(self) -> tuple[Hashable, ...]:

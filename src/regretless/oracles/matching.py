@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import INFEASIBLE, MaskedOracle
+from regretless.oracles.base import INFEASIBLE, Constraints, MaskedOracle
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 FREE = -1
@@ -69,6 +69,10 @@ class AssignmentOracle(MaskedOracle):
         allowed = True if checked is None else jnp.asarray(checked, bool).reshape(self.n, self.n)
         once = jnp.all(jnp.sum(table, axis=0) == 1) & jnp.all(jnp.sum(table, axis=1) == 1)
         return once & jnp.all((table == 0) | ((table == 1) & allowed))
+
+    def constraints(self, instance: Instance) -> Constraints:
+        one, ones = np.eye(self.n), np.ones((1, self.n))
+        return self._within(np.concatenate([np.kron(one, ones), np.kron(ones, one)]), instance)
 
 
 def _match(table: Float[Array, "n n"]) -> Int[Array, " n"]:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import check, check_integer, check_mask, check_numbers, reason_of
+from regretless.oracles.base import Constraints, check, check_integer, check_mask, check_numbers, reason_of
 from regretless.oracles.host import HostOracle
 from regretless.types import SOLVED, Instance, Solution
 
@@ -121,6 +121,13 @@ class MilpOracle(HostOracle):
         apart = jnp.abs(a_eq @ w - jnp.asarray(given.get("b_eq", program.b_eq), w.dtype))
         kept = jnp.all(above <= jnp.abs(a_ub) @ size) & jnp.all(apart <= jnp.abs(a_eq) @ size)
         return inside & whole & kept
+
+    def constraints(self, instance: Instance) -> Constraints:
+        """Return the constraints without integrality: those of the relaxation."""
+        given, program = instance or {}, self.solver.program
+        available = jnp.asarray(given.get("available", np.ones(self.dim)), bool)
+        low, high = (jnp.where(available, bound, 0.0) for bound in (program.lower, program.upper))
+        return Constraints(program.a_ub, given.get("b_ub", program.b_ub), program.a_eq, low, high)
 
     def example_instance(self) -> Instance:
         program = self.solver.program

@@ -9,7 +9,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from regretless.errors import SettingsError
-from regretless.oracles.base import INFEASIBLE, MaskedOracle, TraceableOracle, check_finite, check_integer
+from regretless.oracles.base import (
+    INFEASIBLE,
+    Constraints,
+    MaskedOracle,
+    TraceableOracle,
+    check_finite,
+    check_integer,
+)
 from regretless.types import SOLVED, Cost, Instance, Solution
 
 PAIRWISE_LIMIT = 64
@@ -78,6 +85,9 @@ class TopKOracle(MaskedOracle):
         checked = self._converted(instance)
         available = True if checked is None else jnp.asarray(checked, bool)
         return jnp.all((w == 0) | ((w == 1) & available)) & (jnp.sum(w) == self.k)
+
+    def constraints(self, instance: Instance) -> Constraints:
+        return self._within(np.ones((1, self.dim)), instance)
 
 
 class PricingOracle(TraceableOracle):
@@ -156,3 +166,9 @@ class PricingOracle(TraceableOracle):
         table = w.reshape(self.products, self.levels)
         binary = jnp.all((w == 0) | (w == 1)) & jnp.all(jnp.sum(table, axis=1) == 1)
         return binary & (jnp.sum(table[:, : self.promotions]) <= budget)
+
+    def constraints(self, instance: Instance) -> Constraints:
+        promoted = np.tile(np.arange(self.levels) < self.promotions, self.products)[None]
+        budget = jnp.asarray(self.budget if instance is None else instance)[None]
+        once = np.kron(np.eye(self.products), np.ones((1, self.levels)))
+        return Constraints(promoted, budget, once, jnp.zeros(self.dim), jnp.ones(self.dim))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from regretless.surrogates.direct import PG as PG
     from regretless.surrogates.direct import MSESPOPlus as MSESPOPlus
     from regretless.surrogates.direct import SPOPlus as SPOPlus
+    from regretless.surrogates.learned import LANCER as LANCER
     from regretless.surrogates.perturbation import AIMLE as AIMLE
     from regretless.surrogates.perturbation import DPO as DPO
     from regretless.surrogates.perturbation import IMLE as IMLE
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from regretless.surrogates.pool import PairwiseLTR as PairwiseLTR
     from regretless.surrogates.pool import PointwiseLTR as PointwiseLTR
     from regretless.surrogates.pool import SPOCaching as SPOCaching
+    from regretless.surrogates.projection import CaVE as CaVE
+    from regretless.surrogates.projection import RegularizedFrankWolfe as RegularizedFrankWolfe
 
 parse = REGISTRY.parse
 """Return a surrogate's specification from its name, such as ``"dbb"``, and settings by dotted name."""

@@ -108,6 +108,20 @@ class Surrogate(eqx.Module):
         """
         return None
 
+    def prepare(self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance) -> Any:
+        """Return what ``queries`` and ``gradient`` get as noise; it may ask the oracle as often as it likes.
+
+        Parameters
+        ----------
+        memory, prediction, target
+            As in ``queries``.
+        noise : pytree or None
+            What ``draw`` returned.
+        instance : pytree or None
+            What changed in the feasible set.
+        """
+        return noise
+
     def remember(self, memory: Memory, call: SolvedCall) -> Memory:
         """Return the memory with this call, before the gradient is taken.
 
@@ -249,6 +263,7 @@ class Surrogate(eqx.Module):
         self, memory: Memory, prediction: Cost, target: Cost, noise: Any, instance: Instance = None
     ) -> tuple[Cost, Memory]:
         """Return the gradient and the memory after this call."""
+        noise = self.prepare(memory, prediction, target, noise, instance)
         costs = self.queries(memory, prediction, target, noise)
         solutions = self.oracle.solve_round(costs, instance).w if len(costs) else costs
         feasible = None if instance is None else self.feasible(memory, instance)
@@ -278,6 +293,9 @@ REGISTRY: SpecRegistry["SurrogateSpec"] = SpecRegistry(
         "pairwise_ltr": "regretless.surrogates.pool:PairwiseLTR",
         "listwise_ltr": "regretless.surrogates.pool:ListwiseLTR",
         "spo_caching": "regretless.surrogates.pool:SPOCaching",
+        "regularized_frank_wolfe": "regretless.surrogates.projection:RegularizedFrankWolfe",
+        "cave": "regretless.surrogates.projection:CaVE",
+        "lancer": "regretless.surrogates.learned:LANCER",
     },
     ("registry", "build"),
     "a subclass of regretless.surrogates.SurrogateSpec",

@@ -166,6 +166,7 @@ def check_surrogate(part: SurrogateSpec | type[SurrogateSpec] | Callable[[Oracle
         _check_call(check, small)
         _check_several(check, small)
         _check_instance(check, small)
+        _check_on_host(check, small, build(oracles.milp(A_eq=[[1.0] * 6], b_eq=[2.0], integrality=1)))
     if isinstance(spec, SurrogateSpec):
         check_hyperparameters(check, spec, lambda other: other.build(oracles.top_k(6, 2)))
 
@@ -181,7 +182,7 @@ def _check_call(check: Checker, surrogate: Surrogate) -> None:
     prediction, target = _draw_costs(dim)
     noise, again = (surrogate.draw(jax.random.key(1)) for _ in range(2))
     check.equal(noise, again, "draw must depend on its key alone; draw everything that is random there")
-    costs = surrogate.queries(memory, prediction, target, noise)
+    costs = surrogate.queries(memory, prediction, target, surrogate.prepare(memory, prediction, target, noise, None))
     check.rows("queries must return cost vectors", costs, dim)
     gradient, after = surrogate(memory, prediction, target, noise)
     check.shape("a gradient", gradient, (dim,))
@@ -201,6 +202,7 @@ def _check_several(check: Checker, surrogate: Surrogate) -> None:
     predictions = jnp.stack([_draw_costs(dim, seed)[0] for seed in range(count)])
     target = _draw_costs(dim)[1]
     noise = jax.vmap(surrogate.draw)(jax.random.split(jax.random.key(2), count))
+    noise = jax.vmap(lambda c, eta: surrogate.prepare(memory, c, target, eta, None))(predictions, noise)
     costs = jax.vmap(lambda c, eta: surrogate.queries(memory, c, target, eta))(predictions, noise)
     solved = surrogate.oracle.answer(np.asarray(costs).reshape(-1, dim)).w if costs.size else np.zeros((0, dim))
     solutions = jnp.asarray(solved).reshape(count, -1, dim)
@@ -226,6 +228,18 @@ def _check_instance(check: Checker, surrogate: Surrogate) -> None:
     gradient, after = surrogate(memory, prediction, target, noise, closed)
     check.finite(gradient, "the gradient is not finite when a remembered decision is infeasible now")
     check.same_form(after, memory, "the memory must keep its form under an instance")
+
+
+def _check_on_host(check: Checker, surrogate: Surrogate, hosted: Surrogate) -> None:
+    """Check that a call gives the same with a solver on the host."""
+    prediction, target = _draw_costs(surrogate.oracle.dim)
+    results = []
+    for part in (surrogate, hosted):
+        call = compiled(part.oracle, lambda *arguments, part=part: part(*arguments))
+        results.append(call(part.init(), prediction, target, part.draw(jax.random.key(1))))
+    check.close(
+        results[1], results[0], "with a solver on the host it must give what it gives in one program", 1e-6, 1e-9
+    )
 
 
 def _check_descent(check: Checker, surrogate: Surrogate) -> None:

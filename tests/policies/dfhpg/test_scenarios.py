@@ -56,7 +56,7 @@ def test_own_gradients_are_those_of_single_calls(name):
     got, _ = slopes(surrogate, memory)
     keys = jax.random.split(KEY, COUNT)
     for k in range(COUNT):
-        noise = surrogate.draw(keys[k])
+        noise = surrogate.prepare(memory, COSTS[k], TARGET, surrogate.draw(keys[k]), None)
         queries = surrogate.queries(memory, COSTS[k], TARGET, noise)
         solved = ORACLE.solve(queries).w if len(queries) else queries
         seen = surrogate.before_all(memory, SolvedCall(COSTS[k : k + 1], TARGET, solved[None]))

@@ -217,7 +217,9 @@ class PointDFHPG(DFHPGPolicy):
         if self.at == "sample":  # a decision that was not sampled has none
             prediction = jnp.where(decision.sampled(), decision.cost_sample, prediction)
         assert self.surrogate is not None
-        arguments = prediction, target, self.surrogate.draw(key)
+        drawn = self.surrogate.draw(key)
+        noise = self.surrogate.prepare(state.memory, prediction, target, drawn, decision.instance)
+        arguments = prediction, target, noise
         return self.surrogate.queries(state.memory, *arguments), arguments
 
     def close_branch(self, pending: PendingUpdate, solutions: Rows, feasible: Feasible) -> tuple[Params, Any]:
@@ -264,7 +266,8 @@ class GenerativeDFHPG(DFHPGPolicy):
     def open_branch(self, key: Key, state: DFHPGState, decision: Decision, target: Cost) -> tuple[Rows, Any]:
         noise = draws.normal(jax.random.fold_in(key, SCENARIOS), (self.scenarios, self.model.dim))
         costs, pullback = self.model.scenarios(state.theta, decision.context, noise)  # ĉ_1 … ĉ_K
-        queries, arguments = self._term().queries(state.memory, costs, target, jax.random.fold_in(key, SURROGATE))
+        surrogate_key = jax.random.fold_in(key, SURROGATE)
+        queries, arguments = self._term().queries(state.memory, costs, target, surrogate_key, decision.instance)
         return queries, (pullback, arguments, target)
 
     def close_branch(self, pending: PendingUpdate, solutions: Rows, feasible: Feasible) -> tuple[Params, Any]:

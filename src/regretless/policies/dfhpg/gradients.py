@@ -99,7 +99,9 @@ class ScenarioTerm(NamedTuple):
     variant: ScenarioGradient
     sign: Scalar
 
-    def queries(self, memory: Memory, scenarios: Rows, target: Cost, key: Key) -> tuple[Rows, Any]:
+    def queries(
+        self, memory: Memory, scenarios: Rows, target: Cost, key: Key, instance: Any = None
+    ) -> tuple[Rows, Any]:
         """Return the cost vectors that the surrogate needs solved for all scenarios, and its arguments.
 
         These are one prediction per scenario (``saa``: their average), the target and the noise.
@@ -112,6 +114,8 @@ class ScenarioTerm(NamedTuple):
         else:
             noise = jax.vmap(self.surrogate.draw)(jax.random.split(key, scenarios.shape[0]))
         noise = jax.tree.map(lambda leaf: leaf.astype(scenarios.dtype), noise)
+        prepare = lambda c, eta: self.surrogate.prepare(memory, c, target, eta, instance)  # noqa: E731
+        noise = jax.vmap(prepare)(scenarios, noise)
         costs = jax.vmap(lambda c, eta: self.surrogate.queries(memory, c, target, eta))(scenarios, noise)
         return costs.reshape(-1, scenarios.shape[1]), (scenarios, target, noise)
 
