@@ -225,7 +225,7 @@ class RemoteLearner:
 
     def learn(
         self,
-        id: int | str | Sequence[int | str],
+        id: int | str,
         *,
         total: float | None = None,
         components: Mapping[Any, float] | None = None,
@@ -245,8 +245,7 @@ class RemoteLearner:
         body = {name: plain_data(part) for name, part in seen.items() if part is not None}
         if linear is not None:
             body["linear"] = {"rows": plain_data(linear[0]), "values": plain_data(linear[1])}
-        ids = id if isinstance(id, int | str) else list(id)
-        return Receipt(**self._post("feedback", {**body, "id": ids, "final": final}))
+        return Receipt(**self._post("feedback", {**body, "id": id, "final": final}))
 
     def explain(self, choice: Choice | int | str) -> Explanation:
         """Explain a decision by what the learner knows now.

@@ -131,7 +131,7 @@ class LinearFeedback(_Body):
 class FeedbackBody(_Body):
     """Report what a decision cost, in one of the forms of ``Learner.learn``."""
 
-    id: int | Key | list[int | Key] = Field(description="the decision's id or key; several for one common total")
+    id: int | Key = Field(description="the decision's id or key")
     total: Number | None = None
     components: dict[str, Number] | None = Field(None, description="costs by name or number of the item")
     costs: list[Number | None] | None = None
@@ -315,7 +315,7 @@ async def record(host: Hosted, body: RecordBody) -> Response:
 
 @router.post("/learners/{name}/feedback", dependencies=DECIDE, response_model=ReceiptReply)
 async def feedback(host: Hosted, body: FeedbackBody) -> Response:
-    """Learn from feedback on a decision, or from one total of several; what is null was not seen."""
+    """Learn from feedback on a decision; what is null was not seen."""
     seen: dict[str, Any] = {"total": body.total, "final": body.final}
     for name in ("costs", "values"):
         given = getattr(body, name)

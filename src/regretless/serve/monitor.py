@@ -280,15 +280,15 @@ class StoreFollower:
                 self.note("person", f"a person made decision {id}")
 
     def _read_feedback(self, data: dict[str, Any]) -> None:
-        ids = data["id"] if isinstance(data["id"], list) else [data["id"]]
-        decisions = [self.open.pop(id) for id in ids if id in self.open]
-        self.learned += len(ids)
-        self.settled.extend([1] * len(ids))
-        for decision in decisions:
-            if data.get("time") is not None:
-                self.delays.append(max(self.time - decision.time, 0.0))
-        if data["total"] is not None and len(ids) == 1 and decisions:
-            self.account.add(decisions[0], float(data["total"]))
+        self.learned += 1
+        self.settled.append(1)
+        decision = self.open.pop(data["id"], None)
+        if decision is None:
+            return
+        if data.get("time") is not None:
+            self.delays.append(max(self.time - decision.time, 0.0))
+        if data["total"] is not None:
+            self.account.add(decision, float(data["total"]))
 
     def note(self, kind: str, text: str) -> None:
         """Add an event; one like the last is counted with it.
