@@ -47,7 +47,10 @@ def test_feature_rows_and_instances():
     ("change", "message"),
     [
         ({"contexts": CONTEXTS[:-1]}, r"expected costs of shape \(29, 4\)"),
-        ({"contexts": np.ones(30)}, r"expected contexts of shape \(rounds, p\) or \(rounds, 4, p\), got \(30,\)"),
+        (
+            {"contexts": np.ones(30)},
+            r"expected contexts of shape \(rounds, p\), \(rounds, 4, p\) or \(rounds, height, width, 3\), got \(30,\)",
+        ),
         ({"contexts": np.ones((30, 3, 2))}, r"got \(30, 3, 2\)"),
         ({"costs": COSTS[:, :3]}, "a column per coordinate of the oracle"),
         (

@@ -19,8 +19,8 @@ import pytest
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PARTS = (
-    "benchmarks errors experiments experiments.report feedback models oracles policies policies.dfhpg simulation stats "
-    "surrogates testing"
+    "benchmarks errors experiments experiments.report feedback models offline oracles policies policies.dfhpg "
+    "simulation stats surrogates testing"
 )
 PUBLIC = ("", *(f".{part}" for part in PARTS.split()))
 WALK = Path(__file__).with_name("walk.html")

@@ -24,7 +24,7 @@ def packages(requirements):
             for extra in extras.split(","):
                 names |= packages(PROJECT["optional-dependencies"][extra])
         else:
-            names.add(name.replace("-", "_").lower())
+            names.add({"scikit-learn": "sklearn"}.get(name, name.replace("-", "_").lower()))
     return names
 
 

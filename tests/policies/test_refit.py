@@ -113,3 +113,8 @@ def test_rare_refits_are_cheap():
         return time.process_time() - began
 
     assert seconds(50) > 5 * seconds(500)
+
+
+def test_a_refit_with_a_factorisation_ends_on_several_devices():
+    result = rg.simulate("eb_thompson", rg.benchmarks.TopK(), seeds=4, horizon=30)
+    assert np.all(np.isfinite(result.regret))

@@ -159,7 +159,7 @@ class Engine:
     ) -> Decision:
         """Return the drafts as the program gives them: one, or several with a leading axis that is padded."""
         if self.guarded and guard is None:
-            guard = GuardInput(0, np.full((len(ids), self.problem.dim), np.nan))
+            guard = GuardInput(0.0, np.full((len(ids), self.problem.dim), np.nan))
         if len(ids) == 1:
             program: Any = _draft
             arguments: Any = (

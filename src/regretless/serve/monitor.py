@@ -320,7 +320,7 @@ def format_age(seconds: float) -> str:
     """Return a length of time in words.
 
     >>> [format_age(seconds) for seconds in (4.0, 200.0, 9000.0, 4e5)]
-    ['4 s', '3 min', '2.5 hours', '4.6 days']
+    ['4 s', '3 min', '2.5 hours', '4.63 days']
     """
     for size, unit in ((86_400.0, "days"), (3600.0, "hours")):
         if seconds >= 2.0 * size:

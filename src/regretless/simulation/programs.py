@@ -59,12 +59,20 @@ class PolicyProgram(NamedTuple):
 class Replicas:
     """How replications are laid out: vmapped and split over devices, or one by one.
 
-    ``on_host`` says that the oracle, or a part of a policy, calls Python.
+    ``on_host`` says that the oracle, or a part of a policy, calls Python; ``one_device`` that the program must not be
+    split over devices.
     """
 
-    def __init__(self, replications: int, oracle: Oracle, vectorized: bool = True, on_host: bool = False):
+    def __init__(
+        self,
+        replications: int,
+        oracle: Oracle,
+        vectorized: bool = True,
+        on_host: bool = False,
+        one_device: bool = False,
+    ):
         self.vectorized, self.oracle, self.on_host = vectorized, oracle, on_host or oracle.on_host
-        several = vectorized and not self.on_host
+        several = vectorized and not self.on_host and not one_device
         devices = jax.local_devices()[: max(1, replications)] if several else jax.local_devices()[:1]
         self.mesh = Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
         self.width = len(devices)

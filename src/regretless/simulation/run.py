@@ -380,7 +380,9 @@ class SimulationRun:
             lanes = max(lanes, 1 << (limit - 1).bit_length())
         lanes = limit if python else lanes  # Python is not called for padding
         most = min(chunk or lanes, stream_limit(spec, lanes))
-        self.replicas = Replicas(most, spec.benchmark.oracle, vectorized, on_host)
+        # A branch with a factorisation, such as a refit, never ends on two CPU devices at once (jaxlib 0.10).
+        refits = _device_memory() is None and any(group.program.policy.refit_every for group in groups)
+        self.replicas = Replicas(most, spec.benchmark.oracle, vectorized, on_host, one_device=refits)
         devices = self.replicas.width
         self.width = math.ceil(most / devices) * devices if vectorized else 1
         whole = math.ceil if limit == replications else math.floor  # memory is a limit, the number of seeds is not
