@@ -85,7 +85,7 @@ lock: ## pin the requirements again (needs uv)
 	$(LOCK) pyproject.toml --extra test --resolution lowest-direct -o requirements/lowest.txt
 	$(LOCK) pyproject.toml --extra dev --extra docs -c requirements/dev.txt -o requirements/docs.txt
 	echo torch | $(LOCK) - -c requirements/dev.txt -o requirements/torch.txt
-	$(LOCK) pyproject.toml --extra dev --extra ortools --extra peers --extra postgres --extra pyepo --extra ray --extra trees --extra vw -c requirements/dev.txt -c requirements/torch.txt \
+	$(LOCK) pyproject.toml --extra dev --extra ortools --extra peers --extra pyepo --extra ray -c requirements/dev.txt -c requirements/torch.txt \
 		--no-header --no-emit-package torch $$(sed -n 's/^\([^=]*\)==.*linux.*/--no-emit-package \1/p' requirements/torch.txt) \
 		-o requirements/extras.txt
 

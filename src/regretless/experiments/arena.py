@@ -38,11 +38,7 @@ ABOUT = (
 REFERENCE = "eb_thompson"
 """The policy that ratios are taken to, where it was played."""
 
-CONTENDERS = tuple(
-    name
-    for name in ("adaptive", "linear_thompson", REFERENCE, "linucb", "boosted_trees", "vowpal_wabbit")
-    if name in policies.REGISTRY
-)
+CONTENDERS = ("adaptive", "linear_thompson", REFERENCE, "linucb")
 """What is played if no policy is named: the default policy and what is often used instead."""
 
 RESAMPLES = 1000
