@@ -34,6 +34,8 @@ DECISIONS = {"topk": models.choices(7, 3), "shortest_path": models.paths(GRID, 0
 CALLS, DRAWS = 8, 10
 GUARD_OURS, GUARD_THEIRS = 1e-7, 1e-8
 NOT_IN_PYEPO = {"mse", "mse_spo_plus", "pairwise_diff", "map_c"}
+NOT_COMPARED = {"cave", "regularized_frank_wolfe", "lancer"}
+"""PyEPO's need solvers that are not installed, project in another way, or learn a loss of their own."""
 close = functools.partial(np.testing.assert_allclose, rtol=1e-12, atol=1e-13)
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -299,5 +301,5 @@ def test_spo_caching(case):
 def test_every_surrogate_is_compared_or_has_no_counterpart():
     alone = {name.removeprefix("test_") for name in globals() if name.startswith("test_")} & set(surrogates.REGISTRY)
     compared = alone | {row[0] for row in POOLED}
-    assert compared | NOT_IN_PYEPO == set(surrogates.REGISTRY)
-    assert not compared & NOT_IN_PYEPO
+    assert compared | NOT_IN_PYEPO | NOT_COMPARED == set(surrogates.REGISTRY)
+    assert not compared & (NOT_IN_PYEPO | NOT_COMPARED)
