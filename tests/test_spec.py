@@ -99,7 +99,10 @@ class Torch:
         (lambda: policies.DFHPG(alpha=0.3), "setting 'alpha'"),
         (lambda: policies.Greedy(model="flow"), r"the name of one \(gaussian_linear, gaussian_nn\), got 'flow'"),
         (lambda: policies.Greedy(modle="flow"), "unknown setting 'modle' of policy 'greedy'; did you mean 'model'"),
-        (lambda: surrogates.PFYL(lam=2.0), "surrogate 'pfyl' has no setting 'lam'; dbb, imle and regularized_frank_wolfe have it"),
+        (
+            lambda: surrogates.PFYL(lam=2.0),
+            "surrogate 'pfyl' has no setting 'lam'; dbb, imle and regularized_frank_wolfe have it",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_with_a_sentence(make, message):
